@@ -1,21 +1,17 @@
 #!/usr/bin/env python3
-"""Finds modules of a crate that depend on each other in a cycle, among the modules of one folder. Their number may only fall.
+"""Fails when modules of a crate depend on each other in a cycle, among the modules of one folder, and lists the uses that make it.
 
-`scripts/cycles.json` holds how many modules of each crate are in a cycle; `--update` writes lower numbers, `-v` names them,
-`--show CRATE` lists each cycle of a crate, with the uses that make it.
 A module depends on the module that defines what it names: a name that a parent only re-exports counts as a use of the module
 behind it. What a module uses of its parents, and parents of their children, is not a cycle. Tests are not read, and calls of
 methods are not followed: only what is named counts.
 """
 
-import json
 import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COUNTS = ROOT / "scripts" / "cycles.json"
 
 TEST_ITEM = re.compile(r"^( *)#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?=[^#\s])", re.MULTILINE)
 TEST_FILE = re.compile(r"^ *#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);", re.MULTILINE)
@@ -201,36 +197,18 @@ def cycles_of(source: Path) -> list[tuple[str, dict[tuple[str, str], list[str]]]
     return found
 
 
-def show(crate: str) -> None:
-    for folder, arrows in cycles_of(next(ROOT.glob(f"crates/*/{crate}/src"))):
-        print(f"{crate}/{folder}: {', '.join(sorted({one for one, _ in arrows}))}")
-        for (one, other), places in sorted(arrows.items()):
-            print(f"  {one} -> {other}, {len(places)} uses:")
-            print("\n".join(f"    {place}" for place in places))
-
-
 def main() -> int:
-    if "--show" in sys.argv:
-        show(sys.argv[sys.argv.index("--show") + 1])
-        return 0
-    found = {source.parent.name: [(folder, {one for one, _ in arrows}) for folder, arrows in cycles_of(source)]
-             for source in sorted(ROOT.glob("crates/*/*/src"))}
-    counts = {crate: sum(len(names) for _, names in parts) for crate, parts in found.items() if parts}
-    before = json.loads(COUNTS.read_text()) if COUNTS.exists() else counts
-    more = {crate for crate, count in counts.items() if count > before.get(crate, 0)}
-    for crate, parts in found.items():
-        if crate in more or "-v" in sys.argv:
-            for folder, names in parts:
-                print(f"{crate}/{folder}: {', '.join(sorted(names))} use each other in a cycle", file=sys.stderr)
-    if more:
-        return 1
-    if "--update" in sys.argv:
-        COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
-    elif counts != before:
-        print("fewer cycles: keep it so with scripts/check_cycles.py --update", file=sys.stderr)
-        return 1
-    print(f"modules in a cycle: {sum(counts.values())} left")
-    return 0
+    sources = sorted(ROOT.glob("crates/*/*/src"))
+    count = 0
+    for source in sources:
+        for folder, arrows in cycles_of(source):
+            count += 1
+            print(f"{source.parent.name}/{folder}: {', '.join(sorted({one for one, _ in arrows}))} use each other in a cycle")
+            for (one, other), places in sorted(arrows.items()):
+                print(f"  {one} -> {other}, {len(places)} uses:")
+                print("\n".join(f"    {place}" for place in places))
+    print(f"cycles of modules: {count} in {len(sources)} crates")
+    return 1 if count else 0
 
 
 if __name__ == "__main__":

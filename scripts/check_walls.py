@@ -21,7 +21,7 @@ LAYERS = {
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "launch"],
-    "app": ["app"],
+    "app": ["engine", "flows", "inspect"],
     "edges": ["python", "cli"],
 }
 # The layers that a layer may use beside itself. The edges use each other in no case.
@@ -52,7 +52,9 @@ FORBIDDEN = {
     "trackway-python": HEAVY,
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
-    "trackway-app": r"axum|clap|indicatif",
+    "trackway-engine": r"axum|clap|indicatif",
+    "trackway-flows": r"axum|clap|indicatif",
+    "trackway-inspect": r"axum|clap|indicatif",
 }
 SINGLE = ["arrow-schema", "parquet", "object_store", "libsqlite3-sys", "rustls", "ring", "reqwest", "tokio"]
 

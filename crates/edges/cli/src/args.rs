@@ -27,7 +27,6 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
 
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
-
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
@@ -228,7 +227,7 @@ pub struct ProveArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
     /// Time limit for the first call of the script to its recorder
-    #[arg(long, value_name = "SECONDS", default_value_t = trackway_app::prove::HANDSHAKE_SECONDS)]
+    #[arg(long, value_name = "SECONDS", default_value_t = trackway_flows::prove::HANDSHAKE_SECONDS)]
     pub handshake_seconds: f64,
 }
 

@@ -1,6 +1,6 @@
 //! Errors and exit codes of the command line (DESIGN §8).
 
-use trackway_app::error::{AppError, ErrorKind};
+use trackway_engine::error::{AppError, ErrorKind};
 
 /// Wrong usage.
 pub const USAGE: u8 = 2;

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Write as _};
 use std::path::Path;
 
-use trackway_app::data::masked;
 use trackway_core::visible::{REPLACEMENT, steers_display};
+use trackway_flows::data::masked;
 
 use crate::exit::Failure;
 use crate::printer::Printer;

@@ -14,7 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use trackway_app::App;
+use trackway_engine::Context;
+use trackway_flows::reconcile;
 
 use args::{Cli, Command, LedgerCommand};
 use exit::Failure;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
-    trackway_app::data::read_urls();
+    trackway_flows::data::read_urls();
     let masks = cli.command.shows_values() && !cli.global.show_values;
     let printer = Printer::new(cli.global.json).masking(masks);
     let ended = settings::find(cli.global.home.as_deref(), cli.global.ledger.as_deref());
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         Err(failure) => return failed(&failure, printer),
     };
     let printer = printer.coloured(settings.color.value);
-    trackway_app::data::use_limits(settings.limits());
+    trackway_flows::data::use_limits(settings.limits());
     // A panic has been printed by the time it comes here. Its exit code is the one of Trackway's own faults.
     let ended = catch_unwind(AssertUnwindSafe(|| execute(&cli, &settings, &files, printer)));
     let ended = ended.unwrap_or_else(|_| {
@@ -88,23 +89,23 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
-            let app = open(settings, run.file.as_deref(), true, printer)?;
-            let answer = commands::run::run(&app, request, run.exit_with_child, printer);
-            tell_home(settings, app.home.folder(), printer);
+            let context = open(settings, run.file.as_deref(), true, printer)?;
+            let answer = commands::run::run(&context, request, run.exit_with_child, printer);
+            tell_home(settings, context.home.folder(), printer);
             answer
         }
         Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(&home, checkpoint, printer),
         Command::Import(import) => {
-            let app = open(settings, None, true, printer)?;
-            commands::import::import(&app, import, printer)
+            let context = open(settings, None, true, printer)?;
+            commands::import::import(&context, import, printer)
         }
         Command::Preflight(preflight) => {
-            let app = open(settings, Some(&preflight.file), true, printer)?;
-            commands::preflight::preflight(&app, preflight, printer)
+            let context = open(settings, Some(&preflight.file), true, printer)?;
+            commands::preflight::preflight(&context, preflight, printer)
         }
         Command::Prove(prove) => {
-            let app = open(settings, Some(&prove.file), true, printer)?;
-            commands::prove::prove(&app, prove, printer)
+            let context = open(settings, Some(&prove.file), true, printer)?;
+            commands::prove::prove(&context, prove, printer)
         }
         Command::Doctor(_) => {
             let home = settings.home(None);
@@ -116,12 +117,12 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         }
         Command::Eval(eval) => {
             let file = commands::evaluate::file_of(eval);
-            let app = open(settings, file.as_deref(), false, printer)?;
-            commands::evaluate::evaluate(&app, eval, printer)
+            let context = open(settings, file.as_deref(), false, printer)?;
+            commands::evaluate::evaluate(&context, eval, printer)
         }
         Command::Rehearse(rehearse) => {
-            let app = open(settings, Some(&rehearse.file), true, printer)?;
-            commands::rehearse::rehearse(&app, rehearse, printer)
+            let context = open(settings, Some(&rehearse.file), true, printer)?;
+            commands::rehearse::rehearse(&context, rehearse, printer)
         }
         Command::Sql(sql) => match commands::sql::worker_folder() {
             // The process that asked has sealed what there was to seal.
@@ -158,12 +159,12 @@ fn open(
     run_file: Option<&Path>,
     create: bool,
     printer: Printer,
-) -> Result<App, Failure> {
-    let app = open_home(settings, run_file, create, printer)?;
-    for told in app.reconcile()? {
+) -> Result<Context, Failure> {
+    let context = open_home(settings, run_file, create, printer)?;
+    for told in reconcile::reconcile(&context)? {
         printer.note(&told);
     }
-    Ok(app)
+    Ok(context)
 }
 
 fn open_home(
@@ -171,11 +172,11 @@ fn open_home(
     run_file: Option<&Path>,
     create: bool,
     printer: Printer,
-) -> Result<App, Failure> {
+) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
-    let mut app = App::open(settings.home(run_file), binary, create)?;
-    app.when_waiting(Box::new(move |text| printer.note(text)));
-    Ok(app)
+    let mut context = Context::open(settings.home(run_file), binary, create)?;
+    context.when_waiting(Box::new(move |text| printer.note(text)));
+    Ok(context)
 }
 
 /// Other commands look for the home from here upwards; where they would not find this one, its name is told.

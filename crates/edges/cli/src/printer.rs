@@ -10,8 +10,8 @@ use std::ops::Add;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use trackway_app::data::{masked, masked_json};
 use trackway_core::visible::{escaped_json, visible, without_colours};
+use trackway_flows::data::{masked, masked_json};
 use unicode_width::UnicodeWidthStr;
 
 /// Spaces between the columns of a table.

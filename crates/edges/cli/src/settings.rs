@@ -8,15 +8,14 @@ mod tests;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use trackway_app::data::{
+use trackway_engine::home::{Home, is_connection_string};
+use trackway_flows::data::{
     COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
 };
-use trackway_app::home::{Home, is_connection_string};
 use trackway_formats::settings::{SettingsFile, Written};
 
-pub use files::{FileKind, FileState, FoundFile};
-
 use crate::exit::Failure;
+pub use files::{FileKind, FileState, FoundFile};
 
 /// The folder of a project in which its state and its settings file are.
 const PROJECT_FOLDER: &str = ".trackway";

@@ -1,7 +1,7 @@
 //! Numbers of the command line as people read them.
 
-use trackway_app::assess::Estimate;
 pub use trackway_core::text::{bytes, duration};
+use trackway_flows::assess::Estimate;
 
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
 pub fn metric(value: f64) -> String {

@@ -242,7 +242,7 @@ pub struct SplitArgs {
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
     /// Random seed
-    #[arg(long, value_name = "N", default_value_t = trackway_app::data::split::DEFAULT_SEED)]
+    #[arg(long, value_name = "N", default_value_t = trackway_flows::data::split::DEFAULT_SEED)]
     pub seed: u64,
     /// Fractions of nested subsets: each contains the smaller ones
     #[arg(long, value_name = "FRACTIONS", value_delimiter = ',')]

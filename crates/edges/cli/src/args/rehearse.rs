@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trackway_app::rehearsal;
+use trackway_flows::rehearsal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trackway_app::score::BATCH_ROWS;
+use trackway_flows::score::BATCH_ROWS;
 
 use super::{ProbeBatches, TableArgs};
 

@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use trackway_app::classify::{self, Known};
+use trackway_flows::classify::{self, Known};
 
 use super::live::BytesBar;
 use crate::args::ClassifyArgs;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use trackway_app::doctor::{Diagnosis, LedgerState, examine};
-use trackway_app::home::Home;
-use trackway_app::rebuild::{Rebuilt, rebuild as rebuild_ledger};
+use trackway_engine::home::Home;
+use trackway_engine::ledger_state::LedgerState;
+use trackway_flows::doctor::{Diagnosis, examine};
+use trackway_flows::rebuild::{Rebuilt, rebuild as rebuild_ledger};
 
 use crate::exit::Failure;
 use crate::printer::Printer;

@@ -1,6 +1,6 @@
 //! What the machine did during an attempt, one line a part of it.
 
-use trackway_app::explain::page::{MachineCard, MachineLine, WorkShares};
+use trackway_inspect::explain::page::{MachineCard, MachineLine, WorkShares};
 
 use crate::units::bytes;
 

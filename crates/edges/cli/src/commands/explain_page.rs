@@ -1,16 +1,15 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
 use serde_json::Value;
-use trackway_app::explain::page::{
+use trackway_flows::evaluate::EvaluationReceipt;
+use trackway_flows::preflight::Verdict;
+use trackway_flows::registry::RegisteredVersion;
+use trackway_inspect::explain::page::{
     ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
     MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
-
-use trackway_app::evaluate::EvaluationReceipt;
-use trackway_app::explain::page::{Cadence, CadenceAdvice};
-use trackway_app::preflight::Verdict;
-use trackway_app::progressive::ProgressiveCard;
-use trackway_app::registry::RegisteredVersion;
+use trackway_inspect::explain::page::{Cadence, CadenceAdvice};
+use trackway_inspect::progressive::ProgressiveCard;
 use trackway_ledger::RungRow;
 
 use super::evaluate::few_metrics;

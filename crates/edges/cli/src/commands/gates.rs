@@ -2,29 +2,31 @@
 
 use std::path::Path;
 
-use trackway_app::App;
-use trackway_app::gates::{Fixture, GateReceipt, GateTests, JudgeRequest};
 use trackway_core::registry::GateVerdict;
+use trackway_engine::Context;
+use trackway_flows::gates;
+use trackway_flows::gates::{Fixture, GateReceipt, GateTests, JudgeRequest};
+use trackway_flows::outputs;
 
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
 
-pub fn gates(app: &App, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
-        GatesCommand::Judge(args) => judge(app, args, printer),
-        GatesCommand::Test(args) => test(app, args, printer),
-        GatesCommand::Fixture(args) => fixture(app, args, printer),
+        GatesCommand::Judge(args) => judge(context, args, printer),
+        GatesCommand::Test(args) => test(context, args, printer),
+        GatesCommand::Fixture(args) => fixture(context, args, printer),
     }
 }
 
-fn judge(app: &App, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
+fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
     let request = JudgeRequest {
-        evaluation: app.resolve_evaluation(&args.evaluation)?,
+        evaluation: context.resolve_evaluation(&args.evaluation)?,
         rules: args.rules.clone(),
         baseline: args.baseline.clone(),
     };
-    let receipt = app.judge_gates(&request)?;
+    let receipt = gates::judge_gates(context, &request)?;
     if printer.is_json() {
         printer.document(&receipt);
     } else {
@@ -68,17 +70,21 @@ fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
     printer.tone(tone, verdict.as_str())
 }
 
-fn test(app: &App, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
+fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
     let rules = match &args.file {
-        Some(file) => app.gates_of_file(file, &[])?,
+        Some(file) => gates::gates_of_file(context, file, &[])?,
         None => args.rules.clone(),
     };
     let bad = |text: &String| {
         let path = Path::new(text);
-        if path.is_file() { Fixture::read(path) } else { app.fixture_of(app.resolve_evaluation(text)?, None) }
+        if path.is_file() {
+            Fixture::read(path)
+        } else {
+            gates::fixture_of(context, context.resolve_evaluation(text)?, None)
+        }
     };
     let fixtures: Vec<Fixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
-    let tests = app.test_gates(&rules, &fixtures)?;
+    let tests = gates::test_gates(context, &rules, &fixtures)?;
     if printer.is_json() {
         printer.document(&tests);
     } else {
@@ -101,12 +107,13 @@ fn print_tests(printer: Printer, tests: &GateTests) {
     unarmed(printer, &tests.unarmed);
 }
 
-fn fixture(app: &App, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
-    app.refuse_outputs([args.out.as_path()])?;
+fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
+    outputs::refuse_outputs(context, [args.out.as_path()])?;
     let changes: Vec<(String, f64)> =
         args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;
     let fixture =
-        app.fixture_of(app.resolve_evaluation(&args.evaluation)?, args.name.as_deref())?.with(&changes)?;
+        gates::fixture_of(context, context.resolve_evaluation(&args.evaluation)?, args.name.as_deref())?
+            .with(&changes)?;
     let mut text =
         serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
     text.push('\n');

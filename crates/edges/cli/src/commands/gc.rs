@@ -1,5 +1,6 @@
-use trackway_app::App;
-use trackway_app::gc::{Cleared, GcRequest};
+use trackway_engine::Context;
+use trackway_flows::gc;
+use trackway_flows::gc::{Cleared, GcRequest};
 use trackway_formats::runfile::parse_duration;
 use trackway_tower::retention::RetentionRule;
 
@@ -8,14 +9,14 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::units::bytes;
 
-pub fn gc(app: &App, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
     let older_than_seconds = args.older_than.as_deref().map(seconds).transpose()?;
     let request = GcRequest {
         condition: args.condition.clone(),
         rule: RetentionRule { older_than_seconds, keep_last: args.keep_last },
         dry_run: !args.yes,
     };
-    let cleared = app.gc(&request)?;
+    let cleared = gc::gc(context, &request)?;
     if printer.is_json() {
         printer.document(&cleared);
     } else {

@@ -1,16 +1,17 @@
-use trackway_app::App;
+use trackway_engine::Context;
+use trackway_flows::import;
 use trackway_ledger::ForeignTool;
 
 use crate::args::ImportArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub fn import(app: &App, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
     let tool = ForeignTool::ALL
         .into_iter()
         .find(|tool| tool.as_str() == args.tool)
         .expect("the argument parser admits no other word");
-    let report = app.import(tool, &args.path, |run| {
+    let report = import::import(context, tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known:  " };
         printer.note(format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));
         if let Some(own) = &run.renamed_from {

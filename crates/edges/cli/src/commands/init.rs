@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use trackway_app::init::{Draft, InitRequest, data_sets, draft, survey, text, write};
 use trackway_core::name::Named;
+use trackway_flows::init::{Draft, InitRequest, data_sets, draft, survey, text, write};
 use trackway_formats::shell;
 
 use super::given_name;

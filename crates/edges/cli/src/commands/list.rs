@@ -1,4 +1,4 @@
-use trackway_app::App;
+use trackway_engine::Context;
 use trackway_ledger::{AttemptRow, FoundRuns, Page, RunRow, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
@@ -6,15 +6,15 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::units::{duration, metric};
 
-pub fn runs(app: &App, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
-    let after = args.after.as_deref().map(|run| app.resolve_run(run)).transpose()?;
+pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
+    let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let search = RunSearch {
         condition: args.condition.clone(),
         order: args.sort.iter().map(|key| sort_key(key)).collect(),
         columns: args.columns.iter().map(|name| plain_name(name)).collect(),
         page: Page { after, limit: args.limit as usize },
     };
-    let found = app.search_runs(&search)?;
+    let found = context.search_runs(&search)?;
     if printer.is_json() {
         printer.document(&json_runs(&found));
     } else if found.runs.is_empty() && args.after.is_some() {
@@ -103,9 +103,9 @@ fn run_cells(run: &RunRow) -> Vec<String> {
     ]
 }
 
-pub fn attempts(app: &App, args: &AttemptsArgs, printer: Printer) -> Result<u8, Failure> {
-    let run = args.run.as_deref().map(|run| app.resolve_run(run)).transpose()?;
-    let attempts = app.attempts(run, args.limit)?;
+pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Result<u8, Failure> {
+    let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
+    let attempts = context.attempts(run, args.limit)?;
     if printer.is_json() {
         printer.document(&attempts);
     } else if attempts.is_empty() {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use trackway_app::preflight::Told;
-use trackway_app::report::{Notice, Progress, Reporter, Stream};
+use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
 
 use super::preflight::summary;
 use crate::printer::{Printer, say, stderr_is_terminal};
@@ -149,16 +149,6 @@ impl Reporter for Live {
         self.reading.at(done_bytes, total_bytes);
     }
 
-    fn preflight(&self, told: &Told<'_>) {
-        match told {
-            Told::Began { title } => self.status.iter().for_each(|status| say(status, *title)),
-            Told::Judged(report) => {
-                self.aside(|| summary(report).iter().for_each(|line| self.printer.note(line)));
-            }
-            Told::Quote(_) | Told::Reading { .. } | Told::Ended { .. } => {}
-        }
-    }
-
     fn uploading(&self, done_bytes: u64, total_bytes: u64) {
         self.uploading.at(done_bytes, total_bytes);
     }
@@ -201,4 +191,16 @@ fn status_line(progress: &Progress) -> String {
     parts.extend(progress.loss.as_ref().map(|(name, value)| format!("{name} {}", metric(*value))));
     parts.extend(progress.last_committed_step.map(|step| format!("committed {step}")));
     if parts.is_empty() { "running".into() } else { parts.join(" · ") }
+}
+
+impl PreflightReporter for Live {
+    fn preflight(&self, event: &PreflightEvent<'_>) {
+        match event {
+            PreflightEvent::Began { title } => self.status.iter().for_each(|status| say(status, *title)),
+            PreflightEvent::Judged(report) => {
+                self.aside(|| summary(report).iter().for_each(|line| self.printer.note(line)));
+            }
+            PreflightEvent::Quote(_) | PreflightEvent::Reading { .. } | PreflightEvent::Ended { .. } => {}
+        }
+    }
 }

@@ -1,7 +1,8 @@
 use serde::Serialize;
-use trackway_app::App;
-use trackway_app::logs::{LogLine, LogSelection};
-use trackway_app::report::Stream;
+use trackway_engine::Context;
+use trackway_engine::reporter::Stream;
+use trackway_inspect::explain;
+use trackway_inspect::logs::{LogLine, LogSelection};
 
 use crate::args::LogsArgs;
 use crate::exit::Failure;
@@ -15,12 +16,12 @@ struct Record<'a> {
     text: String,
 }
 
-pub fn logs(app: &App, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
     let stream =
         args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
     let selection = LogSelection { stream, tail: args.tail };
     let mut show = |line: LogLine| show_line(&line, args, printer);
-    app.visit_logs(app.resolve_attempt(&args.attempt)?, selection, &mut show)?;
+    explain::visit_logs(context, context.resolve_attempt(&args.attempt)?, selection, &mut show)?;
     Ok(0)
 }
 

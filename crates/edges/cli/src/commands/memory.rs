@@ -1,5 +1,5 @@
 use serde::Serialize;
-use trackway_app::memory::{Measured, ModelRead, ModelSource, read_model, report_on};
+use trackway_flows::memory::{Measured, ModelRead, ModelSource, read_model, report_on};
 use trackway_tower::memory::{
     Adapters, Architecture, DEVICES, Device, Fit, Generation, MemoryReport, MemorySpec, Parallel,
 };

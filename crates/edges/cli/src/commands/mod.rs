@@ -32,22 +32,26 @@ pub mod slices;
 pub mod sql;
 pub mod watch;
 
-pub use probe::probe;
-pub use score::score;
-use trackway_app::{App, RollBackRequest};
 use trackway_core::name::{Name, Named};
+use trackway_engine::Context;
+use trackway_engine::RollBackRequest;
+use trackway_engine::roll_back;
+use trackway_engine::stop;
+use trackway_inspect::explain;
 
 use crate::args::{ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
+pub use probe::probe;
+pub use score::score;
 
 /// A name that a person gives to something new.
 fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
     Name::new(named, word).map_err(|error| Failure::usage(error.to_string(), error.hint()))
 }
 
-pub fn explain(app: &App, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
-    let page = app.explain(app.resolve(&args.subject)?)?;
+pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
+    let page = explain::explain(context, context.resolve(&args.subject)?)?;
     if printer.is_json() {
         printer.document(&page);
     } else {
@@ -56,8 +60,8 @@ pub fn explain(app: &App, args: &ExplainArgs, printer: Printer) -> Result<u8, Fa
     Ok(0)
 }
 
-pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
-    let asked = app.stop(app.resolve_run(&args.run)?, args.kill, &args.why)?;
+pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
+    let asked = stop::stop(context, context.resolve_run(&args.run)?, args.kill, &args.why)?;
     if printer.is_json() {
         printer.document(&asked);
     } else {
@@ -66,14 +70,14 @@ pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure>
     Ok(0)
 }
 
-pub fn roll_back(app: &App, args: &RunRollbackArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) -> Result<u8, Failure> {
     let request = RollBackRequest {
         to_step: args.to_step,
         skip: args.skip_batches,
         why: args.why.clone(),
-        person: trackway_app::registry::person(),
+        person: trackway_engine::person::person(),
     };
-    let answer = app.roll_back(app.resolve_run(&args.run)?, &request)?;
+    let answer = roll_back::roll_back(context, context.resolve_run(&args.run)?, &request)?;
     if printer.is_json() {
         printer.document(&answer);
         return Ok(0);

@@ -1,10 +1,10 @@
 use std::path::Path;
 
-use trackway_app::probe::parts::{
+use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
     Sensitivity, SmallStep,
 };
-use trackway_app::probe::{BatchFormat, ProbeReport, ProbeRequest, probe as ask};
+use trackway_flows::probe::{BatchFormat, ProbeReport, ProbeRequest, probe as ask};
 
 use super::data::{reading, table};
 use super::residuals;
@@ -182,7 +182,7 @@ fn importance(it: &Importance) -> Vec<String> {
 }
 
 fn dependence(it: &Dependence) -> Vec<Vec<String>> {
-    let row = |curve: &trackway_app::probe::parts::Curve| {
+    let row = |curve: &trackway_flows::probe::parts::Curve| {
         let end = |at: Option<(&f64, &String)>| {
             at.map_or_else(String::new, |(mean, value)| format!("{} at {}", metric(*mean), value))
         };
@@ -236,7 +236,7 @@ fn sensitivity(printer: Printer, it: &Sensitivity) {
         &["standard deviations", "decided otherwise", "by chance", "moved by", "by chance"],
         it.steps.iter().map(small_step),
     );
-    let slope = |slope: &trackway_app::probe::parts::Slope| {
+    let slope = |slope: &trackway_flows::probe::parts::Slope| {
         vec![slope.feature.clone(), metric(slope.per_deviation.value)]
     };
     section(printer, "slopes", &["feature", "moved by a standard deviation"], it.slopes.iter().map(slope));

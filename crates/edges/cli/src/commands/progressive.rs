@@ -1,6 +1,6 @@
 //! What progressive validation says, in words.
 
-use trackway_app::progressive::ProgressiveCard;
+use trackway_inspect::progressive::ProgressiveCard;
 
 use crate::units::metric;
 

@@ -1,6 +1,7 @@
-use trackway_app::App;
-use trackway_app::prove::{Proof, ProofVerdict, ProveRequest};
-use trackway_app::run::Source;
+use trackway_engine::Context;
+use trackway_engine::run::Source;
+use trackway_flows::prove;
+use trackway_flows::prove::{Proof, ProofVerdict, ProveRequest};
 
 use super::live::Live;
 use crate::args::ProveArgs;
@@ -16,12 +17,12 @@ const DIFFERENT: u8 = 7;
 /// Differing files that are shown; `--json` has all of them.
 const DIFFERENCES_MAX: usize = 12;
 
-pub fn prove(app: &App, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
-    signals::supervise(app.cancel());
+pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
+    signals::supervise(context.cancel());
     let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
     let live = Live::new(printer);
-    let proof = app.prove(&request, &live);
+    let proof = prove::prove(context, &request, &live);
     live.finish();
     let proof = proof?;
     if printer.is_json() {

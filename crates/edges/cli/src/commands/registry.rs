@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use trackway_app::App;
-use trackway_app::checkpoints::{Watch, Which};
-use trackway_app::registry::{
+use trackway_core::Timestamp;
+use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_engine::Context;
+use trackway_flows::checkpoints::{Watch, Which};
+use trackway_flows::registry;
+use trackway_flows::registry::{
     AliasRequest, Approve, Changed, Deployed, ModelView, PolicyRequest, PromoteRequest, RegisterRequest,
     RollBackModel, VersionView,
 };
-use trackway_core::Timestamp;
-use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
@@ -21,19 +22,19 @@ use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{bytes, duration};
 
-pub fn registry(app: &App, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
-        RegistryCommand::Ls => list(app, printer),
-        RegistryCommand::Show { model } => show(app, model, printer),
-        RegistryCommand::Register(args) => register(app, args, printer),
-        RegistryCommand::Promote(args) => promote(app, args, printer),
-        RegistryCommand::Approve(args) => approve(app, args, printer),
-        RegistryCommand::Rollback(args) => roll_back(app, args, printer),
-        RegistryCommand::History(args) => history(app, args, printer),
-        RegistryCommand::Alias(args) => alias(app, args, printer),
-        RegistryCommand::Policy(args) => policy(app, args, printer),
-        RegistryCommand::Export(args) => export(app, args, printer),
-        RegistryCommand::Card { model, version } => card(app, model, version, printer),
+        RegistryCommand::Ls => list(context, printer),
+        RegistryCommand::Show { model } => show(context, model, printer),
+        RegistryCommand::Register(args) => register(context, args, printer),
+        RegistryCommand::Promote(args) => promote(context, args, printer),
+        RegistryCommand::Approve(args) => approve(context, args, printer),
+        RegistryCommand::Rollback(args) => roll_back(context, args, printer),
+        RegistryCommand::History(args) => history(context, args, printer),
+        RegistryCommand::Alias(args) => alias(context, args, printer),
+        RegistryCommand::Policy(args) => policy(context, args, printer),
+        RegistryCommand::Export(args) => export(context, args, printer),
+        RegistryCommand::Card { model, version } => card(context, model, version, printer),
     }
 }
 
@@ -42,8 +43,8 @@ fn watch(what: &'static str) -> Watch {
     Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }
 
-fn list(app: &App, printer: Printer) -> Result<u8, Failure> {
-    let models = app.models()?;
+fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
+    let models = registry::models(context)?;
     if printer.is_json() {
         printer.document(&models);
         return Ok(0);
@@ -63,8 +64,8 @@ fn list(app: &App, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(app: &App, model: &str, printer: Printer) -> Result<u8, Failure> {
-    let view = app.model_view(model)?;
+fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
+    let view = registry::model_view(context, model)?;
     if printer.is_json() {
         printer.document(&view);
     } else {
@@ -138,7 +139,7 @@ fn moment(at: Timestamp) -> String {
     at.to_rfc3339().chars().take(19).collect::<String>().replace('T', " ")
 }
 
-fn register(app: &App, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
+fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
     let signature = match &args.signature {
         None => None,
         Some(path) => {
@@ -154,12 +155,12 @@ fn register(app: &App, args: &RegisterArgs, printer: Printer) -> Result<u8, Fail
     };
     let request = RegisterRequest {
         model: args.model.clone(),
-        run: app.resolve_run(&args.run)?,
+        run: context.resolve_run(&args.run)?,
         which: args.step.map_or(Which::Latest, Which::Step),
         signature,
         description: args.description.clone(),
     };
-    let registered = app.register_model(&request, &watch("verifying"))?;
+    let registered = registry::register_model(context, &request, &watch("verifying"))?;
     if printer.is_json() {
         printer.document(&registered);
         return Ok(0);
@@ -189,7 +190,7 @@ fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
     }
 }
 
-fn promote(app: &App, args: &PromoteArgs, printer: Printer) -> Result<u8, Failure> {
+fn promote(context: &Context, args: &PromoteArgs, printer: Printer) -> Result<u8, Failure> {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = PromoteRequest {
         model: args.model.clone(),
@@ -199,12 +200,12 @@ fn promote(app: &App, args: &PromoteArgs, printer: Printer) -> Result<u8, Failur
         deploy: deploy.clone(),
         why: why.clone(),
     };
-    let changed = app.promote_model(&request, &watch("verifying"))?;
+    let changed = registry::promote_model(context, &request, &watch("verifying"))?;
     tell(printer, &changed, &format!("in {}", args.to));
     Ok(if changed.refusals.is_empty() { 0 } else { REFUSED })
 }
 
-fn roll_back(app: &App, args: &RollbackArgs, printer: Printer) -> Result<u8, Failure> {
+fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result<u8, Failure> {
     let HowArgs { expect: expected, deploy, why } = &args.how;
     let request = RollBackModel {
         model: args.model.clone(),
@@ -213,7 +214,7 @@ fn roll_back(app: &App, args: &RollbackArgs, printer: Printer) -> Result<u8, Fai
         deploy: deploy.clone(),
         why: why.clone(),
     };
-    let changed = app.roll_back_model(&request, &watch("verifying"))?;
+    let changed = registry::roll_back_model(context, &request, &watch("verifying"))?;
     tell(printer, &changed, "back in production");
     Ok(0)
 }
@@ -256,7 +257,7 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
 }
 
-fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
+fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
     let request = Approve {
         model: args.model.clone(),
         version: args.version.clone(),
@@ -264,7 +265,7 @@ fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failur
         seconds: args.duration.as_deref().map(seconds).transpose()?,
         why: args.why.clone(),
     };
-    let approved = app.approve_model(&request)?;
+    let approved = registry::approve_model(context, &request)?;
     if printer.is_json() {
         printer.document(&approved);
         return Ok(0);
@@ -289,12 +290,12 @@ fn seconds(text: &str) -> Result<f64, Failure> {
     given.ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `12h` or `7d`"))
 }
 
-fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
+fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
     if let Some(text) = &args.at {
         let at = text.parse().map_err(|_| {
             Failure::usage(format!("invalid timestamp `{text}`"), "expected e.g. `2026-11-20T08:00:00Z`")
         })?;
-        let standing = app.model_at(&args.model, at)?;
+        let standing = registry::model_at(context, &args.model, at)?;
         if printer.is_json() {
             printer.document(&standing);
             return Ok(0);
@@ -306,7 +307,7 @@ fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failur
         printer.line(format!("in production at {}: {version}{manifest}", standing.at));
         return Ok(0);
     }
-    let entries = app.model_history(&args.model)?;
+    let entries = registry::model_history(context, &args.model)?;
     if printer.is_json() {
         printer.document(&entries);
         return Ok(0);
@@ -320,14 +321,14 @@ fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failur
     Ok(0)
 }
 
-fn alias(app: &App, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
+fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
     let request = AliasRequest {
         model: args.model.clone(),
         alias: args.alias.clone(),
         version: args.version.clone(),
         expect: expect(args.expect.as_deref())?,
     };
-    let changed = app.set_model_alias(&request)?;
+    let changed = registry::set_model_alias(context, &request)?;
     if printer.is_json() {
         printer.document(&changed);
         return Ok(0);
@@ -343,13 +344,13 @@ fn alias(app: &App, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn policy(app: &App, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
+fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
     let request = PolicyRequest {
         approvals: args.approvals,
         approval_seconds: args.approval_lasts.as_deref().map(seconds).transpose()?,
         own_approval: args.own_approval,
     };
-    let policy = app.set_model_policy(&args.model, &request)?;
+    let policy = registry::set_model_policy(context, &args.model, &request)?;
     if printer.is_json() {
         printer.document(&policy);
         return Ok(0);
@@ -367,8 +368,9 @@ fn policy(app: &App, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn export(app: &App, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
-    let deployed = app.export_model(&args.model, &args.version, &args.folder, &watch("copying"))?;
+fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
+    let deployed =
+        registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
     if printer.is_json() {
         printer.document(&deployed);
     } else {
@@ -377,8 +379,8 @@ fn export(app: &App, args: &ExportArgs, printer: Printer) -> Result<u8, Failure>
     Ok(0)
 }
 
-fn card(app: &App, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
-    let card = app.model_card(model, version)?;
+fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
+    let card = registry::model_card(context, model, version)?;
     if printer.is_json() {
         printer.document(&serde_json::json!({ "card": card }));
     } else {

@@ -1,8 +1,9 @@
-use trackway_app::App;
-use trackway_app::rehearsal::{
+use trackway_engine::Context;
+use trackway_engine::run::Source;
+use trackway_flows::rehearsal;
+use trackway_flows::rehearsal::{
     LaunchKind, RehearsalOutcome, RehearsalSettings, RehearseRequest, Severity, Verdict,
 };
-use trackway_app::run::Source;
 
 use super::live::Live;
 use crate::args::{RehearsalKind, RehearseArgs};
@@ -14,10 +15,10 @@ use crate::units::duration;
 /// The run must not start.
 const BLOCKED: u8 = 3;
 
-pub fn rehearse(app: &App, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
-    signals::supervise(app.cancel());
+pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
+    signals::supervise(context.cancel());
     let live = Live::new(printer);
-    let answer = app.rehearse(&request(args), &live);
+    let answer = rehearsal::rehearse(context, &request(args), &live);
     live.finish();
     let answer = answer?;
     if printer.is_json() {

@@ -1,6 +1,6 @@
 //! Residuals as a table in a terminal.
 
-use trackway_app::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
+use trackway_flows::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
 
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;

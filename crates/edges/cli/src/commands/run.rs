@@ -1,7 +1,8 @@
-use trackway_app::App;
-use trackway_app::evaluate::EvaluationReceipt;
-use trackway_app::run::{Injection, RunOutcome, RunRequest, Source};
 use trackway_core::name::Named;
+use trackway_engine::Context;
+use trackway_engine::run::{Injection, RunOutcome, Source};
+use trackway_flows::evaluate::EvaluationReceipt;
+use trackway_flows::train::{self, RunReport, RunRequest};
 use trackway_ledger::{EvaluationState, RungVerdict};
 
 use super::evaluate::few_metrics;
@@ -46,26 +47,32 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
     Ok(RunRequest { source, injection, retry_data_error: args.retry_data_error, selection })
 }
 
-pub fn run(app: &App, request: RunRequest, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
-    signals::supervise(app.cancel());
+pub fn run(
+    context: &Context,
+    request: RunRequest,
+    exit_with_child: bool,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    signals::supervise(context.cancel());
     let live = Live::new(printer);
-    let outcome = app.run(request, &live);
+    let report = train::run(context, request, &live);
     live.finish();
-    tell(&outcome?, exit_with_child, printer)
+    tell(&report?, exit_with_child, printer)
 }
 
-pub fn resume(app: &App, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
-    let run = app.resolve_run(&args.run)?;
-    signals::supervise(app.cancel());
+pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
+    let run = context.resolve_run(&args.run)?;
+    signals::supervise(context.cancel());
     let live = Live::new(printer);
-    let outcome = app.resume(run, &live);
+    let report = train::resume(context, run, &live);
     live.finish();
-    tell(&outcome?, false, printer)
+    tell(&report?, false, printer)
 }
 
-fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
+fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
+    let outcome = &report.outcome;
     if printer.is_json() {
-        printer.document(outcome);
+        printer.document(report);
     } else {
         let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
         let count = match outcome.attempts.len() {
@@ -73,14 +80,14 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
             count => format!("{count} attempts"),
         };
         if outcome.state == "running" {
-            return Ok(exit_code(outcome, exit_with_child));
+            return Ok(exit_code(report, exit_with_child));
         }
         let text = match outcome.attempts.len() {
             0 => format!("`{}` {}: nothing was launched", outcome.name, outcome.state),
             _ => format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)),
         };
         printer.note(&text);
-        if let Some(evaluation) = &outcome.evaluation {
+        if let Some(evaluation) = &report.evaluation {
             let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
             let id = &evaluation.evaluation_id;
             printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
@@ -89,18 +96,19 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
             printer.note(format!("see why with: trackway explain {}", outcome.run_id));
         }
     }
-    Ok(exit_code(outcome, exit_with_child))
+    Ok(exit_code(report, exit_with_child))
 }
 
 /// What shells add to a signal's number.
 const SIGNAL_BASE: i32 = 128;
 
-fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
+fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
+    let outcome: &RunOutcome = &report.outcome;
     let last = outcome.attempts.last().filter(|_| exit_with_child);
     let of_child = last.and_then(|last| last.exit_code.or(last.signal.map(|signal| SIGNAL_BASE + signal)));
     match of_child {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
-        None if outcome.state == "completed" && evaluation_failed(outcome) => REFUSED,
+        None if outcome.state == "completed" && evaluation_failed(report) => REFUSED,
         None if outcome.state == "completed" => 0,
         None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
         None if outcome.rungs.iter().any(|rung| rung.verdict == RungVerdict::Rejected) => REFUSED,
@@ -109,7 +117,7 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
 }
 
 /// A run that was to be evaluated and was not is not done: nobody knows whether its gates hold.
-fn evaluation_failed(outcome: &RunOutcome) -> bool {
+fn evaluation_failed(report: &RunReport) -> bool {
     let failed = |it: &EvaluationReceipt| it.state != EvaluationState::Completed || !it.gates_pass();
-    outcome.evaluation.as_ref().is_some_and(failed)
+    report.evaluation.as_ref().is_some_and(failed)
 }

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_app::data::table::TableRequest;
-use trackway_app::score::{AnswerKind, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
+use trackway_flows::data::table::TableRequest;
+use trackway_flows::score::{AnswerKind, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
 
 use super::data::{reading, table};
 use super::live::RowsBar;

@@ -6,7 +6,8 @@ use std::process::Command;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::alarm;
-use trackway_app::App;
+use trackway_engine::Context;
+use trackway_flows::outputs;
 use trackway_ledger::{Answer, QueryLimits};
 
 use crate::args::SqlArgs;
@@ -55,35 +56,40 @@ pub fn supervise(args: &SqlArgs) -> Result<u8, Failure> {
 }
 
 /// Answers within the limits, in the process that is there for it.
-pub fn answer(app: &App, args: &SqlArgs, spill_folder: PathBuf, printer: Printer) -> Result<u8, Failure> {
-    app.refuse_outputs(args.parquet.as_deref())?;
+pub fn answer(
+    context: &Context,
+    args: &SqlArgs,
+    spill_folder: PathBuf,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    outputs::refuse_outputs(context, args.parquet.as_deref())?;
     let most = (u64::from(args.memory_limit) * 2 + BASE_MIB) << 20;
     setrlimit(Resource::RLIMIT_DATA, most, most).map_err(std::io::Error::from)?;
     // Whatever the query does, the system ends this process then.
     alarm::set(args.timeout);
     let limits =
         QueryLimits { memory_bytes: (args.memory_limit as usize) << 20, spill_folder: Some(spill_folder) };
-    let answer = app.sql(&args.query, &limits)?;
+    let answer = context.sql(&args.query, &limits)?;
     if let Some(path) = &args.parquet {
-        let rows = app.write_parquet(&answer, path)?;
+        let rows = context.write_parquet(&answer, path)?;
         printer.note(format!("wrote {rows} rows to `{}`", path.display()));
     } else if printer.is_json() {
-        printer.document(&app.json_rows(&answer)?);
+        printer.document(&context.json_rows(&answer)?);
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;
         bytes.flush()?;
         printer.file(&bytes);
     } else {
-        table(app, &answer, printer)?;
+        table(context, &answer, printer)?;
     }
     Ok(0)
 }
 
-fn table(app: &App, answer: &Answer, printer: Printer) -> Result<(), Failure> {
+fn table(context: &Context, answer: &Answer, printer: Printer) -> Result<(), Failure> {
     let columns = answer.columns();
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let rows = app.text_rows(answer)?;
+    let rows = context.text_rows(answer)?;
     let count = rows.len();
     printer.table(&header, rows);
     printer.note(format!("{count} {}", if count == 1 { "row" } else { "rows" }));

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use trackway_app::App;
-use trackway_app::explain::page::DetectionSeverity;
-use trackway_app::watch::{LiveCurve, View};
+use trackway_engine::Context;
+use trackway_inspect::explain::page::DetectionSeverity;
+use trackway_inspect::watch;
+use trackway_inspect::watch::{LiveCurve, View};
 
 use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
@@ -16,8 +17,8 @@ const CURVE_WIDTH: usize = 48;
 /// The names of the other lines are no longer.
 const NAME_WIDTH: usize = 10;
 
-pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
-    let mut watcher = app.watch(app.resolve_run(&args.run)?)?;
+pub fn watch(context: &Context, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
+    let mut watcher = watch::watch(context, context.resolve_run(&args.run)?)?;
     let redraw = stdout_is_terminal() && !printer.is_json() && !args.once;
     loop {
         let view = watcher.look()?;

@@ -1,15 +1,14 @@
 //! What was found out about a model, as one page.
 
-use trackway_app::probe::ProbeReport;
-use trackway_app::probe::parts::{
+use trackway_flows::probe::ProbeReport;
+use trackway_flows::probe::parts::{
     Counterfactual, Curve, Dependence, Importance, Leverage, Perturbation, PerturbationKind, Sensitivity,
 };
 
 use super::assessment::{Scale, estimate_cells, number};
 use super::plot::{Plot, range};
-use crate::printer::cut;
-
 use super::{Html, colour, head, html, put, residuals};
+use crate::printer::cut;
 
 /// Rows of a table of the page.
 const ROWS_MAX: usize = 60;
@@ -248,7 +247,7 @@ fn leverage(page: &mut Html, leverage: &Leverage) {
         number(leverage.mean),
         leverage.high
     );
-    let row = |it: &trackway_app::probe::parts::HighRow| {
+    let row = |it: &trackway_flows::probe::parts::HighRow| {
         let value = |(name, value): &(String, Option<String>)| {
             html!("<code>{}</code> {}", name, value.as_deref().unwrap_or("missing"))
         };

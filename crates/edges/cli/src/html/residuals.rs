@@ -1,6 +1,6 @@
 //! Residuals as drawings: means with intervals over the middle 80 % of the rows, for the prediction and each column.
 
-use trackway_app::assess::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
+use trackway_flows::assess::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 
 use super::plot::{Plot, range, range_with_zero};
 use super::{Html, put};

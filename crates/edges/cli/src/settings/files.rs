@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use trackway_app::error::AppError;
+use trackway_engine::error::AppError;
 use trackway_formats::settings::{SETTINGS_BYTES_MAX, SettingsFile, parse};
 
 use super::PROJECT_FOLDER;

@@ -1,4 +1,4 @@
-use trackway_app::checkpoints::{DoctorFinding, DoctorReport};
+use trackway_flows::checkpoints::{DoctorFinding, DoctorReport};
 
 use crate::printer::{Printer, Tone};
 

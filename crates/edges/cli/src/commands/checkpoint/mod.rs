@@ -7,8 +7,11 @@ mod table;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_app::App;
-use trackway_app::checkpoints::{Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Watch, Which};
+use trackway_engine::Context;
+use trackway_flows::checkpoints;
+use trackway_flows::checkpoints::{
+    Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Watch, Which,
+};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
@@ -24,7 +27,7 @@ const NOT_FOUND: u8 = 6;
 const FAULT: u8 = 1;
 
 /// Opens the home, which only those need that name a run.
-type Open<'a> = dyn Fn() -> Result<App, Failure> + 'a;
+type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
 
 pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -51,8 +54,8 @@ fn find(open: &Open<'_>, subject: &CheckpointSubject) -> Result<Checkpoints, Fai
     if Checkpoints::is_root(subject) {
         return Ok(Checkpoints::at(Path::new(subject))?);
     }
-    let app = open()?;
-    Ok(app.checkpoints(app.resolve_run(subject)?)?)
+    let context = open()?;
+    Ok(checkpoints::checkpoints(&context, context.resolve_run(subject)?)?)
 }
 
 fn which(text: &str) -> Result<Which, Failure> {
@@ -205,9 +208,9 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     })
 }
 
-fn now(app: &App, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
+fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
-    let asked = app.checkpoint_now(app.resolve_run(run)?, reason, why)?;
+    let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
     if printer.is_json() {
         printer.document(&asked);
     } else {

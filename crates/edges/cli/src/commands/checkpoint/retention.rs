@@ -1,8 +1,8 @@
-use trackway_app::checkpoints::{
+use trackway_core::Timestamp;
+use trackway_flows::checkpoints::{
     Checkpoints, CollectedEntry, Collection, Garbage, KeepChanges, KeptEntry, Pinned, RemoteCollection,
 };
-use trackway_app::model_pin::model_of_pin;
-use trackway_core::Timestamp;
+use trackway_flows::model_pin::model_of_pin;
 
 use super::{FAULT, seconds, which};
 use crate::args::{GcArgs, PinArgs};

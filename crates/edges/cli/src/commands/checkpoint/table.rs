@@ -1,4 +1,4 @@
-use trackway_app::checkpoints::CheckpointEntry;
+use trackway_flows::checkpoints::CheckpointEntry;
 
 use crate::printer::Printer;
 use crate::units::{bytes, duration, short_hash};

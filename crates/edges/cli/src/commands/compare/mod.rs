@@ -2,8 +2,10 @@
 
 mod page;
 
-use trackway_app::App;
-use trackway_app::compare::{CompareRequest, Comparison, Figures, Row};
+use trackway_engine::Context;
+use trackway_flows::outputs;
+use trackway_inspect::compare;
+use trackway_inspect::compare::{CompareRequest, Comparison, Figures, Row};
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
@@ -19,11 +21,11 @@ const WHOLE: &str = "100%";
 /// A longer value is cut in the terminal.
 const VALUE_LETTERS: usize = 32;
 
-pub fn compare(app: &App, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
-    let runs = args.runs.iter().map(|run| app.resolve_run(run)).collect::<Result<_, _>>()?;
+pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
+    let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;
     let request = CompareRequest { runs, metrics: args.metrics.clone() };
-    app.refuse_outputs(args.html.as_deref())?;
-    let comparison = app.compare(&request)?;
+    outputs::refuse_outputs(context, args.html.as_deref())?;
+    let comparison = compare::compare(context, &request)?;
     if let Some(path) = &args.html {
         save(path, &page::page(&comparison), "comparison", printer)?;
     }
@@ -102,7 +104,7 @@ fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Prin
 /// The runs' names; where two are alike, with the end of the id.
 fn labels(comparison: &Comparison) -> Vec<String> {
     let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
-    let label = |run: &trackway_app::compare::ComparedRun| {
+    let label = |run: &trackway_inspect::compare::ComparedRun| {
         let id = run.run_id.to_string();
         if alike(&run.name) {
             format!("{} …{}", run.name, &id[id.len().saturating_sub(5)..])

@@ -1,6 +1,6 @@
 //! The comparison as one HTML file that needs nothing else.
 
-use trackway_app::compare::{Comparison, Curve, Row};
+use trackway_inspect::compare::{Comparison, Curve, Row};
 
 use super::{labels, told};
 use crate::html::{COLOURS, Html, colour, head, html, put};

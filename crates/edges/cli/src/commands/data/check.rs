@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::check::{
+use trackway_flows::data::check::{
     CheckAnswer, CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs,
 };
 
@@ -17,7 +17,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
     let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading));
     // Column names of the data are not those of the probabilities.
     let probabilities = other(&args.probabilities)
-        .map(|it| trackway_app::data::table::TableRequest { columns: Vec::new(), ..it });
+        .map(|it| trackway_flows::data::table::TableRequest { columns: Vec::new(), ..it });
     let asked = CheckRequest {
         table: table(&args.table),
         label: args.label.clone(),

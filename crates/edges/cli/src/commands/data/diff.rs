@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_app::data::snapshot::{DiffAnswer, SHORT_ID_LENGTH, diff as compare};
-use trackway_app::home::Home;
+use trackway_engine::home::Home;
+use trackway_flows::data::snapshot::{DiffAnswer, SHORT_ID_LENGTH, diff as compare};
 
 use super::{drift, reading, request, snapshot};
 use crate::args::DiffArgs;

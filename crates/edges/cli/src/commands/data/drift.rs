@@ -1,7 +1,9 @@
 use std::path::Path;
 
-use trackway_app::data::drift::{ColumnDrift, DriftReport, DriftRequest, JointDrift, Role, drift as compare};
-use trackway_app::home::Home;
+use trackway_engine::home::Home;
+use trackway_flows::data::drift::{
+    ColumnDrift, DriftReport, DriftRequest, JointDrift, Role, drift as compare,
+};
 
 use super::{reading, request};
 use crate::args::DriftArgs;
@@ -66,7 +68,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
 fn print_joint(printer: Printer, joint: &JointDrift) {
     let apart = format!("{:.3} (95 %: {:.3} to {:.3}; chance is 0.5)", joint.area, joint.low, joint.high);
     if joint.drifted {
-        let share = |it: &trackway_app::data::drift::ColumnImportance| {
+        let share = |it: &trackway_flows::data::drift::ColumnImportance| {
             format!("`{}` ({:.0} %)", it.name, it.share * 100.0)
         };
         let columns: Vec<String> = joint.columns.iter().map(share).collect();
@@ -113,7 +115,7 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
 
 /// New and gone values in a sentence.
 fn values(column: &ColumnDrift) -> Option<String> {
-    let listed = |values: &[trackway_app::data::profile::ValueCount]| {
+    let listed = |values: &[trackway_flows::data::profile::ValueCount]| {
         values.iter().map(|it| format!("`{}`", it.value)).collect::<Vec<_>>().join(", ")
     };
     let (new, gone) = (listed(&column.new_values), listed(&column.gone_values));

@@ -1,6 +1,6 @@
 //! What a check of data found, for people and programs.
 
-use trackway_app::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
+use trackway_flows::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
 
 use crate::exit::BLOCKED;
 use crate::printer::{Printer, Shown, Tone, row};

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::images::{ImagesAnswer, MediaCount, MediaRequest, images as look};
+use trackway_flows::data::images::{ImagesAnswer, MediaCount, MediaRequest, images as look};
 
 use super::{findings, reading};
 use crate::args::ImagesArgs;

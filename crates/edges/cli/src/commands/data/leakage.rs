@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::leakage::{LeakageAnswer, Roles, Selection, leakage as find};
+use trackway_flows::data::leakage::{LeakageAnswer, Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};
 use crate::args::LeakageArgs;

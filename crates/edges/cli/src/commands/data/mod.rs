@@ -13,9 +13,9 @@ mod split;
 
 use std::sync::Once;
 
-use trackway_app::App;
-use trackway_app::data::table::{Onlooker, TableRequest, expected_seconds};
-use trackway_app::home::Home;
+use trackway_engine::Context;
+use trackway_engine::home::Home;
+use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::BytesBar;
@@ -28,7 +28,7 @@ use crate::units::{bytes, duration};
 pub fn data(
     command: &DataCommand,
     home: &Home,
-    open: impl Fn() -> Result<App, Failure>,
+    open: impl Fn() -> Result<Context, Failure>,
     printer: Printer,
 ) -> Result<u8, Failure> {
     match command {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, Value, profile as read};
+use trackway_flows::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, Value, profile as read};
 
 use super::{reading, table};
 use crate::args::ProfileArgs;
@@ -50,7 +50,7 @@ fn print(printer: Printer, answer: &ProfileAnswer) {
 
 fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
     let shown = |value: &Option<Value>| value.as_ref().map(short).unwrap_or_default();
-    let length = |of: fn(&trackway_app::data::profile::LengthSummary) -> u64| {
+    let length = |of: fn(&trackway_flows::data::profile::LengthSummary) -> u64| {
         column.lengths.as_ref().map(|lengths| format!("{} letters", of(lengths)))
     };
     let approximately = if column.distinct_is_exact { "" } else { "~" };

@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use trackway_app::data::schema;
+use trackway_flows::data::schema;
 
 use super::{findings, reading, table};
 use crate::args::{InferArgs, ValidateArgs};

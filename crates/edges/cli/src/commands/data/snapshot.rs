@@ -1,11 +1,12 @@
 use std::path::Path;
 
-use trackway_app::App;
-use trackway_app::data::snapshot::{
+use trackway_core::name::Named;
+use trackway_engine::Context;
+use trackway_engine::home::Home;
+use trackway_flows::data;
+use trackway_flows::data::snapshot::{
     KeptSnapshot, SHORT_ID_LENGTH, SnapshotAnswer, SnapshotRequest, list as read,
 };
-use trackway_app::home::Home;
-use trackway_core::name::Named;
 
 use super::{reading, table};
 use crate::args::SnapshotArgs;
@@ -14,10 +15,11 @@ use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
 use crate::units::bytes;
 
-pub fn snapshot(app: &App, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
     let request = SnapshotRequest { table: table(&args.table), label: args.label.clone(), name };
-    let answer = reading(printer, |onlooker| app.snapshot_data(Path::new(""), &request, onlooker))?;
+    let answer =
+        reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

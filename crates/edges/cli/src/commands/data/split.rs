@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::split::{SplitAnswer, SplitMethod, SplitRequest, split as make};
+use trackway_flows::data::split::{SplitAnswer, SplitMethod, SplitRequest, split as make};
 
 use super::{reading, table};
 use crate::args::{SplitArgs, SplitBy};
@@ -73,12 +73,12 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     let has_labels = answer.parts.iter().any(|part| !part.labels.is_empty());
     let mut header = vec!["part", "rows", "fraction"];
     header.extend(has_labels.then_some("labels"));
-    let cells = |part: &trackway_app::data::split::PartAnswer| {
+    let cells = |part: &trackway_flows::data::split::PartAnswer| {
         let mut cells =
             vec![part.name.clone(), part.rows.to_string(), format!("{:.2} %", part.share * 100.0)];
         let share = |rows: u64| rows as f64 / part.rows.max(1) as f64 * 100.0;
         let label =
-            |it: &trackway_app::data::split::LabelCount| format!("{} {:.2} %", it.label, share(it.rows));
+            |it: &trackway_flows::data::split::LabelCount| format!("{} {:.2} %", it.label, share(it.rows));
         let shown: Vec<String> = part.labels.iter().take(SHOWN_LABELS).map(label).collect();
         cells.extend(has_labels.then(|| shown.join(", ")));
         cells

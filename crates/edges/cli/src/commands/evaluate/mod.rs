@@ -4,9 +4,11 @@ mod text;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use trackway_app::App;
-use trackway_app::checkpoints::CheckpointRef;
-use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
+use trackway_engine::Context;
+use trackway_flows::checkpoints::CheckpointRef;
+use trackway_flows::evaluate;
+use trackway_flows::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
+use trackway_flows::outputs;
 use trackway_ledger::EvaluationState;
 
 use super::live::Live;
@@ -33,28 +35,28 @@ fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-pub fn evaluate(app: &App, command: &EvalCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn evaluate(context: &Context, command: &EvalCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
-        EvalCommand::Run(args) => run(app, args, printer),
-        EvalCommand::Ls(args) => list(app, args, printer),
-        EvalCommand::Show(args) => show(app, args, printer),
-        EvalCommand::Import(args) => import(app, args, printer),
+        EvalCommand::Run(args) => run(context, args, printer),
+        EvalCommand::Ls(args) => list(context, args, printer),
+        EvalCommand::Show(args) => show(context, args, printer),
+        EvalCommand::Import(args) => import(context, args, printer),
     }
 }
 
-fn run(app: &App, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
+fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
     let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
     let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
-        None => EvaluationSubject::Run(app.resolve_run(&args.subject)?),
+        None => EvaluationSubject::Run(context.resolve_run(&args.subject)?),
     };
     let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
-    signals::supervise(app.cancel());
+    signals::supervise(context.cancel());
     let live = Live::new(printer);
-    let receipt = app.evaluate(&request, &live);
+    let receipt = evaluate::evaluate(context, &request, &live);
     live.finish();
     let receipt = receipt?;
-    write(app, &receipt, &args.files, printer)?;
+    write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
         printer.document(&receipt);
     } else {
@@ -63,13 +65,13 @@ fn run(app: &App, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(exit_code(&receipt))
 }
 
-fn import(app: &App, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
+fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
     let request = ImportRequest {
         path: args.path.clone(),
-        run: app.resolve_run(&args.run)?,
+        run: context.resolve_run(&args.run)?,
         checkpoint: CheckpointRef::parse(&args.checkpoint)?,
     };
-    let imported = app.import_evaluations(&request)?;
+    let imported = evaluate::import_evaluations(context, &request)?;
     if printer.is_json() {
         printer.document(&imported);
         return Ok(0);
@@ -94,9 +96,9 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     }
 }
 
-fn list(app: &App, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
-    let run = args.run.as_deref().map(|run| app.resolve_run(run)).transpose()?;
-    let receipts = app.evaluations(run, args.limit)?;
+fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
+    let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
+    let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
@@ -108,9 +110,9 @@ fn list(app: &App, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(app: &App, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
-    let receipt = app.evaluation(&app.resolve_evaluation(&args.evaluation)?)?;
-    write(app, &receipt, &args.files, printer)?;
+fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
+    let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
+    write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
         printer.document(&receipt);
     } else {
@@ -121,17 +123,20 @@ fn show(app: &App, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure>
 
 /// The page and the numbers, where they are asked for.
 fn write(
-    app: &App,
+    context: &Context,
     receipt: &EvaluationReceipt,
     files: &ReportArgs,
     printer: Printer,
 ) -> Result<(), Failure> {
-    app.refuse_outputs([&files.html, &files.parquet].into_iter().flatten().map(PathBuf::as_path))?;
+    outputs::refuse_outputs(
+        context,
+        [&files.html, &files.parquet].into_iter().flatten().map(PathBuf::as_path),
+    )?;
     if let Some(path) = &files.html {
         save(path, &page::page(receipt), "page", printer)?;
     }
     if let Some(path) = &files.parquet {
-        app.write_evaluation_numbers(receipt, path)?;
+        evaluate::write_evaluation_numbers(context, receipt, path)?;
         printer.note(format!("the numbers are in {}", path.display()));
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! A receipt as one HTML file that needs nothing else: no script, no font, no network.
 
 use serde_json::Value;
-use trackway_app::assess::{Estimate, Metrics};
-use trackway_app::evaluate::EvaluationReceipt;
+use trackway_flows::assess::{Estimate, Metrics};
+use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_ledger::EvaluationState;
 
 use crate::html::assessment::sections;

@@ -2,8 +2,8 @@
 
 use serde::Deserialize as _;
 use serde_json::Value;
-use trackway_app::evaluate::EvaluationReceipt;
 use trackway_core::RowCoverage;
+use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_ledger::EvaluationState;
 
 use crate::printer::{Printer, Tone, cut, row};

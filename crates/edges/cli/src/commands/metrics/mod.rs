@@ -4,10 +4,10 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use trackway_app::assess::{
+use trackway_core::MissingPredictions;
+use trackway_flows::assess::{
     AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
 };
-use trackway_core::MissingPredictions;
 
 use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};

@@ -1,6 +1,6 @@
 //! An assessment as tables in a terminal.
 
-use trackway_app::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
+use trackway_flows::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Shown, Tone, row};
@@ -46,7 +46,7 @@ fn classes(printer: Printer, assessment: &Assessment) {
     }
     printer.line("");
     let cell = |metrics: &Metrics, name: &str| with_interval(metrics.get(name));
-    let row = |class: &trackway_app::assess::ClassMetrics| {
+    let row = |class: &trackway_flows::assess::ClassMetrics| {
         let metrics = &class.metrics;
         let [precision, recall, f1] = ["precision", "recall", "f1"].map(|name| cell(metrics, name));
         vec![class.name.clone(), class.support.to_string(), precision, recall, f1]

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use trackway_app::preflight::{CheckResult, Quote, Told, Verdict};
-use trackway_app::report::{Notice, Progress, Reporter, Stream};
+use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_flows::preflight::{CheckResult, PreflightEvent, PreflightReporter, Quote, Verdict};
 
 use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal};
 use crate::units::{bytes, duration};
@@ -112,16 +112,18 @@ impl Reporter for StepLines {
     fn progress(&self, _progress: &Progress) {}
 
     fn reading_data(&self, _done_bytes: u64, _total_bytes: u64) {}
+}
 
-    fn preflight(&self, told: &Told<'_>) {
-        match told {
-            Told::Quote(quote) => self.quote(quote),
-            Told::Began { title } => self.began(title),
-            Told::Reading { title, done_bytes, total_bytes } => {
+impl PreflightReporter for StepLines {
+    fn preflight(&self, event: &PreflightEvent<'_>) {
+        match event {
+            PreflightEvent::Quote(quote) => self.quote(quote),
+            PreflightEvent::Began { title } => self.began(title),
+            PreflightEvent::Reading { title, done_bytes, total_bytes } => {
                 self.reading(title, *done_bytes, *total_bytes)
             }
-            Told::Ended { title, results } => self.ended(title, results),
-            Told::Judged(_) => {}
+            PreflightEvent::Ended { title, results } => self.ended(title, results),
+            PreflightEvent::Judged(_) => {}
         }
     }
 }

@@ -4,10 +4,11 @@ mod live;
 mod page;
 mod text;
 
-use trackway_app::App;
-use trackway_app::outputs::refuse_inputs;
-use trackway_app::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
-use trackway_app::run::Source;
+use trackway_engine::Context;
+use trackway_engine::run::Source;
+use trackway_flows::outputs::refuse_inputs;
+use trackway_flows::preflight;
+use trackway_flows::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
 
 use self::live::StepLines;
 pub use self::text::{counted_verdicts, summary};
@@ -17,13 +18,13 @@ use crate::html::save;
 use crate::printer::Printer;
 use crate::signals;
 
-pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
     refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
-    signals::supervise(app.cancel());
+    signals::supervise(context.cancel());
     let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
     let lines = StepLines::new(printer);
-    let report = app.preflight(&PreflightRequest { source, selection }, &lines);
+    let report = preflight::preflight(context, &PreflightRequest { source, selection }, &lines);
     lines.finish();
     let report = report?;
     if let Some(path) = &args.html {

@@ -1,6 +1,6 @@
 //! The report as one HTML file that needs nothing else: no script, no font, no network.
 
-use trackway_app::preflight::{
+use trackway_flows::preflight::{
     CheckResult, ColumnChart, Finding, PreflightReport, Scale, Series, Severity, Verdict,
 };
 

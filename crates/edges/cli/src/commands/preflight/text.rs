@@ -1,6 +1,6 @@
 //! The report as text: a table of checks, then findings, worst first, then the verdict.
 
-use trackway_app::preflight::{CheckResult, Finding, PreflightReport, Severity, Verdict};
+use trackway_flows::preflight::{CheckResult, Finding, PreflightReport, Severity, Verdict};
 
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::units::duration;

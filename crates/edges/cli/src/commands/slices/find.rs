@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use trackway_app::slices::{
+use trackway_flows::slices::{
     Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SlicesAnswer, SlicesOnlooker,
     SlicesRequest, Verdict, find as search,
 };

@@ -2,11 +2,10 @@
 
 mod find;
 
-pub use find::loss;
-
 use crate::args::SlicesCommand;
 use crate::exit::Failure;
 use crate::printer::Printer;
+pub use find::loss;
 
 pub fn slices(command: &SlicesCommand, printer: Printer) -> Result<u8, Failure> {
     match command {

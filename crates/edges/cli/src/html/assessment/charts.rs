@@ -1,6 +1,6 @@
 //! Drawings of an assessment.
 
-use trackway_app::assess::{CalibrationBin, Estimate, Point};
+use trackway_flows::assess::{CalibrationBin, Estimate, Point};
 
 use crate::html::{Html, html, put};
 

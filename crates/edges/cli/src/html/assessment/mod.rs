@@ -3,15 +3,14 @@
 
 mod charts;
 
-use trackway_app::assess::{
+use trackway_flows::assess::{
     Assessment, Compared, Comparison, Confusion, Estimate, Fairness, Metrics, Slice, Verdict, is_share_metric,
 };
-
-pub(super) use charts::Scale;
 
 use super::{Html, head, html, put, residuals};
 pub use crate::units::number;
 use crate::units::{interval, rows_behind};
+pub(super) use charts::Scale;
 use charts::{bar, calibration, curve};
 
 /// Classes of a confusion matrix that are drawn.

@@ -1,0 +1,126 @@
+//! What a run may spend: the limits of its retries, and what is spent of them.
+
+use serde::Serialize;
+use trackway_core::TerminationReason;
+use trackway_formats::runfile::{RetryRule, RetrySection};
+use trackway_ledger::RunRow;
+use trackway_tower::RetryPolicy;
+use trackway_tower::decide::{AttemptBudget, PlanEntry};
+
+use crate::Context;
+use crate::error::AppError;
+use crate::stored::stored_plan;
+
+/// A budget of the run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Budget {
+    /// Its name.
+    pub name: String,
+    /// What is spent.
+    pub spent: f64,
+    /// What there is in all.
+    pub limit: Option<f64>,
+}
+
+/// The newest state of the run's budgets: the common ones, and every other it spent from.
+pub fn budgets_of(context: &Context, run: &RunRow) -> Result<Vec<Budget>, AppError> {
+    let untouched = |(name, limit): (&str, f64)| Budget { name: name.into(), spent: 0.0, limit: Some(limit) };
+    let mut budgets: Vec<Budget> = budget_limits(run)?.into_iter().map(untouched).collect();
+    for retry in context.ledger_read(|ledger| ledger.retries_of_run(run.run_id))? {
+        let (Some(name), Some(spent)) = (retry.budget_name, retry.budget_spent) else { continue };
+        budgets.retain(|budget| budget.name != name);
+        budgets.push(Budget { name, spent, limit: retry.budget_limit });
+    }
+    Ok(budgets)
+}
+
+pub(crate) fn retry_section(run: &RunRow) -> Result<RetrySection, AppError> {
+    Ok(stored_plan(run)?.map(|plan| plan.retry).unwrap_or_default())
+}
+
+/// The budgets of a run that matter before anything is spent, with their limits; none without a run file.
+pub(crate) fn budget_limits(run: &RunRow) -> Result<Vec<(&'static str, f64)>, AppError> {
+    if run.run_file_path.is_none() {
+        return Ok(Vec::new());
+    }
+    let policy = policy_of(&retry_section(run)?);
+    let attempts =
+        [("preempted", policy.preempted.attempts), ("infrastructure", policy.infrastructure.attempts)];
+    Ok(attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect())
+}
+
+/// How often and how long a storage that does not answer is tried before an attempt is launched.
+pub(crate) fn storage_budget(run: &RunRow) -> Result<AttemptBudget, AppError> {
+    let policy = policy_of(&retry_section(run)?);
+    Ok(policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure))
+}
+
+/// The run file's `[retry]` in tower's terms; what it leaves out keeps tower's defaults.
+pub(crate) fn policy_of(section: &RetrySection) -> RetryPolicy {
+    let mut policy = RetryPolicy {
+        max_usd: section.max_usd,
+        max_gpu_hours: section.max_gpu_hours,
+        max_hours: section.max_hours,
+        ..RetryPolicy::default()
+    };
+    for (name, rule) in &section.rules {
+        let plan = || rule.plan.iter().map(|set| PlanEntry { set: set.clone() }).collect();
+        match name.as_str() {
+            "preempted" => policy.preempted = budget(policy.preempted, rule),
+            "infrastructure" => policy.infrastructure = budget(policy.infrastructure, rule),
+            "hang" => policy.hang = budget(policy.hang, rule),
+            "timeout" => policy.timeout = budget(policy.timeout, rule),
+            "unknown" => policy.unknown = budget(policy.unknown, rule),
+            "roll_back" => policy.roll_back = budget(policy.roll_back, rule),
+            "evaluator_error" => policy.evaluator = budget(policy.evaluator, rule),
+            "device_oom" => policy.device_oom = plan(),
+            "host_oom" => policy.host_oom = plan(),
+            "numeric_divergence" => policy.numeric_divergence = plan(),
+            other => {
+                if let Ok(reason) = other.parse::<TerminationReason>() {
+                    let default = policy.infrastructure;
+                    policy.by_reason.insert(reason, budget(default, rule));
+                }
+            }
+        }
+    }
+    policy
+}
+
+pub(crate) fn budget(default: AttemptBudget, rule: &RetryRule) -> AttemptBudget {
+    AttemptBudget {
+        attempts: rule.attempts.unwrap_or(default.attempts),
+        refill_hours: match rule.refill_seconds {
+            None => default.refill_hours,
+            Some(seconds) => (seconds > 0.0).then_some(seconds / 3600.0),
+        },
+        backoff_min_seconds: rule.backoff_min_seconds.unwrap_or(default.backoff_min_seconds),
+        backoff_max_seconds: rule.backoff_max_seconds.unwrap_or(default.backoff_max_seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what the run file says replaces the default, that the rest stays, and that own rules of reasons
+    /// are kept.
+    #[test]
+    fn the_run_file_replaces_defaults_one_by_one() {
+        let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7, refill = \"never\" }\nhang = { refill = \"30m\" }\n\
+            network_error = { attempts = 9, backoff = \"1s..2s\" }\n\
+            device_oom = { plan = [{ set = { BATCH = \"16\" } }] }\nmax_usd = 200\n";
+        let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
+        let policy = policy_of(&file.retry);
+        assert_eq!(policy.preempted.attempts, 7);
+        assert_eq!(
+            policy.preempted.backoff_max_seconds,
+            RetryPolicy::default().preempted.backoff_max_seconds
+        );
+        assert_eq!(policy.infrastructure, RetryPolicy::default().infrastructure);
+        assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
+        assert_eq!(policy.device_oom[0].set["BATCH"], "16");
+        assert_eq!(policy.max_usd, Some(200.0));
+        assert_eq!((policy.preempted.refill_hours, policy.hang.refill_hours), (None, Some(0.5)));
+    }
+}

@@ -1,0 +1,20 @@
+//! What supervision knows of checkpoints: what a log says, what is kept, and what falling back to an older one costs.
+
+mod fall_back;
+mod policy;
+
+use std::path::Path;
+
+use trackway_checkpoint::CheckpointView;
+
+use crate::error::AppError;
+pub use fall_back::{FallBackCost, Pace, passed_over, told as fall_back_notice};
+pub use policy::{keep_variables, policy_of};
+
+/// What the log of a run's checkpoint root says; empty when nothing was ever begun.
+///
+/// # Errors
+/// When the log cannot be read.
+pub fn view(root: &Path) -> Result<CheckpointView, AppError> {
+    CheckpointView::open(root).map_err(|error| AppError::fault("the checkpoints could not be read", &error))
+}

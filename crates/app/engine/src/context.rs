@@ -1,0 +1,85 @@
+//! What every use case needs, in one value.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use trackway_launch::{Launcher, LocalLauncher};
+use trackway_ledger::Ledger;
+use trackway_redact::Redactor;
+use trackway_system::{Cancel, SystemClock, SystemIds};
+
+use crate::error::{AppError, ErrorKind};
+use crate::home::Home;
+use crate::launchers::Launchers;
+use crate::ledger_state;
+use crate::patience::{Patience, ledger_error};
+
+/// Everything a use case needs.
+pub struct Context {
+    /// Where the state is.
+    pub home: Home,
+    pub(crate) ledger: Ledger,
+    pub(crate) patience: Patience,
+    pub(crate) launchers: Launchers,
+    /// This program, which runs `__shim` and `score`.
+    pub binary: PathBuf,
+    /// Removes secrets from everything that is stored.
+    pub redactor: Arc<Redactor>,
+    /// The time.
+    pub clock: SystemClock,
+    /// New ids.
+    pub ids: SystemIds,
+    /// What ends its use cases.
+    pub cancel: Cancel,
+}
+
+impl Context {
+    /// Whether the ledger can only be read.
+    #[must_use]
+    pub fn ledger_is_read_only(&self) -> bool {
+        self.ledger.is_read_only()
+    }
+
+    /// What ends its use cases.
+    #[must_use]
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Opens a home and its ledger. With `create`, both are made when they are not there yet.
+    ///
+    /// `binary` is the program that runs `__shim` and `score`: normally this very program.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] without a home and without `create`; [`ErrorKind::Integrity`] when attempts are
+    /// there and their ledger is not; when the ledger cannot be opened.
+    pub fn open(home: Home, binary: PathBuf, create: bool) -> Result<Self, AppError> {
+        let folder = home.folder();
+        if create {
+            home.make()?;
+        } else if !folder.is_dir() && !home.has_ledger_elsewhere() {
+            let message = format!("there is no Trackway home at `{}`", folder.display());
+            return Err(AppError::new(ErrorKind::NotFound, message)
+                .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`"));
+        }
+        home.check_ledger_scheme()?;
+        let orphans = ledger_state::orphans_without_ledger(&home)?;
+        let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
+        let local: Arc<dyn Launcher> = Arc::new(LocalLauncher::new(binary.clone()));
+        let context = Self {
+            home,
+            ledger,
+            patience: Patience::default(),
+            launchers: Launchers::new([local]),
+            binary,
+            redactor: Redactor::of_this_process(),
+            clock: SystemClock,
+            ids: SystemIds,
+            cancel: Cancel::default(),
+        };
+        if orphans && context.ledger_read(Ledger::is_empty)? {
+            return Err(ledger_state::lost_ledger(&context.home, "holds no run"));
+        }
+        Ok(context)
+    }
+}

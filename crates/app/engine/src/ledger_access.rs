@@ -1,0 +1,188 @@
+//! How the ledger is reached: every use case reads and writes through these doors, and what happens when its server goes away
+//! is decided here alone.
+//!
+//! A read or a write that finds the ledger away is made again as a whole, after a pause that doubles and has a jitter. Every
+//! write of the ledger may be repeated: one whose reply was lost, after the server had committed it, changes nothing the second
+//! time. While an attempt is watched nothing waits: what is not written then is in the attempt's files and is read from there.
+
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use trackway_core::Clock as _;
+use trackway_ledger::{Ledger, LedgerError};
+
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+use crate::patience::{Outage, TellWait, ledger_error};
+
+/// The pause after the first failure.
+const FIRST_PAUSE_MILLIS: u64 = 100;
+/// The longest pause.
+const PAUSE_MILLIS_MAX: u64 = 15_000;
+/// How long a command that supervises nothing waits for a server that went away.
+const COMMAND_PATIENCE_SECONDS: u64 = 15;
+/// How long a supervisor waits, unless [`PATIENCE_VARIABLE`] says otherwise: the retries of a night must not end there.
+const SUPERVISOR_PATIENCE_SECONDS: u64 = 12 * 3600;
+/// How long a supervisor that was asked to stop still waits.
+const STOPPING_PATIENCE_SECONDS: u64 = 5;
+/// How long a wait sleeps before it looks for a request to stop.
+const TURN: Duration = Duration::from_millis(50);
+/// The environment variable with the seconds that a supervisor waits for its ledger.
+pub const PATIENCE_VARIABLE: &str = "TRACKWAY_LEDGER_PATIENCE";
+
+impl Context {
+    /// Where the beginning and the end of a wait for the ledger are told.
+    pub fn when_waiting(&mut self, tell: TellWait) {
+        self.patience.tell = Some(tell);
+    }
+
+    /// From now on this process supervises: it waits for the ledger for as long as a night takes.
+    pub(crate) fn become_supervisor(&self) {
+        let set = std::env::var(PATIENCE_VARIABLE).ok().and_then(|text| text.parse().ok());
+        let seconds = set.unwrap_or(SUPERVISOR_PATIENCE_SECONDS);
+        self.patience.supervisor_seconds.store(seconds, Ordering::Relaxed);
+    }
+
+    /// Reads, and waits for a ledger that went away.
+    pub fn ledger_read<T>(&self, read: impl Fn(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
+        self.patiently(read)
+    }
+
+    /// Writes, and waits for a ledger that went away. `write` may be carried out twice.
+    pub fn ledger_write<T>(&self, write: impl Fn(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
+        self.patiently(write)
+    }
+
+    /// Writes now or not at all: for what is in the attempt's files too, while the attempt is watched. Between two tries to
+    /// reach a server that is away it answers at once.
+    pub(crate) fn ledger_write_now<T>(
+        &self,
+        write: impl Fn(&Ledger) -> Result<T, LedgerError>,
+    ) -> Result<T, AppError> {
+        if self.clock.monotonic_micros() < self.outage().next_try_micros {
+            return Err(AppError::new(ErrorKind::Unavailable, "the ledger is locked or unavailable"));
+        }
+        let done = write(&self.ledger).map_err(|error| ledger_error(&error));
+        match &done {
+            Err(error) if error.kind.is_passing() => drop(self.note_failure()),
+            _ => self.note_answer(),
+        }
+        done
+    }
+
+    fn patiently<T>(&self, work: impl Fn(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
+        let began_micros = self.clock.monotonic_micros();
+        loop {
+            let error = match work(&self.ledger) {
+                Ok(value) => {
+                    self.note_answer();
+                    return Ok(value);
+                }
+                Err(error) => ledger_error(&error),
+            };
+            if !self.waits_for(error.kind) {
+                return Err(error);
+            }
+            let pause_micros = self.note_failure();
+            self.tell_once(&error);
+            if !self.pause(began_micros, pause_micros) {
+                return Err(
+                    error.hint("nothing is lost: the next command continues from the files of the attempt")
+                );
+            }
+        }
+    }
+
+    /// A supervisor waits for a ledger that another process holds, too; another command has waited for that already.
+    fn waits_for(&self, kind: ErrorKind) -> bool {
+        match kind {
+            ErrorKind::Unavailable => true,
+            ErrorKind::Locked => self.patience.supervisor_seconds.load(Ordering::Relaxed) > 0,
+            _ => false,
+        }
+    }
+
+    /// Sleeps for the pause; false when patience is over.
+    fn pause(&self, began_micros: i64, pause_micros: i64) -> bool {
+        let until = self.clock.monotonic_micros().saturating_add(pause_micros);
+        loop {
+            let now = self.clock.monotonic_micros();
+            let waited_seconds = u64::try_from((now - began_micros) / 1_000_000).unwrap_or(0);
+            if waited_seconds >= self.patience_seconds() || self.cancel.stop_requests() > 1 {
+                return false;
+            }
+            if now >= until {
+                return true;
+            }
+            std::thread::sleep(TURN);
+        }
+    }
+
+    fn patience_seconds(&self) -> u64 {
+        let supervisor_seconds = self.patience.supervisor_seconds.load(Ordering::Relaxed);
+        match (supervisor_seconds, self.cancel.stop_requests()) {
+            (0, _) => COMMAND_PATIENCE_SECONDS,
+            (_, 0) => supervisor_seconds,
+            _ => supervisor_seconds.min(STOPPING_PATIENCE_SECONDS),
+        }
+    }
+
+    fn outage(&self) -> MutexGuard<'_, Outage> {
+        self.patience.outage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a failure; gives the pause until the next try, in microseconds.
+    fn note_failure(&self) -> i64 {
+        let now = self.clock.monotonic_micros();
+        let mut outage = self.outage();
+        if outage.failures == 0 {
+            outage.since_micros = now;
+        }
+        outage.failures = outage.failures.saturating_add(1);
+        let pause_micros = pause_micros(outage.failures, now);
+        outage.next_try_micros = now.saturating_add(pause_micros);
+        pause_micros
+    }
+
+    fn note_answer(&self) {
+        let outage = std::mem::take(&mut *self.outage());
+        if let (true, Some(tell)) = (outage.told, &self.patience.tell) {
+            let seconds = (self.clock.monotonic_micros() - outage.since_micros) as f64 / 1e6;
+            tell(&format!("the ledger is available again after {seconds:.0} s"));
+        }
+    }
+
+    fn tell_once(&self, error: &AppError) {
+        let first = !std::mem::replace(&mut self.outage().told, true);
+        if let (true, Some(tell)) = (first, &self.patience.tell) {
+            tell(&format!("waiting for the ledger; nothing is lost meanwhile: {error}"));
+        }
+    }
+}
+
+/// Doubles with every failure up to a bound; the jitter, from a half to the whole, keeps the supervisors of a team from
+/// coming back all at once.
+fn pause_micros(failures: u32, now_micros: i64) -> i64 {
+    let doublings = failures.saturating_sub(1).min(20);
+    let millis = FIRST_PAUSE_MILLIS.saturating_mul(1 << doublings).min(PAUSE_MILLIS_MAX);
+    let whole = i64::try_from(millis).unwrap_or(i64::MAX).saturating_mul(1000);
+    whole / 2 + now_micros.rem_euclid(whole / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that pauses grow, are bounded, and differ between processes that lost their server at once.
+    #[test]
+    fn pauses_are_bounded_and_spread() {
+        for (failures, whole) in [(1, 100_000), (2, 200_000), (8, 12_800_000), (u32::MAX, 15_000_000)] {
+            for now in [0, 77_777, i64::MAX] {
+                let pause = pause_micros(failures, now);
+                assert!((whole / 2..=whole).contains(&pause), "{failures} {now}: {pause}");
+            }
+        }
+        assert_ne!(pause_micros(3, 1_000), pause_micros(3, 2_000));
+    }
+}

@@ -1,0 +1,34 @@
+//! The engine: it takes a job through its attempts (launch, watch, stop, seal, decide, and again) over what every use case needs.
+//! Nothing here knows a command line or a web request, and nothing here prints.
+
+pub mod actions;
+pub mod budgets;
+pub mod capture;
+pub mod checkpoints;
+pub mod context;
+pub mod control;
+pub mod deferred_seals;
+pub mod error;
+pub mod home;
+mod launchers;
+pub mod ledger_access;
+pub mod ledger_state;
+mod names;
+pub mod patience;
+pub mod person;
+mod query;
+pub mod reporter;
+pub mod roll_back;
+pub mod row_copies;
+pub mod rows;
+pub mod run;
+pub mod save_reason;
+pub mod stop;
+pub mod stored;
+
+pub use context::Context;
+pub use roll_back::{RollBackRequest, RolledBack};
+pub use stop::StopAsked;
+
+/// The rung of a run that uses all of its data.
+pub const FULL_RUNG: &str = "100%";

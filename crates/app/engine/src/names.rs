@@ -1,0 +1,49 @@
+//! What words mean: the only door from what people type to ids (docs/names.md). Everything else in this crate asks by id.
+
+use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_ledger::{EvaluationRow, Found};
+
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+
+impl Context {
+    /// The run or the attempt that a word means, in the order of [`trackway_ledger::Ledger::resolve`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], also when the word has several meanings: then it lists them.
+    pub fn resolve(&self, word: &str) -> Result<Found, AppError> {
+        self.ledger_read(|ledger| ledger.resolve(word, self.clock.now()))
+    }
+
+    /// The run that a word means; an attempt stands for its run.
+    ///
+    /// # Errors
+    /// As [`Context::resolve`].
+    pub fn resolve_run(&self, word: &str) -> Result<RunId, AppError> {
+        self.resolve(word).map(|found| found.run_id())
+    }
+
+    /// The attempt that a word means; a run stands for its last attempt.
+    ///
+    /// # Errors
+    /// As [`Context::resolve`]; [`ErrorKind::NotFound`] for a run without attempts.
+    pub fn resolve_attempt(&self, word: &str) -> Result<AttemptId, AppError> {
+        let run = match self.resolve(word)? {
+            Found::Attempt(attempt) => return Ok(attempt.attempt_id),
+            Found::Run(run) => run,
+        };
+        let last = self.attempts_of_kind(run.run_id, run.kind)?.pop();
+        last.map(|attempt| attempt.attempt_id).ok_or_else(|| {
+            let message = format!("run `{}` has no attempt: nothing was launched", run.name);
+            AppError::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    /// The evaluation that a word means, in the order of [`trackway_ledger::Ledger::resolve_evaluation`].
+    ///
+    /// # Errors
+    /// As [`Context::resolve`].
+    pub fn resolve_evaluation(&self, word: &str) -> Result<EvaluationRow, AppError> {
+        self.ledger_read(|ledger| ledger.resolve_evaluation(word, self.clock.now()))
+    }
+}

@@ -1,0 +1,111 @@
+//! What the use cases tell while they work. The edges decide how to show it.
+
+use trackway_core::{AttemptId, RunId, Step, Timestamp};
+pub use trackway_launch::Stream;
+
+/// Something a person who watches a run wants to know at once.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum Notice {
+    /// The plan is made and stored.
+    RunStarted {
+        /// The run.
+        run_id: RunId,
+        /// Its name.
+        name: String,
+        /// SHA-256 of what decides the result.
+        config_sha256: String,
+    },
+    /// An attempt was handed to the launcher.
+    AttemptStarted {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// Counted from 1 in the run.
+        attempt_number: u32,
+        /// The rung of the data, where the run file has a ladder.
+        rung: Option<String>,
+        /// The committed step it continues from.
+        resumed_from_step: Option<Step>,
+        /// The weights it begins with, in words, where they are of the rung before.
+        warm_start: Option<String>,
+    },
+    /// An attempt's receipt is sealed.
+    AttemptEnded {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// Counted from 1 in the run.
+        attempt_number: u32,
+        /// The termination reason.
+        reason: String,
+        /// The rule that named it.
+        rule: String,
+        /// The most telling line of evidence.
+        evidence: String,
+    },
+    /// What follows from the end of an attempt.
+    Decided {
+        /// The rule's name.
+        rule: String,
+        /// In words.
+        why: String,
+        /// Seconds to wait before the next attempt; none when the run stops.
+        delay_seconds: Option<f64>,
+    },
+    /// Anything else worth a line.
+    Note {
+        /// In words.
+        text: String,
+    },
+}
+
+/// How far the live attempt is.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Progress {
+    /// The last step seen in the flight record.
+    pub step: Option<Step>,
+    /// Steps per second over the last window.
+    pub steps_per_second: Option<f64>,
+    /// The metric named `loss` (or the first one seen) and its last value.
+    pub loss: Option<(String, f64)>,
+    /// The last step with a committed checkpoint.
+    pub last_committed_step: Option<Step>,
+    /// When the training process was last heard of.
+    pub heartbeat_at: Option<Timestamp>,
+}
+
+/// Where the use cases report to. Every method may be called often and must return quickly.
+pub trait Reporter: Sync {
+    /// Something happened.
+    fn notice(&self, notice: &Notice);
+    /// The script printed something, after redaction.
+    fn output(&self, stream: Stream, bytes: &[u8]);
+    /// The live attempt moved on.
+    fn progress(&self, progress: &Progress);
+    /// Data files are being read: bytes done of bytes in all.
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64);
+    /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
+    fn uploading(&self, _done_bytes: u64, _total_bytes: u64) {}
+    /// A checkpoint is being brought from the remote: bytes that arrived of bytes in all.
+    fn fetching(&self, _done_bytes: u64, _total_bytes: u64) {}
+}
+
+/// Lets notes and progress through, and keeps the output of launches for `trackway logs`: for what launches several.
+pub struct NotesOnly<'a>(pub &'a dyn Reporter);
+
+impl Reporter for NotesOnly<'_> {
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Note { .. } = notice {
+            self.0.notice(notice);
+        }
+    }
+
+    fn output(&self, _: Stream, _: &[u8]) {}
+
+    fn progress(&self, progress: &Progress) {
+        self.0.progress(progress);
+    }
+
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
+        self.0.reading_data(done_bytes, total_bytes);
+    }
+}

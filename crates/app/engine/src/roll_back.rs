@@ -1,0 +1,138 @@
+//! `trackway rollback`: a person sends a run back to an earlier checkpoint.
+
+use serde::Serialize;
+use trackway_core::{AttemptId, BatchRange, Clock as _, LaunchKind, RunId, Step};
+use trackway_launch::StopMode;
+use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
+
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::error::{AppError, ErrorKind};
+use crate::run::changes::{Asked, AskedBy, RollBackDecided};
+use crate::run::roll_back::{go_back, place, rows, skipped, told};
+use crate::run::supervision::Taken;
+use crate::{Context, run};
+
+/// What a person asks for.
+#[derive(Debug, Clone)]
+pub struct RollBackRequest {
+    /// At most to this step; none: to the checkpoint before the newest.
+    pub to_step: Option<Step>,
+    /// Batches to pass over from then on, counted from 0 over all passes through the data.
+    pub skip: Option<BatchRange>,
+    /// Why.
+    pub why: String,
+    /// Who.
+    pub person: Option<String>,
+}
+
+/// The answer to `trackway rollback`. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct RolledBack {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that is left.
+    pub attempt_id: AttemptId,
+    /// `asked`: the live attempt was ended, and its supervisor goes on from there. `done`: `trackway resume` goes on from there.
+    pub state: &'static str,
+    /// The committed step to go on from.
+    pub to_step: Option<Step>,
+    /// Every range of batches that is passed over from then on, as `TRACKWAY_SKIP_BATCHES` has them.
+    pub skip_batches: String,
+    /// In words.
+    pub summary: String,
+}
+
+/// Sends a run back: ends its live attempt, so that its supervisor goes on from the earlier checkpoint, or prepares a run at rest
+/// for `trackway resume`.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a run without attempts; [`ErrorKind::Usage`] for one that completed or is no training, that
+/// waits for its next attempt, or where there is no place to go back to. Nothing is ended then.
+pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Result<RolledBack, AppError> {
+    let run = context.run_by_id(run)?;
+    let asked = asked_by_person(context, request);
+    let last = last_of_training(context, &run)?;
+    let back = place(context, &run, &last, &asked)?.map_err(|why| {
+        AppError::new(ErrorKind::Usage, format!("cannot roll back run `{}`: {why}", run.name))
+            .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
+    })?;
+    let decided = RollBackDecided { asked, back };
+    let (state, told) = if last.state == AttemptState::Sealed {
+        ("done", roll_back_at_rest(context, &run, &last, &decided)?)
+    } else {
+        end_to_roll_back(context, &last, &decided)?;
+        ("asked", told(&decided.back))
+    };
+    let mut all = skipped(context, run.run_id, &last.rung)?;
+    if let Some(range) = back.skip {
+        all.add(range);
+    }
+    let skip_batches = all.to_string();
+    let (run_id, attempt_id) = (run.run_id, last.attempt_id);
+    Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, summary: told })
+}
+
+fn asked_by_person(context: &Context, request: &RollBackRequest) -> Asked {
+    let by = AskedBy::Person { name: request.person.clone(), to_step: request.to_step, skip: request.skip };
+    Asked { at: context.clock.now(), by, why: context.redactor.text(&request.why).into_owned() }
+}
+
+fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppError> {
+    let refuse = |why: String| {
+        Err(AppError::new(ErrorKind::Usage, format!("cannot roll back run `{}`: {why}", run.name)))
+    };
+    if run.kind != LaunchKind::Train {
+        return refuse(format!(
+            "it is of kind `{}`, but only training runs can be rolled back",
+            run.kind.as_str()
+        ));
+    }
+    if run.state == RunState::Completed {
+        return refuse("it completed".into());
+    }
+    context
+        .attempts_of(run.run_id)?
+        .pop()
+        .ok_or_else(|| AppError::new(ErrorKind::NotFound, format!("run `{}` was never launched", run.name)))
+}
+
+/// The request is written down before the attempt is ended: whoever seals it decides by that.
+fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDecided) -> Result<(), AppError> {
+    let folder = context.home.attempt_folder(last.attempt_id);
+    let placement = context.placement_of(last)?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", last.attempt_id))
+    })?;
+    let failed = |error| AppError::file("write in", &folder, &error);
+    decided.asked.write(&folder).map_err(failed)?;
+    let why = format!("{}: {}", told(&decided.back), decided.asked.why);
+    let action = OwnAction { kind: ActionKind::Superseded, at: context.clock.now(), kill_sent: true, why };
+    actions::append(&folder, &action).map_err(failed)?;
+    context
+        .launchers
+        .of(&placement)?
+        .stop(&placement, StopMode::Kill)
+        .map_err(|error| AppError::fault("the end of the attempt", &error))
+}
+
+fn roll_back_at_rest(
+    context: &Context,
+    run: &RunRow,
+    last: &AttemptRow,
+    decided: &RollBackDecided,
+) -> Result<String, AppError> {
+    let _supervision = match run::try_supervise(context, run.run_id)? {
+        Taken::Mine(supervision) => supervision,
+        Taken::By(holder) => {
+            let message = format!("run `{}` waits for its next attempt under {holder}", run.name);
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint(format!("stop it first: trackway stop {}", run.run_id)));
+        }
+    };
+    let id = format!("{}:{}", last.attempt_id, rows(context, run.run_id)?.len() + 1);
+    let told = go_back(context, run, last, id, decided)?;
+    // What blocked it is what the person answers with this.
+    if run.state == RunState::Blocked {
+        context.set_run_state(run.run_id, RunState::Stopped)?;
+    }
+    Ok(told)
+}

@@ -1,0 +1,147 @@
+//! Runs and attempts by their ids.
+
+use std::sync::Arc;
+
+use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
+use trackway_launch::{AttemptChannel, FolderChannel, Placement};
+use trackway_ledger::{
+    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunRow, RunSearch, RunState,
+    RungRow,
+};
+
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+use crate::row_copies::Kept;
+
+impl Context {
+    /// A run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the ledger does not have it.
+    pub fn run_by_id(&self, run_id: RunId) -> Result<RunRow, AppError> {
+        let unknown = || AppError::new(ErrorKind::NotFound, format!("run {run_id} is not in the ledger"));
+        self.ledger_read(|ledger| ledger.run(run_id))?.ok_or_else(unknown)
+    }
+
+    /// An evaluation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the ledger does not have it.
+    pub fn evaluation_by_id(&self, evaluation_id: &str) -> Result<EvaluationRow, AppError> {
+        let unknown =
+            || AppError::new(ErrorKind::NotFound, format!("evaluation {evaluation_id} is not in the ledger"));
+        self.ledger_read(|ledger| ledger.evaluation(evaluation_id))?.ok_or_else(unknown)
+    }
+
+    /// The training attempts of a run, oldest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn attempts_of(&self, run_id: RunId) -> Result<Vec<AttemptRow>, AppError> {
+        self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
+    }
+
+    /// The rungs of a run's ladder that were launched, from the smallest.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn rungs_of(&self, run_id: RunId) -> Result<Vec<RungRow>, AppError> {
+        self.ledger_read(|ledger| ledger.rungs_of_run(run_id))
+    }
+
+    /// The launches of a run of one kind, oldest first.
+    pub fn attempts_of_kind(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<AttemptRow>, AppError> {
+        self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
+    }
+
+    /// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the condition is wrong or names what no run has; [`ErrorKind::NotFound`] when the page comes after
+    /// what is not a training run.
+    pub fn search_runs(&self, search: &RunSearch) -> Result<FoundRuns, AppError> {
+        self.ledger_read(|ledger| ledger.search_runs(self.home.folder(), search))
+    }
+
+    /// Attempts, newest first; of one run when one is given.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the run does not exist.
+    pub fn attempts(&self, run: Option<RunId>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
+        let filter = AttemptFilter { limit: Some(limit as usize), ..AttemptFilter::default() };
+        let Some(run) = run else { return self.ledger_read(|ledger| ledger.list_attempts(&filter)) };
+        let run = self.run_by_id(run)?;
+        let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?;
+        attempts.reverse();
+        attempts.truncate(limit as usize);
+        Ok(attempts)
+    }
+
+    /// The attempt of a run that has not ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when none lives.
+    pub fn live_attempt(&self, run: RunId) -> Result<AttemptRow, AppError> {
+        let run = self.run_by_id(run)?;
+        let last = self.attempts_of(run.run_id)?.pop();
+        last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
+            AppError::new(
+                ErrorKind::NotFound,
+                format!("run `{}` has no live attempt: it is {}", run.name, run.state),
+            )
+        })
+    }
+
+    /// Changes a run as the ledger has it now.
+    pub(crate) fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, AppError> {
+        self.ledger_write(|ledger| ledger.change_run(run_id, &change))
+    }
+
+    /// Sets the state of a run, and the end of one that is at its end.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
+        let now = self.clock.now();
+        let run = self.change_run(run_id, |run| {
+            run.state = state;
+            run.ended_at = state.is_final().then_some(now);
+        })?;
+        self.keep(run_id, Kept::State, &KeptRows::of_run(&run, &[], &[]));
+        Ok(())
+    }
+
+    /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
+    pub fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
+        let placement = match attempt.state {
+            AttemptState::Sealed => None,
+            _ => self.placement_of(attempt)?,
+        };
+        match placement {
+            Some(placement) => self
+                .launchers
+                .of(&placement)?
+                .channel(&placement)
+                .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
+            None => Ok(Arc::new(FolderChannel::new(self.home.attempt_folder(attempt.attempt_id)))),
+        }
+    }
+
+    /// Where an attempt was put; none when it never got that far.
+    pub fn placement_of(&self, attempt: &AttemptRow) -> Result<Option<Placement>, AppError> {
+        let stored = attempt.placement_json.clone().and_then(|json| serde_json::from_value(json).ok());
+        if stored.is_some() {
+            return Ok(stored);
+        }
+        // The supervisor may have died between the launch and the note of it.
+        self.launchers
+            .named(&attempt.launcher)?
+            .find(attempt.attempt_id, &self.home.attempt_folder(attempt.attempt_id))
+            .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
+    }
+}
+
+/// The rung of an attempt.
+pub fn rung_of(attempt: &AttemptRow) -> Rung {
+    attempt.rung.parse().unwrap_or(Rung::FULL)
+}

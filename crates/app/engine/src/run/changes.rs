@@ -1,0 +1,132 @@
+//! What the next attempt changes, as `retries.changes_json` holds it, and the request for a roll back that may be part of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::detect::Detector;
+use trackway_core::{BatchRange, Step, TerminationReason, Timestamp};
+use trackway_files::TempFile;
+use trackway_ledger::RetryRow;
+use trackway_tower::roll_back::Back;
+
+use crate::error::AppError;
+use crate::home::attempt_file;
+use crate::stored::read_stored;
+
+/// What the next attempt changes, as `retries.changes_json` holds it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Environment variables and their values, everything in force.
+    pub set: BTreeMap<String, String>,
+    /// The plan entry that was newly taken.
+    pub plan_index: Option<usize>,
+    /// The reason whose plan it is from.
+    pub plan_reason: Option<TerminationReason>,
+    /// Where the run goes back to first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_back: Option<RollBackDecided>,
+    /// The rung that is launched next, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<String>,
+    /// Machines that the attempt must not run on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_hosts: Vec<String>,
+}
+
+impl Changes {
+    /// The changes a stored decision asks for; none in one that asks for nothing.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn of(retry: &RetryRow) -> Result<Self, AppError> {
+        let Some(stored) = &retry.changes_json else { return Ok(Self::default()) };
+        read_stored(stored, "retries.changes_json", || format!("attempt {}", retry.attempt_id))
+    }
+}
+
+/// A roll back that was decided on, as `retries.changes_json` holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RollBackDecided {
+    /// The request.
+    pub asked: Asked,
+    /// Where to.
+    pub back: Back,
+}
+
+/// What is asked for; the first request of an attempt counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// When.
+    pub at: Timestamp,
+    /// By whom and for what.
+    pub by: AskedBy,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// By whom a roll back is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedBy {
+    /// A detector, which saw this.
+    Detector {
+        /// Which one.
+        detector: Detector,
+        /// Where it began.
+        first_step: Step,
+        /// Where it was certain.
+        step: Step,
+        /// The batch of `first_step`.
+        first_batch: Option<u64>,
+        /// The batch of `step`.
+        last_batch: Option<u64>,
+    },
+    /// A person, who said this.
+    Person {
+        /// The login, where it is known.
+        name: Option<String>,
+        /// At most to this step.
+        to_step: Option<Step>,
+        /// What to pass over.
+        skip: Option<BatchRange>,
+    },
+}
+
+impl Asked {
+    /// Writes the request down, durably, before the attempt is ended. A second one changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the attempt must then not be ended for it.
+    pub fn write(&self, attempt_folder: &Path) -> std::io::Result<()> {
+        use std::io::Write as _;
+        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+        let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
+        let (temporary, mut file) = TempFile::beside(&path)?;
+        file.write_all(&bytes)?;
+        file.sync_data()?;
+        match temporary.persist_new(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+
+    /// The request of an attempt, if there is one.
+    ///
+    /// # Errors
+    /// When the file exists and cannot be read.
+    pub fn read(attempt_folder: &Path) -> Result<Option<Self>, AppError> {
+        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(AppError::file("read", &path, &error)),
+        }
+    }
+
+    pub(super) fn is_by_person(&self) -> bool {
+        matches!(self.by, AskedBy::Person { .. })
+    }
+}

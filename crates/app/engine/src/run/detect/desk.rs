@@ -1,0 +1,113 @@
+//! Writes detections into the ledger while the attempt goes on. A ledger that is busy or away is tried again at the next look.
+
+use std::collections::{HashSet, VecDeque};
+
+use trackway_core::{Clock as _, Step};
+use trackway_ledger::{AttemptRow, DetectionRow};
+use trackway_tower::detect::DataPlace;
+
+use super::Finding;
+use crate::Context;
+
+/// Detections of one attempt that are written at most: more of them tell nothing new.
+const DETECTIONS_MAX: usize = 1000;
+
+/// The detections of one attempt.
+pub struct Desk<'a> {
+    context: &'a Context,
+    row: &'a AttemptRow,
+    known: HashSet<String>,
+    waiting: VecDeque<DetectionRow>,
+    told_failure: bool,
+}
+
+/// What is known beside a finding.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The last step that was committed by then.
+    pub last_committed_step: Option<Step>,
+    /// Where in the data its first step was.
+    pub first_place: Option<DataPlace>,
+    /// Where in the data the detector was sure.
+    pub last_place: Option<DataPlace>,
+    /// The stacks that were taken.
+    pub stacks_path: Option<String>,
+}
+
+impl<'a> Desk<'a> {
+    /// Begins with what is written of the attempt already: a supervisor that takes it up reads its record from the
+    /// beginning, and finds all of that again. Of an attempt that was just launched, nothing is.
+    pub fn open(context: &'a Context, row: &'a AttemptRow, attached: bool) -> Self {
+        let written = match attached {
+            true => context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id)),
+            false => Ok(Vec::new()),
+        };
+        let known = written.unwrap_or_default().into_iter().map(|detection| detection.detection_id).collect();
+        Self { context, row, known, waiting: VecDeque::new(), told_failure: false }
+    }
+
+    /// Whether a finding is to be taken: it is not written yet, and there are not too many of them.
+    pub fn wants(&self, finding: &Finding) -> bool {
+        self.known.len() < DETECTIONS_MAX && !self.known.contains(&self.id_of(finding))
+    }
+
+    fn id_of(&self, finding: &Finding) -> String {
+        let firing = &finding.firing;
+        format!("{}:{}:{}:{}", self.row.attempt_id, firing.detector, firing.rank, firing.step)
+    }
+
+    /// Takes a finding with what is known beside it.
+    pub fn take(&mut self, finding: &Finding, beside: Beside) {
+        let firing = &finding.firing;
+        let detection_id = self.id_of(finding);
+        self.known.insert(detection_id.clone());
+        self.waiting.push_back(DetectionRow {
+            detection_id,
+            run_id: self.row.run_id,
+            attempt_id: self.row.attempt_id,
+            at: self.context.clock.now(),
+            detector: firing.detector,
+            severity: firing.severity,
+            policy: finding.policy,
+            rank: firing.rank,
+            first_step: firing.first_step,
+            step: firing.step,
+            metric: firing.metric.clone(),
+            value: Some(firing.value).filter(|value| value.is_finite()),
+            threshold: firing.threshold,
+            batch_digest: firing.batch_digest,
+            last_committed_step: beside.last_committed_step,
+            evidence: firing.evidence.clone(),
+            cause: firing.cause.clone(),
+            advice: firing.advice.clone(),
+            first_batch: beside.first_place.map(|place| place.batch),
+            last_batch: beside.last_place.map(|place| place.batch),
+            data_epoch: beside.first_place.and_then(|place| place.epoch),
+            stacks_path: beside.stacks_path,
+        });
+    }
+
+    /// Writes what is left when the attempt has ended, and waits for a ledger that is away.
+    pub fn finish(&mut self) {
+        let context = self.context;
+        // What is refused was reported when it was tried first.
+        while let Some(detection) = self.waiting.pop_front() {
+            let _ = context.ledger_write(|ledger| ledger.insert_detection(&detection));
+        }
+    }
+
+    /// Writes what waits; answers with what is in the way, the first time.
+    pub fn write(&mut self) -> Option<String> {
+        while let Some(detection) = self.waiting.front() {
+            match self.context.ledger_write_now(|ledger| ledger.insert_detection(detection)) {
+                Ok(_) => self.waiting.pop_front(),
+                Err(_) if self.told_failure => return None,
+                Err(error) => {
+                    self.told_failure = true;
+                    return Some(format!("detections are not in the ledger for now: {error}"));
+                }
+            };
+        }
+        None
+    }
+}

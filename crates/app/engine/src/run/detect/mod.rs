@@ -1,0 +1,218 @@
+//! The detectors over the live record of a run: what they are fed with, and what the run file says is done about what they
+//! find; and whether more training is worth it. `desk` writes it down; the supervisor carries it out.
+
+mod desk;
+mod report;
+mod stopping;
+
+use std::collections::HashMap;
+
+use trackway_core::Rung;
+use trackway_core::detect::{DetectionPolicy, Detector, Firing};
+use trackway_formats::record::NameId;
+use trackway_formats::runfile::{DetectSection, Plan};
+use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, Watch};
+use trackway_tower::memory::Device;
+
+use self::stopping::Stopping;
+use super::live_record::Seen;
+use crate::actions::ActionKind;
+pub use desk::{Beside, Desk};
+pub use report::{Detection, detections_of};
+
+/// Names of segments whose watches are remembered; beyond, they are looked up again.
+const WATCHES_MAX: usize = 65_536;
+
+/// The detectors of one run, over all of its attempts.
+#[derive(Debug)]
+pub struct Detecting {
+    detectors: Detectors,
+    rung: Rung,
+    section: DetectSection,
+    watches: HashMap<(usize, NameId), Watch>,
+    sdk_speaks: bool,
+    told_not_watched: bool,
+    firings: Vec<Firing>,
+    stopping: Stopping,
+}
+
+/// What was found, and what is done about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What was found.
+    pub firing: Firing,
+    /// What the run file says.
+    pub policy: DetectionPolicy,
+}
+
+impl Finding {
+    /// In one line, for who watches and for the reason of a stop.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let firing = &self.firing;
+        format!("`{}` at step {}: {}", firing.detector, firing.step, firing.evidence)
+    }
+
+    /// What a stop because of it is called.
+    #[must_use]
+    pub const fn stop_kind(&self) -> ActionKind {
+        match self.firing.detector {
+            Detector::Hang => ActionKind::HangKill,
+            Detector::NonFinite
+            | Detector::GradientExplosion
+            | Detector::GradientVanishing
+            | Detector::LossSpike
+            | Detector::LossShift
+            | Detector::LearningRate
+            | Detector::LossScaleCollapse
+            | Detector::RankDivergence => ActionKind::DivergenceStop,
+            _ => ActionKind::EarlyStop,
+        }
+    }
+
+    /// What the end of an attempt is called that is rolled back because of it: what breaks off in order is replaced.
+    #[must_use]
+    pub const fn roll_back_kind(&self) -> ActionKind {
+        match self.stop_kind() {
+            ActionKind::EarlyStop => ActionKind::Superseded,
+            kind => kind,
+        }
+    }
+
+    /// Whether a stop must not save: the state is most likely full of NaN, and a checkpoint of it would be resumed from.
+    #[must_use]
+    pub fn spoils_checkpoints(&self) -> bool {
+        self.firing.detector == Detector::NonFinite
+    }
+}
+
+impl Detecting {
+    /// The detectors as the run file sets them, for a run at this rung.
+    #[must_use]
+    pub fn new(plan: &Plan, rung: Rung) -> Self {
+        let mut detectors = Detectors::new(rules_of(&plan.detect));
+        if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
+            detectors.set_memory_limit(device.usable_bytes() as f64);
+        }
+        Self {
+            detectors,
+            rung,
+            section: plan.detect.clone(),
+            watches: HashMap::new(),
+            sdk_speaks: false,
+            told_not_watched: false,
+            firings: Vec::new(),
+            stopping: Stopping::new(plan.early_stop.as_ref()),
+        }
+    }
+
+    /// An attempt begins: its segments are numbered from the beginning again. On another rung the training is another one:
+    /// its loss begins high again, and that is no trouble.
+    pub fn begins_again(&mut self, rung: Rung) {
+        self.watches.clear();
+        self.sdk_speaks = false;
+        self.stopping.begins_again(rung != self.rung);
+        if rung == self.rung {
+            self.detectors.begins_again();
+        } else {
+            self.rung = rung;
+            self.detectors = self.detectors.anew();
+        }
+    }
+
+    /// Takes what was recorded. What the shim read from the script's output does not count where the recorder speaks: it
+    /// would be the same values again.
+    pub fn take(&mut self, seen: &Seen<'_>) {
+        self.sdk_speaks |= seen.from_sdk;
+        if self.sdk_speaks && !seen.from_sdk {
+            return;
+        }
+        if self.watches.len() > WATCHES_MAX {
+            self.watches.clear();
+        }
+        let at_seconds = seen.metrics.at.as_micros() as f64 / 1e6;
+        for (id, value) in &seen.metrics.values {
+            let watch = *self.watches.entry((seen.segment, *id)).or_insert_with(|| {
+                let name = seen.names.name_or_placeholder(*id);
+                self.detectors.watch(seen.rank, &name)
+            });
+            self.detectors.take(watch, seen.metrics.step, *value, at_seconds, &mut self.firings);
+        }
+        if self.firings.iter().any(|firing| firing.detector == Detector::SeenBefore) {
+            self.stopping.batches_came_again();
+        }
+        self.stopping.take(seen);
+    }
+
+    /// Says how long nothing came, in seconds on a clock that does not jump.
+    pub fn tick(&mut self, quiet_seconds: f64) {
+        self.detectors.tick(quiet_seconds, &mut self.firings);
+    }
+
+    /// What was found since the last call.
+    pub fn findings(&mut self) -> Vec<Finding> {
+        let policy = |firing: &Firing| self.section.policy_of(firing.detector);
+        let finding = |firing: Firing| Finding { policy: policy(&firing), firing };
+        std::mem::take(&mut self.firings).into_iter().map(finding).collect()
+    }
+
+    /// Why more training is worth nothing, once that is so.
+    pub fn enough(&mut self) -> Option<String> {
+        self.stopping.enough()
+    }
+
+    /// That some metrics are not watched, once.
+    pub fn complaint(&mut self) -> Option<String> {
+        let missed = self.detectors.not_watched();
+        if missed == 0 || self.told_not_watched {
+            return None;
+        }
+        self.told_not_watched = true;
+        Some(format!("detectors watch {METRICS_MAX} metrics at most; {missed} or more are not watched"))
+    }
+}
+
+fn rules_of(section: &DetectSection) -> Rules {
+    let mut rules = Rules::default();
+    for (detector, settings) in &section.detectors {
+        let mut rule = rules.of(*detector);
+        rule.enabled = settings.policy != Some(DetectionPolicy::Off);
+        rule.threshold = settings.threshold.unwrap_or(rule.threshold);
+        rule.patience = settings.patience.unwrap_or(rule.patience);
+        rules.set(*detector, rule);
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Timestamp;
+    use trackway_formats::record::{Metrics, NameDefinition, NameTable};
+
+    use super::*;
+
+    /// Proves that a loss that begins high is a jump in the rung that knew a lower one, and none at the next rung.
+    #[test]
+    fn the_next_rung_begins_high_without_a_finding() {
+        let (low, full) = (Rung::new(0.1).unwrap(), Rung::FULL);
+        for (next, found) in [(low, true), (full, false)] {
+            let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low);
+            losses(&mut detecting, |step| 0.1 + 0.01 * (step % 7) as f64);
+            assert!(detecting.findings().is_empty());
+            detecting.begins_again(next);
+            losses(&mut detecting, |step| 5.0 / (1.0 + step as f64 / 50.0) + 0.01 * (step % 7) as f64);
+            assert_eq!(!detecting.findings().is_empty(), found, "{next}");
+        }
+    }
+
+    fn losses(detecting: &mut Detecting, loss: impl Fn(u64) -> f64) {
+        let mut names = NameTable::default();
+        let definition = NameDefinition { id: NameId(0), name: "loss".into() };
+        names.learn(&definition);
+        for step in 1..=200 {
+            let at = Timestamp::from_micros(step as i64 * 1000);
+            let metrics = Metrics { at, step, values: vec![(NameId(0), loss(step))] };
+            detecting.take(&Seen { segment: 0, rank: 0, from_sdk: true, metrics: &metrics, names: &names });
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The loop of a run: launch, supervise, seal, decide, and again until it is at rest.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use trackway_core::{Clock as _, Rung};
+use trackway_launch::Seen;
+use trackway_ledger::{
+    AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
+};
+
+use super::RunOutcome;
+use super::changes::Changes;
+use super::detect::{Desk, Detecting};
+use super::inject::Injection;
+use super::ladder::Ladder;
+use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
+use super::live_record::LiveRecord;
+use super::prepare::Prepared;
+use super::remote::RemotePlan;
+use super::remote::replication::Replication;
+use super::sight::PATIENCE_SECONDS;
+use super::supervise::{Detection, Ended, Watched, supervise};
+use super::supervision::superseded;
+use super::watchdog::Limits;
+use crate::Context;
+use crate::actions::{self, ActionKind};
+use crate::error::{AppError, ErrorKind};
+use crate::home::run_file;
+use crate::reporter::{Notice, Reporter};
+use crate::rows::rung_of;
+use crate::run::seal::{self, Sealed};
+use crate::run::{self, ladder};
+
+/// How long the wait between two attempts sleeps before it looks for a request to stop.
+const WAIT_TURN: Duration = Duration::from_millis(50);
+
+/// What the loop does next.
+enum Next {
+    /// Launch another attempt with these changes.
+    Launch(Box<Changes>),
+    /// Watch this one.
+    Watch(Box<Launched>),
+    /// The run is at rest.
+    Rest,
+}
+
+/// Drives a run until it is at rest, or until this supervisor is asked to let go.
+pub fn drive(
+    context: &Context,
+    prepared: Prepared,
+    injection: Option<Injection>,
+    reporter: &dyn Reporter,
+) -> Result<RunOutcome, AppError> {
+    context.become_supervisor();
+    let run_id = prepared.run.run_id;
+    let mut injection = injection;
+    let rung = ladder::rung_now(context, &prepared.run)?;
+    let mut sending = Sending::start(prepared.remote.as_ref(), rung);
+    let mut detecting = Detecting::new(&prepared.job.plan, rung);
+    let mut asked_for = true;
+    let mut next = first_step(context, &prepared, reporter)?;
+    loop {
+        let launched = match next {
+            Next::Rest => break,
+            Next::Watch(launched) => *launched,
+            Next::Launch(changes) => {
+                let previous = context.attempts_of(run_id)?.pop();
+                let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
+                sending = sending.at(rung, reporter);
+                context.set_run_state(run_id, RunState::Running)?;
+                let rehearsal = injection.iter().flat_map(Injection::environment).collect();
+                let additions = Additions {
+                    set: changes.set,
+                    own: rehearsal,
+                    rung: Some(rung),
+                    exclude_hosts: changes.exclude_hosts,
+                };
+                launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
+            }
+        };
+        asked_for = false;
+        let asked_fault = injection.take();
+        detecting.begins_again(rung_of(&launched.row));
+        let looks = Looks {
+            replication: sending.replication.as_ref(),
+            detecting: Some(&mut detecting),
+            rehearsal: None,
+        };
+        match watch(context, &prepared, &launched, asked_fault, looks, reporter)? {
+            Ended::Attempt => tell_unreached(context, &launched, asked_fault, reporter),
+            Ended::Detached => {
+                reporter.notice(&Notice::Note {
+                    text: format!(
+                        "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
+                    ),
+                });
+                return run::outcome(context, run_id);
+            }
+            Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
+            Ended::Superseded(holder) => return Err(superseded(run_id, &holder)),
+        }
+        let sealed = seal_patiently(context, &launched)?;
+        tell_other_resume(&launched.row, &sealed.row, reporter);
+        report_end(&sealed, reporter);
+        if sealed.decision.rule.starts_with("roll_back.") {
+            // What they know is of the state that is left; one that fired would not be armed.
+            detecting = Detecting::new(&prepared.job.plan, rung_of(&sealed.row));
+        }
+        next = after(context, &prepared, &sealed.decision, reporter)?;
+    }
+    let remote = sending.replication.map(|replication| replication.finish(reporter));
+    let outcome = run::outcome(context, run_id)?;
+    Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// What carries the checkpoints of one rung to the remote.
+struct Sending<'p> {
+    plan: Option<&'p RemotePlan>,
+    rung: Rung,
+    replication: Option<Replication>,
+}
+
+impl<'p> Sending<'p> {
+    fn start(plan: Option<&'p RemotePlan>, rung: Rung) -> Self {
+        Self { plan, rung, replication: plan.map(|plan| Replication::start(plan.at(rung))) }
+    }
+
+    /// The same for another rung, once everything of the one before has arrived, or its time is up.
+    fn at(self, rung: Rung, reporter: &dyn Reporter) -> Self {
+        if rung == self.rung {
+            return self;
+        }
+        if let Some(replication) = self.replication {
+            replication.finish(reporter);
+        }
+        Self::start(self.plan, rung)
+    }
+}
+
+/// The rung of the next attempt: where a decision leads to, else where the last one was, else the first of the ladder.
+fn rung_after(
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    changes: &Changes,
+) -> Result<Rung, AppError> {
+    let led_to = changes.rung.as_ref().and_then(|rung| rung.parse().ok());
+    match led_to.or_else(|| previous.map(rung_of)) {
+        Some(rung) => Ok(rung),
+        None => Ok(Ladder::of(&prepared.run)?.first()),
+    }
+}
+
+fn out_of_sight(launched: &Launched, why: &str) -> AppError {
+    let message = format!("attempt {} cannot be observed from here: {why}", launched.row.attempt_id);
+    AppError::new(ErrorKind::Fault, message).hint("it is not declared dead; check again with `trackway runs`")
+}
+
+/// One launch that is no training attempt of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Rehearsal {
+    /// Trackway's variables for it.
+    pub environment: BTreeMap<String, String>,
+    /// The fault that is part of it.
+    pub injection: Option<Injection>,
+    /// How long the script may take until it speaks to the recorder.
+    pub handshake_seconds: Option<f64>,
+    /// How long it may take; the run file's own limit counts too.
+    pub timeout_seconds: Option<f64>,
+}
+
+/// Launches, watches and seals one rehearsal; no decision follows from it.
+///
+/// # Errors
+/// When this supervisor was asked to let go of the launch, which then ends by itself; what launching and sealing say.
+pub fn rehearse(
+    context: &Context,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    rehearsal: &Rehearsal,
+    reporter: &dyn Reporter,
+) -> Result<Sealed, AppError> {
+    context.become_supervisor();
+    context.set_run_state(prepared.run.run_id, RunState::Running)?;
+    let additions = Additions { own: rehearsal.environment.clone(), ..Additions::default() };
+    let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
+    let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
+    match watch(context, prepared, &launched, rehearsal.injection, looks, reporter)? {
+        Ended::Attempt => seal_patiently(context, &launched),
+        Ended::Detached => {
+            Err(AppError::new(ErrorKind::Fault, "detached from the rehearsal before it ended"))
+        }
+        Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
+        Ended::Superseded(holder) => Err(superseded(prepared.run.run_id, &holder)),
+    }
+}
+
+/// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
+fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
+    let Some(last) = context.attempts_of(prepared.run.run_id)?.pop() else {
+        return Ok(Next::Launch(Box::default()));
+    };
+    if last.state == AttemptState::Sealed {
+        let decision = seal::decision_of(context, &last)?;
+        // A stopped run that somebody takes up again goes on where it stopped.
+        let stopped = decision.decision == Decision::Stop;
+        return if stopped {
+            Ok(Next::Launch(Box::default()))
+        } else {
+            after(context, prepared, &decision, reporter)
+        };
+    }
+    let placement = context.placement_of(&last)?;
+    if placement.is_none() && may_be_starting(context, &last) {
+        let message = format!("attempt {} may be starting just now", last.attempt_id);
+        return Err(AppError::new(ErrorKind::Fault, message).hint("try again in half a minute"));
+    }
+    let Some(placement) = placement else {
+        let sealed = seal::seal(context, &last.attempt_id)?;
+        report_end(&sealed, reporter);
+        return after(context, prepared, &sealed.decision, reporter);
+    };
+    reporter.notice(&Notice::Note {
+        text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id),
+    });
+    let run = prepared.run.clone();
+    let launched = Launched { row: last, placement, run, attached: true, noted: Cell::new(true) };
+    Ok(Next::Watch(Box::new(launched)))
+}
+
+/// What an attempt is watched with, beside its limits.
+#[derive(Default)]
+struct Looks<'a> {
+    replication: Option<&'a Replication>,
+    detecting: Option<&'a mut Detecting>,
+    rehearsal: Option<&'a Rehearsal>,
+}
+
+fn watch(
+    context: &Context,
+    prepared: &Prepared,
+    launched: &Launched,
+    injection: Option<Injection>,
+    looks: Looks<'_>,
+    reporter: &dyn Reporter,
+) -> Result<Ended, AppError> {
+    let Looks { replication, detecting, rehearsal } = looks;
+    let row = &launched.row;
+    let launcher = context.launchers.of(&launched.placement)?;
+    let files = launcher
+        .files(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let channel = launcher
+        .channel(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
+    let running_seconds =
+        row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
+    let watched = Watched {
+        placement: &launched.placement,
+        files,
+        channel,
+        limits: limits_of(limits(&launched.run, prepared), rehearsal),
+        grace_seconds: prepared.job.plan.supervise.grace_seconds,
+        patience_seconds: PATIENCE_SECONDS,
+        injection,
+        attached: launched.attached,
+        running_seconds,
+        fenced: &|| replication.and_then(|replication| replication.fenced(row)),
+        superseded_by: &|| prepared.supervision.superseded_by(),
+        cancel: &context.cancel,
+    };
+    let mut told = false;
+    let mut told_let_go = false;
+    let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
+        let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
+        if let (Some(text), false) = (let_go, told_let_go) {
+            told_let_go = true;
+            remember_let_go(context, row, &text);
+            reporter.notice(&Notice::Note { text });
+        }
+        let facts = &record.facts;
+        let touched = launched.note_now(context).and_then(|()| {
+            // What it was given may become known only now.
+            let news = |names: &[String], noted: &Option<String>| {
+                listed(names).filter(|now| noted.as_ref() != Some(now))
+            };
+            let progress = AttemptProgress {
+                hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
+                devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
+                first_step: facts.first_step,
+                last_step: facts.last_step,
+                last_committed_step: facts.last_committed_step,
+                heartbeat_at: facts.heartbeat_at,
+                ..AttemptProgress::default()
+            };
+            context.ledger_write_now(|ledger| {
+                ledger.touch_attempt(row.run_id, (row.attempt_id, row.kind), &progress)
+            })
+        });
+        // Progress in the ledger is a convenience; the flight record has it all.
+        if let (Err(error), false) = (touched, told) {
+            told = true;
+            reporter
+                .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
+        }
+    };
+    let detection =
+        detecting.map(|detecting| Detection { detecting, desk: Desk::open(context, row, launched.attached) });
+    Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
+}
+
+/// The notice is for who watches now; the event makes the story of the run whole.
+fn remember_let_go(context: &Context, row: &AttemptRow, text: &str) {
+    let event = EventRow {
+        event_id: format!("{}:checkpoint_let_go", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: context.clock.now(),
+        kind: "checkpoint_let_go".into(),
+        step: None,
+        message: text.into(),
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
+}
+
+/// A rehearsal has bounds of its own; the shorter time limit counts.
+fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
+    let Some(rehearsal) = rehearsal else { return limits };
+    let own = rehearsal.timeout_seconds.into_iter();
+    let timeout_seconds = own.chain(limits.timeout_seconds).min_by(f64::total_cmp);
+    Limits { timeout_seconds, handshake_seconds: rehearsal.handshake_seconds, ..limits }
+}
+
+/// What the run may still take, from its budgets and what its sealed attempts took.
+fn limits(run: &RunRow, prepared: &Prepared) -> Limits {
+    let plan = &prepared.job.plan;
+    let gpus = f64::from(plan.resources.gpus);
+    let usd_per_second = plan.resources.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
+    Limits {
+        timeout_seconds: plan.supervise.timeout_seconds,
+        hang_after_seconds: plan.supervise.hang_after_seconds,
+        usd_left: plan.retry.max_usd.map(|limit| limit - run.cost_usd.unwrap_or(0.0)),
+        usd_per_second,
+        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - run.gpu_seconds),
+        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - run.wall_seconds),
+        gpus,
+        handshake_seconds: None,
+    }
+}
+
+/// Seals, and waits for a ledger that is locked or away: the retries of a night must not end there.
+fn seal_patiently(context: &Context, launched: &Launched) -> Result<Sealed, AppError> {
+    let sealed = launched.note(context).and_then(|()| seal::seal(context, &launched.row.attempt_id));
+    sealed.map_err(|error| match error.kind.is_passing() {
+        true => error.hint(format!("later: trackway resume {}", launched.row.run_id)),
+        false => error,
+    })
+}
+
+/// A rehearsal that never happened is told: it proved nothing.
+fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injection>, reporter: &dyn Reporter) {
+    let Some(injection) = asked else { return };
+    let done = actions::read(&context.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
+    let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
+    if !done.iter().any(|action| kinds.contains(&action.kind)) {
+        let text = format!("`--inject {injection}` did not happen: the attempt ended before");
+        reporter.notice(&Notice::Note { text });
+    }
+}
+
+/// The log of checkpoints may show less at the launch than the script finds: an entry that was removed is written again when the
+/// script opens its root.
+fn tell_other_resume(launched: &AttemptRow, sealed: &AttemptRow, reporter: &dyn Reporter) {
+    let expected = launched.resumed_from_step;
+    let Some(step) = sealed.resumed_from_step.filter(|step| expected != Some(*step)) else { return };
+    let expected = expected.map_or_else(|| "the start".into(), |step| format!("step {step}"));
+    let text = format!(
+        "the script resumed from step {step} and not from {expected}: the checkpoint log did not show that step when it was launched; see `trackway checkpoint doctor {}`",
+        sealed.run_id
+    );
+    reporter.notice(&Notice::Note { text });
+}
+
+fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
+    reporter.notice(&Notice::AttemptEnded {
+        attempt_id: sealed.row.attempt_id,
+        attempt_number: sealed.row.attempt_number,
+        reason: sealed.row.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
+        rule: sealed.row.termination_rule.clone().unwrap_or_default(),
+        evidence: sealed.evidence.clone(),
+    });
+    if let Some(lost) = sealed.row.log_bytes_lost.filter(|lost| *lost > 0) {
+        let text = format!("{lost} bytes of output could not be stored: the disk was full");
+        reporter.notice(&Notice::Note { text });
+    }
+}
+
+/// Carries a decision out: waits for the next attempt, or brings the run to rest.
+fn after(
+    context: &Context,
+    prepared: &Prepared,
+    decision: &RetryRow,
+    reporter: &dyn Reporter,
+) -> Result<Next, AppError> {
+    let launches = decision.decision != Decision::Stop;
+    reporter.notice(&Notice::Decided {
+        rule: decision.rule.clone(),
+        why: decision.why.clone(),
+        delay_seconds: decision.delay_seconds.filter(|_| launches),
+    });
+    if !launches {
+        return Ok(Next::Rest);
+    }
+    let asked = context.home.run_folder(prepared.run.run_id).join(run_file::STOP);
+    if !wait(context, decision.delay_seconds.unwrap_or(0.0), &asked) {
+        let _ = trackway_files::unlink(&asked);
+        context.set_run_state(prepared.run.run_id, RunState::Stopped)?;
+        reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
+        return Ok(Next::Rest);
+    }
+    Ok(Next::Launch(Box::new(Changes::of(decision)?)))
+}
+
+/// Waits; false when a stop was asked for meanwhile.
+pub fn wait(context: &Context, seconds: f64, asked: &Path) -> bool {
+    let stop_asked = || context.cancel.stop_requests() > 0 || asked.exists();
+    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
+    while context.clock.monotonic_micros() < until {
+        if stop_asked() {
+            return false;
+        }
+        std::thread::sleep(WAIT_TURN);
+    }
+    !stop_asked()
+}

@@ -1,0 +1,283 @@
+//! What a run launches, kept twice: with its secrets in memory, and without them in `plan.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trackway_core::RunId;
+use trackway_core::name::Name;
+use trackway_formats::runfile::{self, Plan, canonical_json};
+use trackway_formats::sha256_hex;
+use trackway_redact::Redactor;
+
+use crate::error::{AppError, ErrorKind};
+
+/// Where the intent of a run comes from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A run file and its `--set` overrides.
+    File {
+        /// The run file.
+        path: PathBuf,
+        /// The texts of `--set`, in order.
+        overrides: Vec<String>,
+    },
+    /// A command without a run file.
+    Command {
+        /// The command.
+        argv: Vec<String>,
+        /// What to call the run; the script's name when absent.
+        name: Option<Name>,
+    },
+}
+
+/// A run's plan, ready to be launched. It may hold secrets and has no stored form; see [`StoredJob`].
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The plan as the user wrote it.
+    pub plan: Plan,
+    /// The plan without secrets: the one that is stored and hashed, so that a rotated password is no new config.
+    pub stored_plan: Plan,
+    /// SHA-256 of what decides the result, from [`Self::stored_plan`].
+    pub config_sha256: String,
+    /// The folder that relative paths start from.
+    pub base: PathBuf,
+    /// The run file, absolute.
+    pub run_file: Option<PathBuf>,
+    /// The texts of `--set`.
+    pub overrides: Vec<String>,
+}
+
+/// `plan.json` in a run's folder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredJob {
+    /// Of this format.
+    pub version: u32,
+    /// The run.
+    pub run_id: RunId,
+    /// The plan without secrets.
+    pub plan: Plan,
+    /// Whether the plan had secrets, so that the stored one cannot be launched.
+    pub has_secrets: bool,
+    /// SHA-256 of what decides the result.
+    pub config_sha256: String,
+    /// The hash of the data manifest.
+    pub data_sha256: Option<String>,
+    /// The folder that relative paths start from.
+    pub base: PathBuf,
+    /// The run file.
+    pub run_file: Option<PathBuf>,
+    /// The texts of `--set`, without secrets.
+    pub overrides: Vec<String>,
+}
+
+impl Job {
+    /// Reads a run file, or takes a command as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] with every mistake of the run file, and for what this version does not do.
+    pub fn read(source: &Source, redactor: &Redactor) -> Result<Self, AppError> {
+        match source {
+            Source::File { path, overrides } => Self::read_file(path, overrides, redactor),
+            Source::Command { argv, name } => {
+                let mut plan = Plan::for_command(argv);
+                if let Some(name) = name {
+                    plan.run.name = name.to_string();
+                }
+                let base = std::env::current_dir()
+                    .map_err(|error| AppError::file("find", Path::new("."), &error))?;
+                Self::new(plan, base, None, Vec::new(), redactor)
+            }
+        }
+    }
+
+    fn read_file(path: &Path, overrides: &[String], redactor: &Redactor) -> Result<Self, AppError> {
+        let bytes = std::fs::read(path).map_err(|error| {
+            AppError::new(ErrorKind::Usage, format!("cannot read the run file `{}`: {error}", path.display()))
+                .hint("for a command without a run file: trackway run -- COMMAND …")
+        })?;
+        let name = path.to_string_lossy();
+        let text = String::from_utf8_lossy(&bytes);
+        let file = runfile::parse_bytes(&bytes, &name, overrides)
+            .map_err(|errors| AppError::run_file(&errors, &text))?;
+        let unsupported = file.unsupported();
+        if let Some(first) = unsupported.first() {
+            let wanted: Vec<String> = unsupported.iter().map(|part| format!("`{}`", part.what)).collect();
+            let line = text.get(..first.span.start).map_or(1, |before| before.matches('\n').count() + 1);
+            let message = format!(
+                "{name}:{line}: this version does not support {}: nothing was launched",
+                wanted.join(", ")
+            );
+            let error = AppError::new(ErrorKind::Usage, message);
+            return Err(unsupported.iter().fold(error, |error, part| error.hint(&part.hint)));
+        }
+        let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, &error))?;
+        let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
+        Self::new(Plan::from(file), base, Some(absolute), overrides.to_vec(), redactor)
+    }
+
+    /// A plan from somewhere else than a run file.
+    pub fn new(
+        plan: Plan,
+        base: PathBuf,
+        run_file: Option<PathBuf>,
+        overrides: Vec<String>,
+        redactor: &Redactor,
+    ) -> Result<Self, AppError> {
+        let stored_plan = without_secrets(&plan, redactor)?;
+        let config_sha256 = stored_plan.config_sha256();
+        Ok(Self { plan, stored_plan, config_sha256, base, run_file, overrides })
+    }
+
+    /// The run whose `plan.json` was stored, as it was asked for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the plan had secrets and cannot be read again from where it came.
+    pub fn restore(stored: StoredJob, redactor: &Redactor) -> Result<Self, AppError> {
+        let StoredJob { plan, base, run_file, overrides, config_sha256, has_secrets, .. } = stored;
+        if !has_secrets {
+            return Self::new(plan, base, run_file, overrides, redactor);
+        }
+        let Some(path) = run_file else {
+            let message =
+                "the command of this run held secrets, which are not stored: it cannot be launched again";
+            return Err(AppError::new(ErrorKind::Usage, message).hint("run it again with its full command"));
+        };
+        let job = Self::read_file(&path, &overrides, redactor)?;
+        if job.config_sha256 == config_sha256 {
+            return Ok(job);
+        }
+        let message = format!("`{}` is not the config of this run any more", path.display());
+        Err(AppError::new(ErrorKind::Usage, message).hint("start a new run, or restore the run file"))
+    }
+
+    /// The form that may be stored.
+    #[must_use]
+    pub fn stored(&self, run_id: RunId, data_sha256: Option<String>, redactor: &Redactor) -> StoredJob {
+        let overrides: Vec<String> = redactor.argv(&self.overrides);
+        StoredJob {
+            version: 1,
+            run_id,
+            plan: self.stored_plan.clone(),
+            has_secrets: self.plan != self.stored_plan,
+            config_sha256: self.config_sha256.clone(),
+            data_sha256,
+            base: self.base.clone(),
+            run_file: self.run_file.clone(),
+            overrides,
+        }
+    }
+
+    /// Where the script runs.
+    #[must_use]
+    pub fn working_directory(&self) -> PathBuf {
+        self.plan
+            .run
+            .working_directory
+            .as_ref()
+            .map_or_else(|| self.base.clone(), |folder| self.base.join(folder))
+    }
+
+    /// Looks whether the command can start at all, before anything is written or launched.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] naming what is missing.
+    pub fn check_command(&self) -> Result<(), AppError> {
+        let folder = self.working_directory();
+        if !folder.is_dir() {
+            let message = format!("the working directory `{}` does not exist", folder.display());
+            return Err(AppError::new(ErrorKind::Usage, message).hint("see `run.working_directory`"));
+        }
+        let program = self.plan.run.command.first().map_or("", String::as_str);
+        if program.contains('/') {
+            return if is_executable(&folder.join(program)) {
+                Ok(())
+            } else {
+                Err(no_program(program, &folder))
+            };
+        }
+        let path = self.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"));
+        let found =
+            std::env::split_paths(&path.unwrap_or_default()).any(|entry| is_executable(&entry.join(program)));
+        if found { Ok(()) } else { Err(no_program(program, &folder)) }
+    }
+}
+
+fn no_program(program: &str, folder: &Path) -> AppError {
+    let message = if program.contains('/') {
+        format!("the command `{program}` is not an executable file (looked in `{}`)", folder.display())
+    } else {
+        format!("the command `{program}` is not in the PATH")
+    };
+    AppError::new(ErrorKind::Usage, message)
+        .hint("the command is an argument list, not a shell line: check its first word")
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The plan with every text passed through the redactor; the command and named settings by their own rules.
+fn without_secrets(plan: &Plan, redactor: &Redactor) -> Result<Plan, AppError> {
+    let failed = |error: serde_json::Error| AppError::fault("the plan could not be redacted", &error);
+    let mut clean = plan.clone();
+    clean.run.command = redactor.argv(&plan.run.command);
+    let mut value = serde_json::to_value(&clean).map_err(failed)?;
+    redact_value("", &mut value, redactor);
+    serde_json::from_value(value).map_err(failed)
+}
+
+fn redact_value(name: &str, value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            let clean = redactor.value(name, text).into_owned();
+            *text = clean;
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_value(name, item, redactor)),
+        Value::Object(members) => {
+            for (member, value) in members.iter_mut() {
+                redact_value(member, value, redactor);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The hash of all data sets together: over each set's name and hash, in order of the names.
+#[must_use]
+pub fn data_sha256(sets: &[(String, String)]) -> Option<String> {
+    let pairs: Vec<Value> = sets.iter().map(|(name, hash)| serde_json::json!([name, hash])).collect();
+    (!pairs.is_empty()).then(|| sha256_hex(canonical_json(&Value::Array(pairs)).as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(argv: &[&str]) -> Job {
+        let argv = argv.iter().map(|part| (*part).to_owned()).collect();
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        Job::read(&Source::Command { argv, name: None }, &redactor).unwrap()
+    }
+
+    /// Proves that a rotated secret is no new config, that another argument is, and that no secret is stored.
+    #[test]
+    fn secrets_are_neither_hashed_nor_stored() {
+        let first = job(&["python", "train.py", "--api-key", "sk-aaaaaaaaaaaaaaaaaaaaaaaa"]);
+        let second = job(&["python", "train.py", "--api-key", "sk-bbbbbbbbbbbbbbbbbbbbbbbb"]);
+        let other = job(&["python", "other.py", "--api-key", "sk-aaaaaaaaaaaaaaaaaaaaaaaa"]);
+        assert_eq!(first.config_sha256, second.config_sha256);
+        assert_ne!(first.config_sha256, other.config_sha256);
+        assert!(!first.stored_plan.to_canonical_json().contains("sk-a"));
+        assert_eq!(first.plan.run.command[3], "sk-aaaaaaaaaaaaaaaaaaaaaaaa");
+    }
+
+    /// Proves that a command that cannot start is told before a launch.
+    #[test]
+    fn a_missing_command_is_told() {
+        assert!(job(&["sh"]).check_command().is_ok());
+        assert!(job(&["no-such-program-here"]).check_command().unwrap_err().message.contains("PATH"));
+        assert!(job(&["./no-such-file"]).check_command().is_err());
+    }
+}

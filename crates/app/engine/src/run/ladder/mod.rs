@@ -1,0 +1,197 @@
+//! Between the ledger's rows and tower's ladder: where a run is on it, how a rung is judged, what its row says.
+
+mod row;
+pub(crate) mod warm_start;
+
+use trackway_core::{LaunchKind, Rung, TerminationReason};
+use trackway_formats::promotion::Rule;
+use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
+use trackway_tower::decide::NextRung;
+use trackway_tower::ladder::{
+    Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung,
+};
+
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+use crate::rows::rung_of;
+use crate::stored::stored_plan;
+pub(crate) use row::rung_row;
+
+/// The ladder of a run; one rung, all of the data, where the run file names none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ladder {
+    rungs: Vec<Rung>,
+    promote: Option<String>,
+    warm_start: bool,
+    /// Whether the run file has one.
+    pub named: bool,
+}
+
+/// What became of a rung whose attempt has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judged {
+    pub judgement: Judgement,
+    /// The rung it leads to where it is promoted.
+    pub next: Rung,
+}
+
+impl Ladder {
+    /// The ladder of a run, from the ledger's copy of its plan. Rehearsals and proofs use all of the data.
+    pub fn of(run: &RunRow) -> Result<Self, AppError> {
+        let section = stored_plan(run)?.and_then(|plan| plan.ladder);
+        let Some(section) = section.filter(|_| run.kind == LaunchKind::Train) else {
+            return Ok(Self::whole());
+        };
+        let rungs: Vec<Rung> = section.rungs.into_iter().filter_map(Rung::new).collect();
+        if rungs.is_empty() {
+            return Ok(Self::whole());
+        }
+        Ok(Self { rungs, promote: section.promote, warm_start: section.warm_start, named: true })
+    }
+
+    fn whole() -> Self {
+        Self { rungs: vec![Rung::FULL], promote: None, warm_start: false, named: false }
+    }
+
+    /// The rung that a run begins with.
+    pub(crate) fn first(&self) -> Rung {
+        self.rungs.first().copied().unwrap_or(Rung::FULL)
+    }
+
+    /// The rung whose weights this one begins with.
+    fn warm_start_of(&self, rung: Rung) -> Option<Rung> {
+        previous_rung(&self.rungs, rung).filter(|_| self.warm_start)
+    }
+
+    /// Counted from 1.
+    fn place(&self, rung: Rung) -> usize {
+        self.rungs.iter().filter(|below| **below <= rung).count()
+    }
+}
+
+impl Judged {
+    /// Where the run goes, for the decision.
+    pub(crate) fn next_rung(&self) -> Option<NextRung> {
+        let (rung, why) = (self.next.to_string(), self.judgement.why.clone());
+        self.judgement.promoted.then_some(NextRung { rung, why })
+    }
+
+    /// Why it goes nowhere, for the verdict.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        (!self.judgement.promoted).then(|| self.judgement.why.clone())
+    }
+}
+
+/// Where a run is on its ladder: the rung of its last attempt.
+pub fn rung_now(context: &Context, run: &RunRow) -> Result<Rung, AppError> {
+    match context.attempts_of_kind(run.run_id, run.kind)?.last() {
+        Some(last) => Ok(rung_of(last)),
+        None => Ok(Ladder::of(run)?.first()),
+    }
+}
+
+/// Judges the rung of an attempt that ended, as far as its metrics go; whether it ended well is another matter.
+/// `None` at the end of the ladder. `summaries` are those of this attempt.
+pub(crate) fn judge_rung(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    summaries: &[MetricSummaryRow],
+) -> Result<Option<Judged>, AppError> {
+    let ladder = Ladder::of(run)?;
+    let rung = rung_of(row);
+    let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
+        return Ok(None);
+    };
+    let Some(text) = &ladder.promote else {
+        return Ok(Some(Judged { judgement: judge_without_rule(rung), next }));
+    };
+    // It was read when the run file was; only a damaged ledger holds one that cannot be.
+    let rule = Rule::parse(text).map_err(|error| {
+        AppError::new(ErrorKind::Fault, format!("the promotion rule of the stored plan {}", error.message))
+    })?;
+    let previous = match previous_rung(&ladder.rungs, rung) {
+        Some(before) => Some((before, metrics_of_rung(context, row, before, &[])?)),
+        None => None,
+    };
+    let metrics = metrics_of_rung(context, row, rung, summaries)?;
+    let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous });
+    Ok(Some(Judged { judgement, next }))
+}
+
+/// What the sealed attempts of a rung recorded and, after them, `newest`.
+fn metrics_of_rung(
+    context: &Context,
+    row: &AttemptRow,
+    rung: Rung,
+    newest: &[MetricSummaryRow],
+) -> Result<RungMetrics, AppError> {
+    let mut metrics = RungMetrics::new();
+    for attempt in sealed_of_rung(context, row, rung)? {
+        let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
+        gather(&mut metrics, &summaries);
+    }
+    gather(&mut metrics, newest);
+    Ok(metrics)
+}
+
+/// The sealed attempts of a rung of the row's run, oldest first, without the row itself.
+fn sealed_of_rung(context: &Context, row: &AttemptRow, rung: Rung) -> Result<Vec<AttemptRow>, AppError> {
+    let mut attempts = context.attempts_of(row.run_id)?;
+    attempts.retain(|attempt| {
+        attempt.state == AttemptState::Sealed
+            && rung_of(attempt) == rung
+            && attempt.attempt_id != row.attempt_id
+    });
+    Ok(attempts)
+}
+
+/// Adds what a later attempt recorded: its last value counts, and its extremes where they go beyond.
+fn gather(metrics: &mut RungMetrics, summaries: &[MetricSummaryRow]) {
+    for summary in summaries {
+        let values: &mut MetricValues = metrics.entry(summary.name.clone()).or_default();
+        values.last = summary.last_value;
+        values.least = values.least.into_iter().chain(summary.min_value).min_by(f64::total_cmp);
+        values.greatest = values.greatest.into_iter().chain(summary.max_value).max_by(f64::total_cmp);
+    }
+}
+
+/// Whether an attempt brought its rung to its end.
+fn ended_well(row: &AttemptRow) -> bool {
+    row.termination_reason
+        .is_some_and(|reason| reason.is_success() || reason == TerminationReason::RungRejected)
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::{AttemptId, RunId, SequentialIds};
+
+    use super::*;
+
+    /// Proves that the newest value of a metric counts, also where only an earlier attempt recorded it, and that the
+    /// extremes are those of all attempts.
+    #[test]
+    fn a_rung_is_the_sum_of_its_attempts() {
+        let ids = SequentialIds::default();
+        let (run_id, attempt_id) = (RunId::new(&ids), AttemptId::new(&ids));
+        let summary = |name: &str, last: f64, least: f64, greatest: f64| MetricSummaryRow {
+            attempt_id,
+            run_id,
+            name: name.into(),
+            point_count: 3,
+            non_finite_count: 0,
+            first_step: 1,
+            last_step: 3,
+            first_value: None,
+            last_value: last.is_finite().then_some(last),
+            min_value: Some(least),
+            max_value: Some(greatest),
+            mean_value: None,
+        };
+        let mut metrics = RungMetrics::new();
+        gather(&mut metrics, &[summary("a", 3.0, 1.0, 4.0), summary("b", 7.0, 7.0, 7.0)]);
+        gather(&mut metrics, &[summary("a", f64::NAN, 2.0, 9.0)]);
+        assert_eq!(metrics["a"], MetricValues { last: None, least: Some(1.0), greatest: Some(9.0) });
+        assert_eq!(metrics["b"].last, Some(7.0));
+    }
+}

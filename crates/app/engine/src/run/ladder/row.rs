@@ -1,0 +1,67 @@
+//! What the ledger says of a rung, from its sealed attempts.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use trackway_core::TerminationReason;
+use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow, RungRow, RungVerdict};
+
+use super::warm_start::WarmStart;
+use super::{Judged, Ladder, ended_well};
+use crate::Context;
+use crate::error::AppError;
+use crate::rows::rung_of;
+use crate::run::ladder;
+
+/// Metrics whose last value is told, at most; those of the rule come first.
+const RUNG_METRICS_MAX: usize = 100;
+
+/// The row of the rung of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries` are
+/// those of the attempt.
+pub(crate) fn rung_row(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    summaries: &[MetricSummaryRow],
+    judged: Option<&Judged>,
+) -> Result<Option<RungRow>, AppError> {
+    let ladder = Ladder::of(run)?;
+    if !ladder.named {
+        return Ok(None);
+    }
+    let rung = rung_of(row);
+    let attempts = ladder::sealed_of_rung(context, row, rung)?;
+    let all = || attempts.iter().chain([row]);
+    let usd: Vec<f64> = all().filter_map(|attempt| attempt.cost_usd).collect();
+    let metrics = ladder::metrics_of_rung(context, row, rung, summaries)?;
+    let values: BTreeMap<_, _> = metrics.iter().map(|(name, values)| (name, values.last)).collect();
+    let of_rule = |name: &str| judged.is_some_and(|judged| judged.judgement.values.contains_key(name));
+    let (first, rest): (Vec<_>, Vec<_>) = values.into_iter().partition(|(name, _)| of_rule(name));
+    let told: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
+    let judged = judged.filter(|_| ended_well(row)).map(|judged| &judged.judgement);
+    let verdict = match (row.termination_reason, judged) {
+        (Some(TerminationReason::RungRejected), _) => RungVerdict::Rejected,
+        (_, Some(_)) => RungVerdict::Promoted,
+        (_, None) if ended_well(row) => RungVerdict::Completed,
+        (_, None) => RungVerdict::Open,
+    };
+    let warm_start = all().rev().find_map(|attempt| WarmStart::read(context, attempt.attempt_id));
+    Ok(Some(RungRow {
+        run_id: row.run_id,
+        rung: row.rung.clone(),
+        fraction: rung.fraction(),
+        place: u32::try_from(ladder.place(rung)).unwrap_or(u32::MAX),
+        verdict,
+        attempt_count: u32::try_from(all().count()).unwrap_or(u32::MAX),
+        last_attempt_id: row.attempt_id,
+        last_step: all().filter_map(|attempt| attempt.last_step).max(),
+        wall_seconds: all().filter_map(|attempt| attempt.wall_seconds).sum(),
+        gpu_seconds: all().filter_map(|attempt| attempt.gpu_seconds).sum(),
+        cost_usd: (!usd.is_empty()).then(|| usd.iter().sum()),
+        warm_start_step: warm_start.map(|warm_start| warm_start.step),
+        rule: judged.and_then(|judged| judged.rule.clone()),
+        why: judged.map(|judged| judged.why.clone()),
+        values_json: judged.map(|judged| json!(judged.values)),
+        metrics_json: Some(json!(told)),
+    }))
+}

@@ -1,0 +1,437 @@
+//! Puts the next attempt of a run in place.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use trackway_checkpoint::CheckpointInfo;
+use trackway_core::{AttemptId, Clock as _, Rung};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
+use trackway_launch::{
+    AttemptFiles, EngineRequest, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
+};
+use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
+
+use super::ladder::Ladder;
+use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
+use super::load_crash::step_back;
+use super::prepare::Prepared;
+use super::remote::RemotePlan;
+use super::remote::fetch::fetch;
+use super::roll_back;
+use crate::Context;
+use crate::capture::{Capture, EnvironmentLock};
+use crate::checkpoints::{Pace, fall_back_notice, keep_variables, view};
+use crate::error::{AppError, ErrorKind};
+use crate::home::{attempt_file, changed_at};
+use crate::reporter::{Notice, Reporter};
+use crate::row_copies::Kept;
+use crate::rows::rung_of;
+
+/// What the script passes over since the run was rolled back: `docs/detectors.md`.
+const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
+
+/// An attempt that was launched.
+pub struct Launched {
+    /// Its row.
+    pub row: AttemptRow,
+    /// Where it is.
+    pub placement: Placement,
+    /// Its run, as it was then.
+    pub run: RunRow,
+    /// Whether it was already running when this supervisor came.
+    pub attached: bool,
+    /// Whether the ledger knows where it is.
+    pub noted: Cell<bool>,
+}
+
+impl Launched {
+    /// Notes where the attempt is, unless the ledger knows it: once it runs it is not left alone to wait for a ledger.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written now.
+    pub fn note_now(&self, context: &Context) -> Result<(), AppError> {
+        if !self.noted.get() {
+            context.ledger_write_now(|ledger| ledger.update_attempt(&self.row))?;
+            self.noted.set(true);
+        }
+        Ok(())
+    }
+
+    /// The same when it has ended, and for as long as the ledger is away.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn note(&self, context: &Context) -> Result<(), AppError> {
+        if !self.noted.replace(true) {
+            context.ledger_write(|ledger| ledger.update_attempt(&self.row))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a launch has in its environment beyond the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// The changes of a retry plan, which make it another config.
+    pub set: BTreeMap<String, String>,
+    /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
+    pub own: BTreeMap<String, String>,
+    /// The rung of the data; `None`: that of the attempt before, or else the first one.
+    pub rung: Option<Rung>,
+    /// Machines that it must not run on.
+    pub exclude_hosts: Vec<String>,
+}
+
+/// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
+/// `previous`.
+pub fn launch_next(
+    context: &Context,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    additions: &Additions,
+    asked_for: bool,
+    reporter: &dyn Reporter,
+) -> Result<Launched, AppError> {
+    if let Some(previous) = previous {
+        roll_back::carry_out(context, &prepared.run, previous, reporter)?;
+    }
+    let mut row = planned_row(context, prepared, previous, additions);
+    // The attempt before, where it is of this rung: another rung has checkpoints of its own.
+    let previous_here = previous.filter(|previous| previous.rung == row.rung);
+    if previous_here.is_some() {
+        tell_step_back(context, prepared, reporter);
+    } else {
+        begin_rung(context, &row)?;
+    }
+    let mut additions = additions.clone();
+    let skipped = roll_back::skipped(context, prepared.run.run_id, &row.rung)?;
+    if !skipped.is_empty() {
+        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
+    }
+    let additions = &additions;
+    match &prepared.remote {
+        None => {
+            let target = resume_target(context, prepared, &row, reporter)?;
+            note_resume(&mut row, target);
+        }
+        Some(remote) => {
+            let follows = previous_here.filter(|_| !asked_for);
+            fetch_for(context, &remote.at(rung_of(&row)), &mut row, follows, reporter)?;
+        }
+    }
+    let warm_start = match row.resumed_from_step {
+        None => WarmStart::find(context, &prepared.run, &row)?,
+        Some(_) => None,
+    };
+    let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
+    context.ledger_write(|ledger| ledger.insert_attempt(&row))?;
+    context.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    if let Some(previous) = previous {
+        context.ledger_write(|ledger| {
+            ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id)
+        })?;
+    }
+    row.started_at = Some(context.clock.now());
+    store_capture(context, prepared, &spec)?;
+    if let Some(warm_start) = &warm_start {
+        warm_start.write(context, row.attempt_id)?;
+    }
+    let run = context.change_run(row.run_id, |run| {
+        run.attempt_count = row.attempt_number;
+        run.started_at = run.started_at.or(row.started_at);
+    })?;
+    let named = Ladder::of(&prepared.run)?.named;
+    let launcher = context.launchers.named(&row.launcher)?;
+    let placement = launcher
+        .launch(&spec, &context.redactor)
+        .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
+    row.state = AttemptState::Running;
+    note_placement(&mut row, &placement);
+    // Machines that are not known yet are noted when they are seen.
+    if let Ok(seen) = launcher.observe(&placement) {
+        note_seen(&mut row, &seen);
+    }
+    context.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
+    match launched.note_now(context) {
+        Err(error) if !error.kind.is_passing() => return Err(error),
+        _ => {}
+    }
+    let row = &launched.row;
+    reporter.notice(&Notice::AttemptStarted {
+        attempt_id: row.attempt_id,
+        attempt_number: row.attempt_number,
+        rung: named.then(|| row.rung.clone()),
+        resumed_from_step: row.resumed_from_step,
+        warm_start: warm_start.map(|warm_start| warm_start.sentence()),
+    });
+    Ok(launched)
+}
+
+/// What the attempt started from, as `capture.json` holds it.
+#[derive(Serialize)]
+struct StoredCapture<'a> {
+    #[serde(flatten)]
+    capture: &'a Capture,
+    environment: BTreeMap<String, String>,
+}
+
+/// Stores the whole capture beside the attempt; the columns of its row hold the part that is asked for most.
+/// Of the environment only allowed names are kept, and those that the run file passes on.
+fn store_capture(context: &Context, prepared: &Prepared, spec: &LaunchSpec) -> Result<(), AppError> {
+    let own = || {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    };
+    let mut environment = context.redactor.environment(own());
+    let passed = &prepared.job.plan.run.pass_environment;
+    let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
+    environment.extend(context.redactor.settings(&named.collect()));
+    let stored = StoredCapture { capture: &prepared.capture, environment };
+    let path = spec.directory.join(attempt_file::CAPTURE);
+    let mut stored = serde_json::to_value(&stored)
+        .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
+    context.redactor.json(&mut stored);
+    trackway_files::make_folders(&spec.directory)
+        .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
+        .map_err(|error| AppError::file("write", &path, &error))
+}
+
+/// Where an attempt was put, in the columns of its row.
+pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
+    row.launcher.clone_from(&placement.launcher);
+    row.job_id = Some(placement.job_id.clone());
+    row.queue.clone_from(&placement.queue);
+    row.placement_json = serde_json::to_value(placement).ok();
+}
+
+/// What an attempt was given, in the columns of its row; what is not known leaves them as they are.
+pub fn note_seen(row: &mut AttemptRow, seen: &Seen) {
+    row.hosts = listed(&seen.hosts).or(row.hosts.take());
+    row.devices = listed(&seen.devices).or(row.devices.take());
+}
+
+/// Names in one column; none where there are none.
+pub fn listed(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+fn planned_row(
+    context: &Context,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    additions: &Additions,
+) -> AttemptRow {
+    let attempt_id = AttemptId::new(&context.ids);
+    let number = previous.map_or(1, |previous| previous.attempt_number + 1);
+    let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
+    let rung = additions.rung.or_else(|| previous.map(rung_of));
+    row.rung = rung.unwrap_or(Rung::FULL).to_string();
+    row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
+    row.epoch = Some(u64::from(number));
+    row.command.clone_from(&prepared.job.stored_plan.run.command);
+    row.working_directory = prepared.job.working_directory().to_string_lossy().into_owned();
+    row.log_directory = context.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
+    row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
+    row.gpu_count = Some(prepared.job.plan.resources.gpus);
+    row.launcher = prepared.job.plan.launch.on.as_str().into();
+    apply_changes(&mut row, &context.redactor.settings(&additions.set));
+    note_capture(&mut row, &prepared.capture);
+    row
+}
+
+/// A rung begins with no committed step, whatever the one before had.
+fn begin_rung(context: &Context, row: &AttemptRow) -> Result<(), AppError> {
+    if context.run_by_id(row.run_id)?.last_committed_step.is_some() {
+        context.change_run(row.run_id, |run| run.last_committed_step = None)?;
+    }
+    Ok(())
+}
+
+fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
+    if let Some(target) = target {
+        row.resumed_from_step = Some(target.step);
+        row.resumed_from_manifest_sha256 = target.manifest_sha256;
+    }
+}
+
+/// The remote grants the epoch and says what the attempt resumes from. A committed step that the ledger knows of and
+/// the remote does not is an error here too.
+fn fetch_for(
+    context: &Context,
+    remote: &RemotePlan,
+    row: &mut AttemptRow,
+    follows: Option<&AttemptRow>,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let fetched = fetch(context, remote, row, follows, reporter)?;
+    let run = context.run_by_id(row.run_id)?;
+    if fetched.step.is_none() && run.last_committed_step.is_some() {
+        context.set_run_state(run.run_id, RunState::Failed)?;
+        let message =
+            format!("not launched: the ledger knows a committed step, and {} has none", fetched.location);
+        return Err(
+            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
+        );
+    }
+    row.epoch = Some(fetched.epoch);
+    row.resumed_from_step = fetched.step;
+    row.resumed_from_manifest_sha256 = fetched.manifest_sha256;
+    Ok(())
+}
+
+/// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
+/// are an explicit error before the launch, never step 0 in silence.
+fn resume_target(
+    context: &Context,
+    prepared: &Prepared,
+    row: &AttemptRow,
+    reporter: &dyn Reporter,
+) -> Result<Option<CheckpointInfo>, AppError> {
+    let run = context.run_by_id(prepared.run.run_id)?;
+    let root = context.home.checkpoint_root(run.run_id, run.kind, &row.rung);
+    let why = match view(&root)?.resume_target() {
+        Ok(None) => match run.last_committed_step {
+            Some(step) => format!(
+                "step {step} was committed, as the ledger and the attempts' records have it, and `{}` has no committed step",
+                root.display()
+            ),
+            None => return Ok(None),
+        },
+        Ok(Some(loaded)) => {
+            let pace = Pace::measured(&context.attempts_of_kind(run.run_id, run.kind)?);
+            if let Some(text) = fall_back_notice(&loaded, pace) {
+                reporter.notice(&Notice::Note { text });
+            }
+            return Ok(Some(loaded.info));
+        }
+        Err(error) => error.to_string(),
+    };
+    context.set_run_state(run.run_id, RunState::Failed)?;
+    Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+        .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
+        .hint("restore the checkpoints, or start a new run"))
+}
+
+/// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
+/// fails the attempt is launched all the same: it may yet do better.
+fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) {
+    match step_back(context, &prepared.run) {
+        Ok(None) => {}
+        Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
+        Err(error) => reporter.notice(&Notice::Note {
+            text: format!("could not determine whether to fall back to an older checkpoint: {error}"),
+        }),
+    }
+}
+
+/// What a retry plan changes is part of what the attempt was: its config and its hash say so.
+fn apply_changes(row: &mut AttemptRow, set: &BTreeMap<String, String>) {
+    if set.is_empty() {
+        return;
+    }
+    let mut config = row.config_json.clone();
+    if let Some(run) = config.get_mut("run").and_then(serde_json::Value::as_object_mut) {
+        let environment = run.entry("environment").or_insert_with(|| serde_json::json!({}));
+        for (name, value) in set {
+            environment[name.as_str()] = value.as_str().into();
+        }
+    }
+    let changed = serde_json::json!({ "config": row.config_sha256, "set": set });
+    row.config_sha256 = sha256_hex(canonical_json(&changed).as_bytes());
+    row.config_json = config;
+}
+
+fn note_capture(row: &mut AttemptRow, capture: &Capture) {
+    row.git_commit.clone_from(&capture.git.commit);
+    row.git_branch.clone_from(&capture.git.branch);
+    row.git_dirty = capture.git.dirty;
+    row.git_diff_blake3.clone_from(&capture.git.dirty_diff_blake3);
+    row.environment_lock_sha256.clone_from(&capture.environment_lock.sha256);
+    row.environment_lock_source = lock_source(&capture.environment_lock);
+    row.container_digest.clone_from(&capture.container.digest);
+    row.host_cpu_count = capture.host.cpu_count.and_then(|count| u32::try_from(count).ok());
+    row.host_memory_bytes = capture.host.memory_bytes;
+    let names: Vec<&str> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.as_deref()).collect();
+    row.gpu_names = (!names.is_empty()).then(|| names.join(","));
+}
+
+/// `python 3.11.7, 42 packages` or the path of a lock file.
+fn lock_source(lock: &EnvironmentLock) -> Option<String> {
+    match (&lock.python_version, lock.package_count) {
+        (Some(version), Some(count)) => Some(format!("python {version}, {count} packages")),
+        _ => lock.path.clone(),
+    }
+}
+
+fn spec_of(
+    context: &Context,
+    prepared: &Prepared,
+    row: &AttemptRow,
+    additions: &Additions,
+    warm_start: Option<&WarmStart>,
+) -> LaunchSpec {
+    let plan = &prepared.job.plan;
+    let mut environment = plan.run.environment.clone();
+    environment.extend(additions.set.clone());
+    environment.extend(additions.own.clone());
+    environment.extend(keep_variables(&plan.checkpoint));
+    if let Some(remote) = &prepared.remote {
+        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.at(rung_of(row)).location());
+    }
+    if let Some(warm_start) = warm_start {
+        environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
+    }
+    LaunchSpec {
+        run_id: row.run_id,
+        attempt_id: row.attempt_id,
+        attempt_number: row.attempt_number,
+        kind: row.kind,
+        rung: rung_of(row).fraction().to_string(),
+        epoch: row.epoch.unwrap_or(1),
+        directory: context.home.attempt_folder(row.attempt_id),
+        working_directory: prepared.job.working_directory(),
+        argv: plan.run.command.clone(),
+        environment,
+        grace_seconds: plan.supervise.grace_seconds,
+        linger_seconds: None,
+        checkpoint_root: context.home.checkpoint_root(row.run_id, row.kind, &row.rung),
+        seed: plan.run.seed,
+        config_sha256: row.config_sha256.clone(),
+        data_sha256: row.data_sha256.clone(),
+        checkpoint_every_steps: plan.checkpoint.every_steps,
+        checkpoint_every_seconds: plan.checkpoint.every_seconds,
+        devices: Vec::new(),
+        request: EngineRequest { exclude_hosts: additions.exclude_hosts.clone(), ..EngineRequest::default() },
+    }
+}
+
+/// Whether a shim may have been started so lately that it did not introduce itself yet.
+pub fn may_be_starting(context: &Context, attempt: &AttemptRow) -> bool {
+    let files = AttemptFiles::new(context.home.attempt_folder(attempt.attempt_id));
+    changed_at(&files.launch_json()).is_some_and(|written| {
+        context.clock.now().seconds_since(written) < f64::from(START_MILLIS_MAX) / 1000.0
+    })
+}
+
+/// Whether the attempt ended; none when nobody can tell.
+/// # Errors
+/// When the launcher or the ledger cannot be asked.
+pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>, AppError> {
+    let Some(placement) = context.placement_of(attempt)? else {
+        // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
+        return Ok((!may_be_starting(context, attempt)).then_some(true));
+    };
+    let seen = context
+        .launchers
+        .of(&placement)?
+        .observe(&placement)
+        .map_err(|error| AppError::fault("the launcher", &error))?;
+    Ok(match seen.state {
+        Observation::Exited(_) | Observation::Gone { .. } => Some(true),
+        Observation::Running(_) | Observation::Pending { .. } => Some(false),
+        Observation::CannotTell { .. } => None,
+    })
+}

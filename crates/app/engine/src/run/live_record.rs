@@ -1,0 +1,320 @@
+//! Follows the flight record of a live attempt: every segment in its folder, from where it was read last.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_core::{Step, Timestamp};
+use trackway_formats::record::{
+    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SegmentReader,
+};
+use trackway_launch::{AttemptChannel, GrowingFile};
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
+use trackway_tower::detect::DataCursor;
+use trackway_tower::progressive::{Estimate, Progressive};
+
+use super::curves::{Curves, LiveCurve};
+use crate::reporter::Progress;
+use crate::save_reason;
+
+/// Most bytes read of one segment in one look, so that a look stays short however much was written meanwhile.
+const LOOK_BYTES_MAX: u64 = 4 << 20;
+/// Most segments that are followed: one a process, and loader workers have their own.
+const SEGMENTS_MAX: usize = 4096;
+/// Most checkpoints whose reasons are kept.
+const SAVE_REASONS_MAX: usize = 1024;
+/// Parameters that say how many steps there will be.
+const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
+
+/// What the live record says so far.
+#[derive(Debug)]
+pub struct LiveRecord {
+    channel: Arc<dyn AttemptChannel>,
+    segments: BTreeMap<String, Followed>,
+    ranks: BTreeMap<u32, u32>,
+    progressive: Option<Progressive>,
+    /// The rank whose progressive losses count: the first that recorded one.
+    progressive_rank: Option<u32>,
+    curves: Curves,
+    machine: BTreeMap<String, f64>,
+    /// The newest facts.
+    pub facts: Facts,
+}
+
+/// The newest facts of a live record.
+#[derive(Debug, Default, Clone)]
+pub struct Facts {
+    /// The first step seen.
+    pub first_step: Option<Step>,
+    /// The newest step seen.
+    pub last_step: Option<Step>,
+    /// The last step committed as a checkpoint.
+    pub last_committed_step: Option<Step>,
+    /// The step of a save that is held before its commit, for a rehearsal.
+    pub held_in_save: Option<Step>,
+    /// When the training process was last heard of, by its own clock.
+    pub heartbeat_at: Option<Timestamp>,
+    /// Frames read: it grows with every sign of life.
+    pub frame_count: u64,
+    /// How many steps the script means to make, from its parameter `steps`, `total_steps` or `max_steps`.
+    pub total_steps: Option<Step>,
+    /// Whether the recorder inside the training process wrote any of it.
+    pub handshake_seen: bool,
+    /// Requests of the control file that were acknowledged: id and outcome.
+    pub acknowledged: Vec<(u64, String)>,
+    /// Which batches the steps trained on, as far as the script tells.
+    pub cursor: DataCursor,
+    /// Why the checkpoints of the last steps were saved.
+    pub save_reasons: BTreeMap<Step, String>,
+}
+
+/// Values of metrics, for who looks at them as they come.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Which segment of the record they are in, counted as they were found.
+    pub segment: usize,
+    /// The rank of the process that recorded them; 0 where it did not say.
+    pub rank: u32,
+    /// Whether the recorder inside the training process wrote them.
+    pub from_sdk: bool,
+    /// The values.
+    pub metrics: &'a Metrics,
+    /// The names of the segment.
+    pub names: &'a NameTable,
+}
+
+#[derive(Debug, Default)]
+struct Followed {
+    number: usize,
+    pid: u32,
+    origin: Option<Origin>,
+    reader: SegmentReader,
+    names: NameTable,
+    read_bytes: u64,
+    broken: bool,
+}
+
+impl LiveRecord {
+    /// The record of the attempt at the other end, which need not exist yet.
+    #[must_use]
+    pub fn of(channel: Arc<dyn AttemptChannel>) -> Self {
+        Self {
+            channel,
+            segments: BTreeMap::new(),
+            ranks: BTreeMap::new(),
+            progressive: None,
+            progressive_rank: None,
+            curves: Curves::default(),
+            machine: BTreeMap::new(),
+            facts: Facts::default(),
+        }
+    }
+
+    /// The same, which also estimates the loss on unseen data, by windows of so many progressive losses.
+    #[must_use]
+    pub fn with_window(channel: Arc<dyn AttemptChannel>, window: u64) -> Self {
+        Self { progressive: Some(Progressive::new(window)), ..Self::of(channel) }
+    }
+
+    /// What progressive validation says so far.
+    #[must_use]
+    pub fn progressive(&self) -> Option<Estimate> {
+        self.progressive.as_ref().and_then(Progressive::estimate)
+    }
+
+    /// Reads what was added since the last look. A segment that cannot be read now is tried again at the next look.
+    pub fn look(&mut self) {
+        self.look_at(&mut |_| {});
+    }
+
+    /// The same, and shows every value that was added.
+    pub fn look_at(&mut self, see: &mut dyn FnMut(&Seen<'_>)) {
+        // What cannot be listed now is at the next look.
+        let names = self.channel.segments().unwrap_or_default();
+        for name in names.into_iter().take(SEGMENTS_MAX) {
+            let number = self.segments.len();
+            let followed = self
+                .segments
+                .entry(name.clone())
+                .or_insert_with(|| Followed { number, ..Followed::default() });
+            if followed.read_more(&*self.channel, &name).is_err() {
+                continue;
+            }
+            while let Some(frame) = followed.next_frame() {
+                if let Frame::Header(header) = &frame {
+                    (followed.pid, followed.origin) = (header.pid, Some(header.origin));
+                }
+                // The machine says nothing about the script: its samples are no sign of life.
+                if followed.origin == Some(Origin::Telemetry) {
+                    take_sample(&mut self.machine, &frame, &followed.names);
+                    continue;
+                }
+                self.facts.take(&frame);
+                match &frame {
+                    Frame::Event(event) => {
+                        if let Some(rank) = rank_told(event)
+                            && self.ranks.len() < SEGMENTS_MAX
+                        {
+                            self.ranks.insert(followed.pid, rank);
+                        }
+                    }
+                    Frame::Metrics(metrics) => {
+                        let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
+                        for (id, value) in &metrics.values {
+                            let name = followed.names.name_or_placeholder(*id);
+                            self.curves.take(&name, metrics.step, *value);
+                            if let Some(progressive) = &mut self.progressive
+                                && *name == *PROGRESSIVE_LOSS
+                                && *self.progressive_rank.get_or_insert(rank) == rank
+                            {
+                                progressive.take(metrics.step, *value);
+                            }
+                        }
+                        see(&Seen {
+                            segment: followed.number,
+                            rank,
+                            from_sdk: followed.origin == Some(Origin::Sdk),
+                            metrics,
+                            names: &followed.names,
+                        });
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The progress to show.
+    #[must_use]
+    pub fn progress(&self, steps_per_second: Option<f64>) -> Progress {
+        let shown = self.curves.first();
+        Progress {
+            step: self.facts.last_step,
+            steps_per_second,
+            loss: shown.and_then(|curve| Some((curve.name.clone(), *curve.values.back()?))),
+            last_committed_step: self.facts.last_committed_step,
+            heartbeat_at: self.facts.heartbeat_at,
+        }
+    }
+
+    /// The last sample of the machine: values by name.
+    #[must_use]
+    pub fn machine(&self) -> &BTreeMap<String, f64> {
+        &self.machine
+    }
+
+    /// The curves that people look at first.
+    #[must_use]
+    pub fn curves(&self, count: usize) -> Vec<LiveCurve> {
+        self.curves.shown(count).into_iter().cloned().collect()
+    }
+}
+
+impl Followed {
+    fn read_more(&mut self, channel: &dyn AttemptChannel, name: &str) -> std::io::Result<()> {
+        if self.broken {
+            return Ok(());
+        }
+        let bytes = channel.read(GrowingFile::Segment(name), self.read_bytes, LOOK_BYTES_MAX)?;
+        self.read_bytes += bytes.len() as u64;
+        self.reader.push(&bytes);
+        Ok(())
+    }
+
+    fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            match self.reader.next_item() {
+                Ok(Some(Item::Frame(located))) => {
+                    if let Frame::NameDefinition(definition) = &located.frame {
+                        self.names.learn(definition);
+                    }
+                    return Some(located.frame);
+                }
+                Ok(Some(Item::Damage(_))) => {}
+                Ok(None) => return None,
+                // A segment of a newer version is told of when the record is closed; following it is pointless.
+                Err(_) => {
+                    self.broken = true;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+impl Facts {
+    fn take(&mut self, frame: &Frame) {
+        self.frame_count += 1;
+        match frame {
+            Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
+            Frame::Metrics(metrics) => self.alive(metrics.at, Some(metrics.step)),
+            Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
+            Frame::Event(event) => {
+                self.alive(event.at, None);
+                if event.kind == HELD_IN_SAVE_EVENT {
+                    self.held_in_save = self.held_in_save.max(event.step);
+                }
+                self.take_reason(event);
+                self.take_cursor(event);
+            }
+            Frame::Checkpoint(checkpoint) => {
+                self.alive(checkpoint.at, Some(checkpoint.step));
+                if checkpoint.state == CheckpointState::Committed {
+                    self.last_committed_step = self.last_committed_step.max(Some(checkpoint.step));
+                }
+            }
+            Frame::Param(param) if TOTAL_STEPS_NAMES.contains(&&*param.name) => {
+                self.total_steps = param.value.parse().ok();
+            }
+            Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome.as_str().into())),
+            _ => {}
+        }
+    }
+
+    fn take_reason(&mut self, event: &Event) {
+        let field = |name| event.fields.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
+        let (CHECKPOINT_REASON_EVENT, Some(step), Some(reason)) =
+            (event.kind.as_str(), event.step, field("reason"))
+        else {
+            return;
+        };
+        self.save_reasons.insert(step, save_reason::in_words(reason, field("why")));
+        if self.save_reasons.len() > SAVE_REASONS_MAX {
+            self.save_reasons.pop_first();
+        }
+    }
+
+    fn take_cursor(&mut self, event: &Event) {
+        let number = |name| {
+            event.fields.iter().find(|(found, _)| found == name).and_then(|(_, value)| value.parse().ok())
+        };
+        if let (DATA_CURSOR_EVENT, Some(step), Some(batch)) =
+            (event.kind.as_str(), event.step, number("batch"))
+        {
+            self.cursor.tell(step, batch, number("epoch"));
+        }
+    }
+
+    fn alive(&mut self, at: Timestamp, step: Option<Step>) {
+        self.heartbeat_at = self.heartbeat_at.max(Some(at));
+        if self.first_step.is_none() {
+            self.first_step = step;
+        }
+        self.last_step = self.last_step.max(step);
+    }
+}
+
+fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
+    if let Frame::Metrics(metrics) = frame {
+        *machine = metrics
+            .values
+            .iter()
+            .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
+            .collect();
+    }
+}
+
+/// The rank that a process says it is.
+fn rank_told(event: &Event) -> Option<u32> {
+    let field = event.fields.iter().find(|(name, _)| event.kind == RANK_EVENT && name == "rank")?;
+    field.1.parse().ok()
+}

@@ -1,0 +1,39 @@
+//! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
+
+pub mod changes;
+pub mod curves;
+pub mod detect;
+pub mod drive;
+mod echo;
+mod inject;
+mod job;
+pub mod ladder;
+mod launch;
+pub mod live_record;
+mod load_crash;
+pub mod lock;
+mod outcome;
+mod policy;
+mod prepare;
+pub mod remote;
+pub(crate) mod roll_back;
+pub mod seal;
+mod sight;
+pub(crate) mod stacks;
+mod supervise;
+pub mod supervision;
+mod watchdog;
+
+pub use drive::{Rehearsal, drive, rehearse, wait};
+pub use inject::{Fault, Injection, InjectionError, Moment};
+pub use job::Job;
+pub use job::{Source, StoredJob};
+pub(crate) use ladder::judge_rung;
+pub use ladder::rung_now;
+pub use launch::{has_ended, may_be_starting, note_placement, note_seen};
+pub use outcome::{AttemptOutcome, RunOutcome, outcome};
+pub(crate) use policy::{Decided, decide};
+pub use prepare::record_data;
+pub use prepare::{Prepared, Start, begin, capture_surroundings, read, take_up};
+pub use supervision::supervise_with;
+pub use supervision::try_supervise;

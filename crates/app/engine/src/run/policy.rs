@@ -1,0 +1,256 @@
+//! Between the ledger's rows and tower's decisions: builds the history and the policy, asks, and writes the answer.
+
+use std::collections::BTreeMap;
+
+use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, TerminationReason};
+use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
+use trackway_system::system_rng;
+use trackway_tower::decide::{BudgetUse, FinalState};
+use trackway_tower::{Decision, History, PastAttempt};
+
+use super::changes::Changes;
+use super::ladder::Judged;
+use super::roll_back;
+use crate::Context;
+use crate::budgets::{policy_of, retry_section};
+use crate::error::AppError;
+
+/// A decision, ready to be stored.
+pub struct Decided {
+    /// The row.
+    pub retry: RetryRow,
+    /// Where the run stands after it.
+    pub run_state: RunState,
+}
+
+/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its rung
+/// was judged.
+pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
+    match row.kind {
+        LaunchKind::Train => {}
+        LaunchKind::Evaluate => return Ok(answer(context, row, evaluated(context, row)?, None)),
+        _ => return Ok(answer(context, row, rehearsed(row), None)),
+    }
+    // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
+    let run = context.run_by_id(row.run_id)?;
+    let retry = match retry_section(&run) {
+        Ok(retry) => retry,
+        Err(error) => return Ok(answer(context, row, without_plan(&error), None)),
+    };
+    let due = roll_back::due(context, row)?;
+    let next_rung = judged.and_then(Judged::next_rung);
+    let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
+    let history = History { next_rung, roll_back, ..history(context, row)? };
+    let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
+    let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
+    Ok(answer(context, row, decision, due))
+}
+
+/// No budget and no retry: what follows is the business of the one who rehearses.
+fn rehearsed(row: &AttemptRow) -> Decision {
+    let success = row.termination_reason.is_some_and(TerminationReason::is_success);
+    Decision::Stop {
+        rule: "rehearsal.ended",
+        why: format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str()),
+        budget: None,
+        final_state: if success { FinalState::Completed } else { FinalState::Failed },
+        next_actions: Vec::new(),
+    }
+}
+
+/// The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
+fn evaluated(context: &Context, row: &AttemptRow) -> Result<Decision, AppError> {
+    let run = context.run_by_id(row.run_id)?;
+    let policy = match retry_section(&run) {
+        Ok(retry) => policy_of(&retry),
+        Err(error) => return Ok(without_plan(&error)),
+    };
+    Ok(trackway_tower::decide(&history(context, row)?, &policy, system_rng().next_unit()))
+}
+
+fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
+    let mut retry = RetryRow {
+        attempt_id: row.attempt_id,
+        run_id: row.run_id,
+        at: context.clock.now(),
+        decision: DecisionWord::Stop,
+        rule: decision.rule().into(),
+        why: String::new(),
+        delay_seconds: None,
+        budget_name: None,
+        budget_spent: None,
+        budget_limit: None,
+        changes_json: None,
+        next_attempt_id: None,
+    };
+    let mut spend = |budget: Option<BudgetUse>| {
+        if let Some(budget) = budget {
+            retry.budget_name = Some(budget.name);
+            retry.budget_spent = Some(budget.spent);
+            retry.budget_limit = Some(budget.limit);
+        }
+    };
+    let run_state = match decision {
+        Decision::Retry { why, delay_seconds, set, plan_index, budget, exclude_hosts, .. } => {
+            spend(Some(budget));
+            let plan_reason = plan_index.and(row.termination_reason);
+            let set = context.redactor.settings(&set);
+            let roll_back = roll_back::decided(&retry, due);
+            let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
+            retry.changes_json = serde_json::to_value(changes).ok();
+            retry.decision = DecisionWord::Retry;
+            retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        Decision::NextRung { why, rung, set, .. } => {
+            let changes =
+                Changes { set: context.redactor.settings(&set), rung: Some(rung), ..Changes::default() };
+            retry.changes_json = serde_json::to_value(changes).ok();
+            retry.decision = DecisionWord::Promote;
+            retry.why = why;
+            RunState::Waiting
+        }
+        Decision::RetryEvaluator { why, budget, delay_seconds, .. } if row.kind == LaunchKind::Evaluate => {
+            spend(Some(budget));
+            retry.decision = DecisionWord::Retry;
+            retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        // The evaluation within a training script failed behind its last checkpoint: the attempt stays good, and the run is
+        // at rest until `trackway eval run` judges it.
+        Decision::RetryEvaluator { why, budget, .. } => {
+            spend(Some(budget));
+            retry.why = why;
+            RunState::Blocked
+        }
+        Decision::Stop { why, budget, final_state, .. } => {
+            spend(budget);
+            retry.why = why;
+            match final_state {
+                FinalState::Completed => RunState::Completed,
+                FinalState::Failed | FinalState::BudgetExhausted => RunState::Failed,
+                FinalState::Blocked => RunState::Blocked,
+                FinalState::Cancelled => RunState::Stopped,
+            }
+        }
+    };
+    Decided { retry, run_state }
+}
+
+/// The sealed attempts of the run, oldest first, with `row` as the last one.
+fn history(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
+    let retries = context.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
+    let changes_before = |attempt: &AttemptRow| {
+        let parent = retries.iter().find(|retry| Some(retry.attempt_id) == attempt.parent_attempt_id);
+        Ok::<_, AppError>(parent.map(Changes::of).transpose()?.unwrap_or_default())
+    };
+    let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
+    attempts.retain(|attempt| {
+        attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
+    });
+    attempts.push(row.clone());
+    let mut committed = BTreeMap::new();
+    let past = attempts.iter().map(|attempt| {
+        let newest: &mut Option<u64> = committed.entry(attempt.rung.as_str()).or_default();
+        *newest = (*newest).max(attempt.last_committed_step);
+        let hosts = hosts_to_choose_from(context, attempt);
+        Ok(PastAttempt { hosts, ..past_attempt(attempt, changes_before(attempt)?, *newest) })
+    });
+    let mut past = past.collect::<Result<Vec<PastAttempt>, AppError>>()?;
+    for left in roll_back::rows(context, row.run_id)? {
+        leave(&mut past, &attempts, &left);
+    }
+    let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
+    Ok(History { attempts: past, data_manifest_now, next_rung: None, roll_back: None })
+}
+
+/// What was committed after the place that the run went back to is no progress any more; what comes after the roll back is.
+fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
+    for (past, attempt) in past.iter_mut().zip(attempts) {
+        if attempt.rung == left.rung {
+            past.last_committed_step = past.last_committed_step.min(left.to_step);
+        }
+        if attempt.attempt_id == left.attempt_id {
+            break;
+        }
+    }
+}
+
+fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
+    PastAttempt {
+        kind: attempt.kind,
+        rung: attempt.rung.clone(),
+        reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
+        confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
+        fingerprint: attempt.fingerprint.clone().unwrap_or_default(),
+        last_committed_step: committed,
+        resumed_from_step: attempt.resumed_from_step,
+        last_step: attempt.last_step,
+        gpu_seconds: attempt.gpu_seconds.unwrap_or(0.0),
+        cost_usd: attempt.cost_usd.unwrap_or(0.0),
+        seconds: attempt.wall_seconds.unwrap_or(0.0),
+        plan_index: changes.plan_index,
+        plan_reason: changes.plan_reason,
+        set: changes.set,
+        data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
+        hosts: Vec::new(),
+    }
+}
+
+/// The machines an attempt ran on, where its launcher could have put it on others.
+fn hosts_to_choose_from(context: &Context, attempt: &AttemptRow) -> Vec<String> {
+    let has_choice =
+        context.launchers.named(&attempt.launcher).is_ok_and(|launcher| launcher.chooses_hosts());
+    let hosts = attempt.hosts.as_deref().filter(|_| has_choice).unwrap_or_default();
+    hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect()
+}
+
+/// Without its limits nothing is retried; the attempt is sealed all the same.
+fn without_plan(error: &AppError) -> Decision {
+    Decision::Stop {
+        rule: "policy.unreadable_plan",
+        why: format!("its retry limits are not known: {error}"),
+        budget: None,
+        final_state: FinalState::Failed,
+        next_actions: error.hints.clone(),
+    }
+}
+
+/// A command without a run file is launched once: nobody said that it may be repeated.
+fn once(decision: Decision) -> Decision {
+    // A person who asks for a roll back says just that.
+    if !decision.launches() || decision.rule() == "roll_back.person" {
+        return decision;
+    }
+    Decision::Stop {
+        rule: "policy.no_run_file",
+        why: "a command without a run file is launched once; with one, `[retry]` configures retries".into(),
+        budget: None,
+        final_state: FinalState::Failed,
+        next_actions: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a command without a run file is never launched twice, and that an end stays the end it is.
+    #[test]
+    fn without_a_run_file_nothing_is_launched_again() {
+        let budget = BudgetUse { name: "unknown".into(), spent: 1.0, limit: 1.0 };
+        let retry =
+            Decision::RetryEvaluator { rule: "C5.evaluator", why: String::new(), delay_seconds: 0.0, budget };
+        assert_eq!(once(retry).rule(), "policy.no_run_file");
+        let stop = Decision::Stop {
+            rule: "finished",
+            why: String::new(),
+            budget: None,
+            final_state: FinalState::Completed,
+            next_actions: Vec::new(),
+        };
+        assert_eq!(once(stop.clone()), stop);
+    }
+}

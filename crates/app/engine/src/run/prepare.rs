@@ -1,0 +1,314 @@
+//! Everything that happens before the first launch: reading, hashing, capturing, refusing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use trackway_core::name::{Name, Named};
+use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
+use trackway_data::pass::{UNWATCHED, Watch};
+use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
+use trackway_ledger::{
+    DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
+};
+
+use super::job::{Job, Source, StoredJob, data_sha256};
+use super::lock::RunLock;
+use super::remote::RemotePlan;
+use super::supervision::{Supervision, Taken};
+use crate::Context;
+use crate::capture::{Capture, CaptureInputs, capture};
+use crate::error::{AppError, ErrorKind};
+use crate::reporter::{Notice, Reporter};
+use crate::row_copies::Kept;
+use crate::run::supervision;
+
+/// A run that is ready to be driven by this process, its supervisor.
+pub struct Prepared {
+    /// The run's row.
+    pub run: RunRow,
+    /// What it launches.
+    pub job: Job,
+    /// What it starts from, captured once for all of its attempts in this process.
+    pub capture: Capture,
+    /// The remote that holds the truth of its checkpoints, when it has one.
+    pub remote: Option<RemotePlan>,
+    /// Held until the run is left alone.
+    pub supervision: Supervision,
+}
+
+/// What a run starts from. A proof begins several runs from the same.
+pub struct Start {
+    /// What is launched.
+    pub job: Job,
+    /// Its surroundings.
+    pub capture: Capture,
+    /// The hash of all data.
+    pub data_sha256: Option<String>,
+    manifests: Vec<DataManifest>,
+    /// What the files were when they were hashed.
+    states: FileStates,
+}
+
+impl Start {
+    /// Of a launch that reads no data set of its own.
+    pub fn without_data(context: &Context, job: Job) -> Self {
+        let capture = capture_surroundings(context, &job);
+        Self { job, capture, data_sha256: None, manifests: Vec::new(), states: FileStates::default() }
+    }
+}
+
+/// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
+pub fn read(
+    context: &Context,
+    source: &Source,
+    retry_data_error: bool,
+    reporter: &dyn Reporter,
+) -> Result<Start, AppError> {
+    let job = Job::read(source, &context.redactor)?;
+    job.check_command()?;
+    let manifests = resolve_data(context, &job, reporter)?;
+    let states = FileStates::of(&job.base, &manifests);
+    let hashes: Vec<(String, String)> =
+        manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
+    let data_sha256 = data_sha256(&hashes);
+    if !retry_data_error {
+        refuse_known_data_error(context, &job, data_sha256.as_deref())?;
+    }
+    let capture = capture_surroundings(context, &job);
+    Ok(Start { job, capture, data_sha256, manifests, states })
+}
+
+/// Stores a new run and its plan, and becomes its supervisor.
+pub fn begin(
+    context: &Context,
+    start: &Start,
+    kind: LaunchKind,
+    reporter: &dyn Reporter,
+) -> Result<Prepared, AppError> {
+    let Start { job, capture, data_sha256, manifests, states } = start;
+    let run_id = RunId::new(&context.ids);
+    let mut run = run_row(context, run_id, job, data_sha256.clone(), capture)?;
+    run.kind = kind;
+    let folder = context.home.run_folder(run_id);
+    let lock = RunLock::try_take(&folder)
+        .map_err(|error| AppError::file("lock", &folder, &error))?
+        .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
+    store_plan(context, run_id, job, data_sha256.clone())?;
+    keep_states(&context.home.data_states(run_id), states)?;
+    let snapshots = record_data(context, manifests)?;
+    let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
+    context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
+    let supervision = supervised(supervision::supervise_with(context, run_id, lock)?, &run)?;
+    context.keep(run_id, Kept::Run, &KeptRows::of_run(&run, &used, &snapshots));
+    reporter.notice(&Notice::RunStarted {
+        run_id,
+        name: run.name.clone(),
+        config_sha256: run.config_sha256.clone(),
+    });
+    // A rehearsal is nobody's truth.
+    let remote = RemotePlan::of(context, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
+    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision })
+}
+
+/// Whoever seals an attempt compares them with what the files are then.
+fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
+    if states.is_empty() {
+        return Ok(());
+    }
+    let text = serde_json::to_vec(states).expect("paths, texts and numbers are JSON");
+    std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
+}
+
+/// A run whose supervisor is gone, as it was prepared.
+pub fn take_up(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
+    let supervision = supervised(supervision::try_supervise(context, run.run_id)?, run)?;
+    // Another command may have sealed its attempt since the row was read.
+    let run = context.run_by_id(run.run_id)?;
+    if run.kind != LaunchKind::Train {
+        let (run_id, kind) = (run.run_id, run.kind.as_str());
+        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("start a new proof or rehearsal: `trackway prove`, `trackway rehearse`"));
+    }
+    // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
+    if matches!(run.state, RunState::Completed | RunState::Blocked) {
+        return Err(AppError::new(
+            ErrorKind::Usage,
+            format!("run `{}` is at its end: {}", run.name, run.state),
+        )
+        .hint(format!("see why with: trackway explain {}", run.run_id)));
+    }
+    let path = context.home.run_folder(run.run_id).join("plan.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let stored: StoredJob = serde_json::from_str(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let job = Job::restore(stored, &context.redactor)?;
+    let capture = capture_surroundings(context, &job);
+    let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
+    Ok(Prepared { run, job, capture, remote, supervision })
+}
+
+fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
+    match taken {
+        Taken::Mine(supervision) => Ok(supervision.renewed()),
+        Taken::By(holder) => {
+            let message = format!("run `{}` already has a supervisor: {holder}", run.name);
+            Err(AppError::new(ErrorKind::Usage, message)
+                .hint(format!("follow it with: trackway watch {}", run.run_id)))
+        }
+    }
+}
+
+fn resolve_data(
+    context: &Context,
+    job: &Job,
+    reporter: &dyn Reporter,
+) -> Result<Vec<DataManifest>, AppError> {
+    if job.plan.data.is_empty() {
+        return Ok(Vec::new());
+    }
+    let cache_path = context.home.data_cache();
+    let cache = HashCache::load(&cache_path);
+    let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
+    let watch = Watch { progress: &progress, ..*UNWATCHED };
+    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &context.clock, watch: &watch };
+    let mut manifests = Vec::new();
+    for (name, spec) in &job.plan.data {
+        let manifest = resolver
+            .resolve(name, spec)
+            .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+        manifests.push(manifest);
+    }
+    if let Some(folder) = cache_path.parent() {
+        // A cache that cannot be kept only costs time at the next run.
+        let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());
+        if let Err(error) = kept {
+            reporter.notice(&Notice::Note { text: format!("the data cache was not kept: {error}") });
+        }
+    }
+    Ok(manifests)
+}
+
+/// C4: after a data error nothing is launched again until the data or the config changes.
+fn refuse_known_data_error(context: &Context, job: &Job, data_sha256: Option<&str>) -> Result<(), AppError> {
+    let Some(data_sha256) = data_sha256 else { return Ok(()) };
+    let same = RunFilter {
+        config_sha256: Some(job.config_sha256.clone()),
+        data_sha256: Some(data_sha256.to_owned()),
+        limit: Some(1),
+        ..RunFilter::default()
+    };
+    let Some(run) = context.ledger_read(|ledger| ledger.list_runs(&same))?.pop() else { return Ok(()) };
+    let Some(last) = context.attempts_of(run.run_id)?.pop() else { return Ok(()) };
+    let Some(reason @ (TerminationReason::DataError | TerminationReason::SchemaDrift)) =
+        last.termination_reason
+    else {
+        return Ok(());
+    };
+    let message =
+        format!("not launched: {} ended in `{reason}` with the same config and data", last.attempt_id);
+    Err(AppError::new(ErrorKind::Blocked, message)
+        .hint(format!("see what is wrong with: trackway explain {}", last.attempt_id))
+        .hint("fix the data, or launch it again with --retry-data-error"))
+}
+
+/// The script's own environment is what this process has and what the plan adds.
+pub fn capture_surroundings(context: &Context, job: &Job) -> Capture {
+    let mut environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    environment.extend(job.plan.run.environment.clone());
+    let exclude: [PathBuf; 1] = [context.home.folder().to_path_buf()];
+    capture(&CaptureInputs {
+        argv: &job.plan.run.command,
+        working_directory: &job.working_directory(),
+        environment: &environment,
+        container_image: job.plan.container.as_ref().map(|container| container.image.as_str()),
+        exclude: &exclude,
+    })
+}
+
+fn run_row(
+    context: &Context,
+    run_id: RunId,
+    job: &Job,
+    data_sha256: Option<String>,
+    capture: &Capture,
+) -> Result<RunRow, AppError> {
+    let plan = &job.stored_plan;
+    let config = serde_json::to_value(plan)
+        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
+    // A person's name was checked where it was given; a script's, or that of an older run's plan, was not.
+    let name = Name::renamed(Named::Run, &plan.run.name);
+    let mut run = RunRow::planned(run_id, &name, &job.config_sha256, config, context.clock.now());
+    run.model_family.clone_from(&plan.run.model_family);
+    run.owner = plan.owner.name.clone().or_else(|| capture.owner_default.clone());
+    run.team.clone_from(&plan.owner.team);
+    run.seed = plan.run.seed;
+    run.data_sha256 = data_sha256;
+    run.run_file_path = job.run_file.as_ref().map(|path| path.to_string_lossy().into_owned());
+    Ok(run)
+}
+
+fn store_plan(
+    context: &Context,
+    run_id: RunId,
+    job: &Job,
+    data_sha256: Option<String>,
+) -> Result<(), AppError> {
+    let path = context.home.run_folder(run_id).join("plan.json");
+    let stored = job.stored(run_id, data_sha256, &context.redactor);
+    let text = serde_json::to_vec_pretty(&stored)
+        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
+    std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
+}
+
+fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
+    RunDataRow {
+        run_id,
+        name: manifest.name.clone(),
+        path: manifest.path.clone(),
+        data_sha256: manifest.data_sha256.clone(),
+    }
+}
+
+/// Writes down, in the ledger, data sets that it does not know yet.
+pub fn record_data(context: &Context, manifests: &[DataManifest]) -> Result<Vec<DataSnapshotRow>, AppError> {
+    let mut snapshots = Vec::with_capacity(manifests.len());
+    for manifest in manifests {
+        let snapshot = DataSnapshotRow {
+            data_sha256: manifest.data_sha256.clone(),
+            name: manifest.name.clone(),
+            path: manifest.path.clone(),
+            split: split_of(&manifest.name),
+            file_count: manifest.files.len() as u64,
+            size_bytes: manifest.size_bytes,
+            rows: manifest.rows,
+            first_seen_at: context.clock.now(),
+            schema_json: manifest.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+            notes_json: (!manifest.notes.is_empty()).then(|| json!(manifest.notes)),
+        };
+        let files: Vec<DataSnapshotFileRow> = manifest
+            .files
+            .iter()
+            .map(|file| DataSnapshotFileRow {
+                data_sha256: manifest.data_sha256.clone(),
+                path: file.path.clone(),
+                size_bytes: file.size_bytes,
+                blake3: file.blake3.clone(),
+                format: json!(file.format).as_str().unwrap_or("other").into(),
+                rows: file.rows,
+                schema_json: file.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+            })
+            .collect();
+        context.ledger_write(|ledger| ledger.insert_data_snapshot(&snapshot, &files))?;
+        snapshots.push(snapshot);
+    }
+    Ok(snapshots)
+}
+
+fn split_of(name: &str) -> Option<String> {
+    const SPLITS: [&str; 6] = ["train", "test", "validation", "valid", "val", "dev"];
+    SPLITS.contains(&name).then(|| name.to_owned())
+}

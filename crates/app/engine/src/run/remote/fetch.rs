@@ -1,0 +1,209 @@
+//! Before a launch: asks the remote for the run, and brings here what the attempt goes on from.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use trackway_checkpoint::CheckpointError;
+use trackway_checkpoint::remote::{Fetched, Source};
+use trackway_core::{Clock as _, RunId, Step};
+use trackway_ledger::{AttemptRow, RunState};
+
+use super::{Patience, RemotePlan, is_passing, remote_error};
+use crate::Context;
+use crate::budgets::storage_budget;
+use crate::checkpoints::{FallBackCost, Pace};
+use crate::error::AppError;
+use crate::reporter::{Notice, Reporter};
+
+/// The file in an attempt's folder that says what the fetch found; the receipt repeats it as events.
+pub(crate) const FETCH_FILE: &str = "fetch.json";
+/// How soon a request to stop is noticed.
+const WAIT_TURN: Duration = Duration::from_millis(100);
+
+/// What the fetch found, with what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FetchReport {
+    /// When; RFC 3339.
+    pub at: String,
+    /// Where the remote is.
+    pub location: String,
+    /// The epoch that was granted.
+    pub epoch: u64,
+    /// The step the attempt goes on from.
+    pub step: Option<Step>,
+    /// The SHA-256 of its manifest.
+    pub manifest_sha256: Option<String>,
+    /// Bytes that were brought from the remote for it; 0: they were on this disk.
+    pub fetched_bytes: u64,
+    /// Newer checkpoints that were passed over, and why, in words.
+    pub passed_over: Vec<String>,
+    /// Committed steps that are trained again because of those.
+    pub lost_steps: Step,
+    /// GPU hours that those take, by the pace of the run's attempts.
+    pub lost_gpu_hours: f64,
+    /// Steps of checkpoints of this machine that never became part of the run.
+    pub fenced: Vec<Step>,
+    /// Steps of training that are lost with them.
+    pub fenced_steps: Step,
+    /// GPU hours that those take, by the pace of the run's attempts.
+    pub fenced_gpu_hours: f64,
+}
+
+impl FetchReport {
+    /// What an attempt's folder holds; `None`: it had no remote.
+    pub(crate) fn read(attempt_folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(attempt_folder.join(FETCH_FILE)).ok()?).ok()
+    }
+
+    fn write(&self, attempt_folder: &Path) {
+        let Ok(text) = serde_json::to_vec_pretty(self) else { return };
+        // The logs have it all; this is for people.
+        let _ = std::fs::create_dir_all(attempt_folder)
+            .and_then(|()| std::fs::write(attempt_folder.join(FETCH_FILE), text));
+    }
+
+    /// What a person should know, a line each.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(step) = self.step.filter(|_| self.fetched_bytes > 0) {
+            lines.push(format!(
+                "step {step} was brought from {}: {} bytes",
+                self.location, self.fetched_bytes
+            ));
+        }
+        lines.extend(self.passed_over.iter().cloned());
+        if self.lost_steps > 0 {
+            lines.push(format!(
+                "{} committed steps ({:.2} GPU-hours) are trained again",
+                self.lost_steps, self.lost_gpu_hours
+            ));
+        }
+        if let Some(newest) = self.fenced.iter().max() {
+            lines.push(format!(
+                "lost: {} checkpoints of this machine up to step {newest} never became part of the run, because another \
+                 attempt was granted it meanwhile: {} steps, {:.2} GPU-hours",
+                self.fenced.len(),
+                self.fenced_steps,
+                self.fenced_gpu_hours
+            ));
+        }
+        lines
+    }
+}
+
+/// Claims the run at its remote for an attempt and brings here what it goes on from, as patiently as the retry policy
+/// says. `previous` is the attempt before, when this one follows by itself: then a run that somebody else was granted
+/// meanwhile is left alone. `None`: nobody's leave is needed, a person asked for it.
+pub fn fetch(
+    context: &Context,
+    remote: &RemotePlan,
+    row: &AttemptRow,
+    previous: Option<&AttemptRow>,
+    reporter: &dyn Reporter,
+) -> Result<FetchReport, AppError> {
+    let fetched = patiently(context, remote, row, previous, reporter);
+    let report = match fetched {
+        Ok(report) => report,
+        Err(error) => {
+            context.set_run_state(row.run_id, RunState::Failed)?;
+            return Err(error);
+        }
+    };
+    for text in report.sentences() {
+        reporter.notice(&Notice::Note { text });
+    }
+    report.write(&context.home.attempt_folder(row.attempt_id));
+    Ok(report)
+}
+
+fn patiently(
+    context: &Context,
+    remote: &RemotePlan,
+    row: &AttemptRow,
+    previous: Option<&AttemptRow>,
+    reporter: &dyn Reporter,
+) -> Result<FetchReport, AppError> {
+    let budget = storage_budget(&context.run_by_id(row.run_id)?)?;
+    let mut delay_seconds = budget.backoff_min_seconds;
+    for attempt in 0.. {
+        let error = match remote.interruptibly(|cancelled| once(context, remote, row, previous, cancelled)) {
+            Ok(fetched) => return Ok(fetched),
+            Err(error) => error,
+        };
+        let told = remote_error("not launched: no epoch was granted", &error);
+        if !is_passing(&error) {
+            return Err(told.hint("see `trackway checkpoint doctor`"));
+        }
+        if attempt >= budget.attempts || context.cancel.stop_requests() > 0 {
+            return Err(told
+                .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
+                .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
+        }
+        let text = format!(
+            "the remote does not respond ({error}); trying again in {delay_seconds:.0} s ({} of {})",
+            attempt + 1,
+            budget.attempts
+        );
+        reporter.notice(&Notice::Note { text });
+        wait(context, delay_seconds);
+        delay_seconds = (delay_seconds * 2.0).min(budget.backoff_max_seconds);
+    }
+    unreachable!("the attempts are bounded")
+}
+
+fn once(
+    context: &Context,
+    remote: &RemotePlan,
+    row: &AttemptRow,
+    previous: Option<&AttemptRow>,
+    cancelled: &Arc<AtomicBool>,
+) -> Result<FetchReport, CheckpointError> {
+    let mut replica = remote.open(Patience::Long, cancelled)?;
+    if replica.remote_is_empty() {
+        remote.selftest(Patience::Long)?.verdict()?;
+    }
+    if let Some(previous) = previous
+        && let Some(epoch) = previous.epoch
+        && let Some((found_epoch, found_attempt)) = replica.fenced_by(epoch, previous.attempt_id)?
+    {
+        return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
+    }
+    let fetched =
+        replica.fetch_target(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
+    Ok(report(context, row.run_id, &fetched, replica.location()))
+}
+
+fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String) -> FetchReport {
+    let target = fetched.target.as_ref();
+    let passed = fetched.fallbacks.iter().map(|fallback| match fallback.step {
+        Some(step) => format!("step {step} was skipped: {}", fallback.why),
+        None => format!("a checkpoint was skipped: {}", fallback.why),
+    });
+    let pace = Pace::measured(&context.attempts_of(run_id).unwrap_or_default());
+    let gpu_hours = |steps| FallBackCost::of(steps, pace).gpu_hours.unwrap_or(0.0);
+    FetchReport {
+        at: context.clock.now().to_rfc3339(),
+        location,
+        epoch: fetched.epoch,
+        step: target.map(|target| target.step),
+        manifest_sha256: target.map(|target| target.manifest_sha256.clone()),
+        fetched_bytes: target.filter(|it| it.source == Source::Remote).map_or(0, |it| it.fetched_bytes),
+        passed_over: passed.collect(),
+        lost_steps: fetched.lost_steps,
+        lost_gpu_hours: gpu_hours(fetched.lost_steps),
+        fenced: fetched.fenced.iter().map(|info| info.step).collect(),
+        fenced_steps: fetched.fenced_steps,
+        fenced_gpu_hours: gpu_hours(fetched.fenced_steps),
+    }
+}
+
+/// Waits, but not after a request to stop.
+fn wait(context: &Context, seconds: f64) {
+    let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
+    while context.clock.monotonic_micros() < until && context.cancel.stop_requests() == 0 {
+        std::thread::sleep(WAIT_TURN);
+    }
+}

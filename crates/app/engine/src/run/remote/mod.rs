@@ -1,0 +1,245 @@
+//! The remote of a run: which attempt may write, what it goes on from, and the bytes on their way there.
+//!
+//! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
+//! launch (`fetch`), and beside it and after it (`replication`).
+
+pub(crate) mod fetch;
+pub(crate) mod replication;
+mod settle;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use trackway_checkpoint::remote::{Replica, TransferFiles};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
+use trackway_core::{LaunchKind, RunId, Rung};
+use trackway_formats::runfile::CheckpointSection;
+use trackway_ledger::RunRow;
+use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
+use trackway_system::{Cancel, SystemClock, SystemIds};
+
+use crate::Context;
+use crate::checkpoints::{keep_variables, policy_of};
+use crate::error::{AppError, ErrorKind};
+use crate::home::root_name;
+use crate::stored::stored_plan;
+pub use settle::remote_status;
+pub use settle::settle_remote;
+pub use status::RemoteStatus;
+
+/// How long the end of a run waits for its uploads, unless the run file says otherwise.
+const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
+/// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
+const RETRY_VARIABLE: &str = "TRACKWAY_REMOTE_RETRY_SECONDS";
+/// How soon the end of what is done at a remote is noticed: it is a matter of milliseconds when everything is here already.
+const LOOK_TURN: Duration = Duration::from_millis(5);
+/// How long a person at a terminal waits for a remote that does not answer.
+const IMPATIENT: Duration = Duration::from_secs(5);
+
+/// The remote of a run and the root whose truth it holds.
+#[derive(Debug, Clone)]
+pub struct RemotePlan {
+    /// As the run file names it.
+    base: String,
+    url: String,
+    run_id: RunId,
+    root: PathBuf,
+    run_folder: PathBuf,
+    policy: Retention,
+    /// Nothing is deleted by itself.
+    keeps_all: bool,
+    wait_seconds: f64,
+    cancel: Cancel,
+}
+
+/// How long an answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As a supervisor does, which has nothing else to do.
+    Long,
+    /// As a command does that a person waits for.
+    Short,
+}
+
+impl RemotePlan {
+    /// The remote that a run file names, for all of the data; `None`: it names none.
+    pub fn of(context: &Context, run_id: RunId, section: &CheckpointSection) -> Option<Self> {
+        let base = section.remote.clone()?;
+        Some(Self {
+            url: below(&base, run_id, Rung::FULL),
+            base,
+            run_id,
+            root: context.home.checkpoint_root(run_id, LaunchKind::Train, &Rung::FULL.to_string()),
+            run_folder: context.home.run_folder(run_id),
+            policy: policy_of(section),
+            keeps_all: keep_variables(section).is_empty(),
+            wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
+            cancel: context.cancel.clone(),
+        })
+    }
+
+    /// The remote of a rung of a run of the ledger, whose stored plan has no secrets.
+    pub fn of_run(context: &Context, run: &RunRow, rung: Rung) -> Result<Option<Self>, AppError> {
+        let Some(plan) = stored_plan(run)? else { return Ok(None) };
+        Ok(Self::of(context, run.run_id, &plan.checkpoint).map(|remote| remote.at(rung)))
+    }
+
+    /// The same for another rung of the run: each has a root of its own, here and there.
+    pub fn at(&self, rung: Rung) -> Self {
+        let root = self.root.with_file_name(root_name(LaunchKind::Train, &rung.to_string()));
+        Self { url: below(&self.base, self.run_id, rung), root, ..self.clone() }
+    }
+
+    /// What the remote keeps, and what is worth sending there; `None`: everything.
+    pub fn policy(&self) -> Option<&Retention> {
+        Some(&self.policy).filter(|_| !self.keeps_all)
+    }
+
+    /// How long the end of the run waits for its uploads.
+    pub fn wait_seconds(&self) -> f64 {
+        self.wait_seconds
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> RunId {
+        self.run_id
+    }
+
+    /// The folder of the run.
+    pub fn run_folder(&self) -> &Path {
+        &self.run_folder
+    }
+
+    /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
+    /// never written to is tried out first, and refused when it cannot do what the log needs.
+    pub fn open(&self, patience: Patience, cancelled: &Arc<AtomicBool>) -> Result<Replica, CheckpointError> {
+        self.open_on(Arc::new(RealDisk), patience, cancelled)
+    }
+
+    /// The same, reading local bytes through a given disk.
+    pub fn open_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        patience: Patience,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Replica, CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(patience))?;
+        let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
+        let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+        Replica::open_on(disk, &self.root, Arc::new(backend), files, clock, ids)
+    }
+
+    /// Deletes on this disk what only stayed because it was not at the remote yet. The script does so at each save; what
+    /// arrived there after its last one is left for this, once no attempt lives.
+    pub fn let_go_here(&self) -> Result<(), CheckpointError> {
+        if self.keeps_all {
+            return Ok(());
+        }
+        let mut keeper = Housekeeper::open(&self.root, Arc::new(SystemClock), Arc::new(SystemIds))?;
+        keeper.collect(&self.policy, f64::INFINITY, false).map(drop)
+    }
+
+    /// Tries out whether the remote can do what the log needs.
+    pub fn selftest(&self, patience: Patience) -> Result<SelfTest, CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(patience))?;
+        Ok(selftest(&backend, &SystemClock, &SystemIds))
+    }
+
+    /// What ends transfers.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Works at the remote on a thread of its own, so that a request to stop ends transfers.
+    pub fn interruptibly<T: Send>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> T {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let asked_before = self.cancel.stop_requests();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| work(&cancelled));
+            while !worker.is_finished() {
+                if self.cancel.stop_requests() > asked_before {
+                    cancelled.store(true, Ordering::SeqCst);
+                }
+                std::thread::sleep(LOOK_TURN);
+            }
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Where it is, without secrets.
+    pub fn location(&self) -> String {
+        RemoteBackend::new(&self.url, &RemoteOptions::default())
+            .map_or_else(|_| "the remote".into(), |backend| backend.location())
+    }
+}
+
+fn options(patience: Patience) -> RemoteOptions {
+    let default = RemoteOptions::default();
+    let asked = std::env::var(RETRY_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    let asked = asked.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match patience {
+        Patience::Long => RemoteOptions { retry_time: asked.unwrap_or(default.retry_time), ..default },
+        Patience::Short => RemoteOptions {
+            request_timeout: IMPATIENT,
+            retry_time: asked.unwrap_or(IMPATIENT).min(IMPATIENT),
+            ..default
+        },
+    }
+}
+
+/// One root per run, kind and rung, as on the local disk. Whatever follows a `?` stays behind the path.
+fn below(url: &str, run_id: RunId, rung: Rung) -> String {
+    let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
+    let (path, kind) = (path.trim_end_matches('/'), LaunchKind::Train.as_str());
+    let root = format!("{path}/{run_id}/{kind}-{}", rung.fraction());
+    match query {
+        Some(query) => format!("{root}?{query}"),
+        None => root,
+    }
+}
+
+/// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.
+pub fn one_per_prefix(infos: Vec<CheckpointInfo>) -> Vec<CheckpointInfo> {
+    let newest: BTreeMap<String, u64> =
+        infos.iter().map(|info| (info.object_prefix.clone(), info.number)).collect();
+    infos.into_iter().filter(|info| newest[&info.object_prefix] == info.number).collect()
+}
+
+/// An error of a remote or of the root below it, by what the caller should do.
+pub fn remote_error(what: &str, error: &CheckpointError) -> AppError {
+    use trackway_checkpoint::ErrorKind as Kind;
+    let kind = match error.kind() {
+        Kind::Integrity | Kind::Fenced => ErrorKind::Integrity,
+        Kind::Input => ErrorKind::Usage,
+        Kind::Retry | Kind::Storage | Kind::State => ErrorKind::Fault,
+    };
+    AppError::new(kind, format!("{what}: {error}"))
+}
+
+/// Whether waiting may help: the remote did not answer, or others were faster.
+pub fn is_passing(error: &CheckpointError) -> bool {
+    use trackway_store::ErrorKind as Kind;
+    matches!(error, CheckpointError::Store(error) if matches!(error.kind(), Kind::Unavailable | Kind::Contended))
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_system::SystemIds;
+
+    use super::*;
+
+    /// Proves that the root of a run lies below the URL's path, whatever stands behind it.
+    #[test]
+    fn a_run_has_a_root_of_its_own() {
+        let run_id = RunId::new(&SystemIds);
+        let full = |url: &str| below(url, run_id, Rung::FULL);
+        assert_eq!(full("s3://bucket/a/"), format!("s3://bucket/a/{run_id}/train-1"));
+        assert_eq!(full("az://c/a?sig=x/y"), format!("az://c/a/{run_id}/train-1?sig=x/y"));
+        let tenth = Rung::new(0.1).unwrap();
+        assert_eq!(below("s3://bucket/a", run_id, tenth), format!("s3://bucket/a/{run_id}/train-0.1"));
+    }
+}

@@ -1,0 +1,30 @@
+//! What commands do with a run's remote while no supervisor does.
+
+use trackway_ledger::RunRow;
+
+use super::replication::Replication;
+use super::{RemotePlan, RemoteStatus};
+use crate::Context;
+use crate::error::AppError;
+use crate::reporter::Reporter;
+use crate::run::ladder;
+
+/// How a run's remote stood when a supervisor looked last; `None`: it has none.
+#[must_use]
+pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
+    RemoteStatus::read(&context.home.run_folder(run.run_id))
+}
+
+/// Hands over and uploads what a run that is at its end left behind. `None`: everything is at the remote, or the run
+/// has none.
+pub fn settle_remote(
+    context: &Context,
+    run: &RunRow,
+    reporter: &dyn Reporter,
+) -> Result<Option<RemoteStatus>, AppError> {
+    if remote_status(context, run).is_none_or(|status| status.is_settled()) {
+        return Ok(None);
+    }
+    let remote = RemotePlan::of_run(context, run, ladder::rung_now(context, run)?)?;
+    Ok(remote.map(|remote| Replication::start(remote).finish(reporter)))
+}

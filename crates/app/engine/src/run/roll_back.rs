@@ -1,0 +1,227 @@
+//! Going back to an earlier checkpoint (`docs/detectors.md`). A request stands in the attempt's folder before the attempt is ended;
+//! the decision that follows the end names place and range; before the next launch both are carried out: the checkpoints that
+//! are left are marked, and a row of `roll_backs` says what every later attempt passes over.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use trackway_checkpoint::{Housekeeper, State};
+use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step};
+use trackway_ledger::{AttemptRow, EventRow, KeptRows, RetryRow, RollBackRow, RunRow};
+use trackway_tower::decide;
+use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
+
+use super::changes::{Asked, AskedBy, Changes, RollBackDecided};
+use super::remote::{Patience, RemotePlan};
+use crate::Context;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::reporter::{Notice, Reporter};
+use crate::row_copies::Kept;
+use crate::rows::rung_of;
+use crate::stored::stored_plan;
+
+/// A roll back that was asked for, as far as the request can be read, and what the decision must know of it.
+pub type Due = (Option<Asked>, decide::RollBack);
+
+/// What the decision after an attempt must know; none where no roll back was asked for. A damaged request or log is no place to go
+/// back to: it must not keep the receipt from being sealed.
+pub fn due(context: &Context, row: &AttemptRow) -> Result<Option<Due>, AppError> {
+    let asked = match Asked::read(&context.home.attempt_folder(row.attempt_id)) {
+        Ok(None) => return Ok(None),
+        Ok(Some(asked)) => asked,
+        Err(error) => {
+            let why = "cannot read the roll back request".into();
+            let back = Err(error.to_string());
+            return Ok(Some((None, decide::RollBack { by_person: false, spent: 0, why, back })));
+        }
+    };
+    let run = context.run_by_id(row.run_id)?;
+    let back = place(context, &run, row, &asked).unwrap_or_else(|error| Err(error.to_string()));
+    let before = rows(context, row.run_id)?;
+    let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
+    let facts = decide::RollBack { by_person: asked.is_by_person(), spent, why: asked.why.clone(), back };
+    Ok(Some((Some(asked), facts)))
+}
+
+/// Where a request leads from an attempt, or why nowhere.
+pub fn place(
+    context: &Context,
+    run: &RunRow,
+    left: &AttemptRow,
+    asked: &Asked,
+) -> Result<Result<Back, String>, AppError> {
+    let committed = resumable(context, left)?;
+    let mut before = rows(context, run.run_id)?;
+    before.retain(|row| row.rung == left.rung);
+    let skipped = skipped_by(&before)?;
+    Ok(match &asked.by {
+        AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
+        AskedBy::Detector { first_step, step, first_batch, last_batch, .. } => {
+            let section = stored_plan(run)?.map(|plan| plan.detect).unwrap_or_default();
+            let trouble = Trouble {
+                first_step: *first_step,
+                step: *step,
+                first_batch: *first_batch,
+                last_batch: *last_batch,
+                margin_steps: section.roll_back_steps.unwrap_or(MARGIN_STEPS),
+                margin_batches: section.skip_batches.unwrap_or(MARGIN_BATCHES),
+            };
+            after_trouble(&trouble, &committed, &skipped, before.last().map(|row| row.to_step))
+        }
+    })
+}
+
+/// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
+fn resumable(context: &Context, left: &AttemptRow) -> Result<Vec<Step>, AppError> {
+    let root = context.home.checkpoint_root(left.run_id, left.kind, &left.rung);
+    let infos = view(&root)?.list();
+    let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
+    Ok(infos
+        .iter()
+        .filter(|info| {
+            let there = only_there(info.state, info.uploaded_to.is_some()) && info.why.is_none();
+            info.on_branch || there
+        })
+        .map(|info| info.step)
+        .collect())
+}
+
+/// The roll backs of a run, oldest first.
+pub fn rows(context: &Context, run_id: RunId) -> Result<Vec<RollBackRow>, AppError> {
+    context.ledger_read(|ledger| ledger.roll_backs_of_run(run_id))
+}
+
+/// What every attempt of a rung of a run passes over from now on.
+pub fn skipped(context: &Context, run_id: RunId, rung: &str) -> Result<SkippedBatches, AppError> {
+    let mut of_rung = rows(context, run_id)?;
+    of_rung.retain(|row| row.rung == rung);
+    skipped_by(&of_rung)
+}
+
+fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
+    let mut skipped = SkippedBatches::default();
+    for row in rows {
+        let (Some(first), Some(end)) = (row.skip_first_batch, row.skip_end_batch) else { continue };
+        if !skipped.add(BatchRange { first, end }) {
+            let message = "too many ranges of skipped batches to pass to the script";
+            return Err(AppError::new(ErrorKind::Blocked, message)
+                .hint("start a new run on data without these batches"));
+        }
+    }
+    Ok(skipped)
+}
+
+/// Carries out the roll back that was decided on after `previous`, unless that is done. Nothing may be launched when it fails: the
+/// attempt would go on from what was to be left.
+pub fn carry_out(
+    context: &Context,
+    run: &RunRow,
+    previous: &AttemptRow,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    if run.kind != LaunchKind::Train {
+        return Ok(());
+    }
+    let retries = context.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
+    let decision = retries.iter().find(|retry| retry.attempt_id == previous.attempt_id);
+    let changes = decision.map(Changes::of).transpose()?;
+    let Some(decided) = changes.and_then(|changes| changes.roll_back) else { return Ok(()) };
+    let id = format!("{}:decided", previous.attempt_id);
+    if rows(context, run.run_id)?.iter().any(|row| row.roll_back_id == id) {
+        return Ok(());
+    }
+    let text = go_back(context, run, previous, id, &decided)?;
+    reporter.notice(&Notice::Note { text });
+    Ok(())
+}
+
+/// Marks what is left, then writes down that the run went back. Returns what there is to tell.
+pub fn go_back(
+    context: &Context,
+    run: &RunRow,
+    left: &AttemptRow,
+    roll_back_id: String,
+    decided: &RollBackDecided,
+) -> Result<String, AppError> {
+    let RollBackDecided { asked, back } = decided;
+    let summary = told(back);
+    let root = context.home.checkpoint_root(run.run_id, run.kind, &left.rung);
+    let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
+    let mut house =
+        Housekeeper::open(&root, Arc::new(context.clock), Arc::new(context.ids)).map_err(fault)?;
+    let mut left_steps = Vec::new();
+    if let Some(step) = back.to_step {
+        let why = format!("{summary}: {}", asked.why);
+        if let Some(remote) = RemotePlan::of_run(context, run, rung_of(left))? {
+            let there = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
+            left_steps = there.and_then(|mut there| there.leave_after(step, &why)).map_err(fault)?;
+        }
+        left_steps.extend(house.leave_after(step, &why).map_err(fault)?);
+        left_steps.sort_unstable();
+        left_steps.dedup();
+    }
+    let listed = left_steps.iter().map(Step::to_string).collect::<Vec<_>>().join(",");
+    let (detector, first_step, person) = match &asked.by {
+        AskedBy::Detector { detector, first_step, .. } => (Some(*detector), Some(*first_step), None),
+        AskedBy::Person { name, .. } => (None, None, name.clone()),
+    };
+    let row = RollBackRow {
+        roll_back_id: roll_back_id.clone(),
+        run_id: run.run_id,
+        attempt_id: left.attempt_id,
+        rung: left.rung.clone(),
+        at: context.clock.now(),
+        detector,
+        person,
+        first_step,
+        from_step: left.last_step,
+        to_step: back.to_step,
+        skip_first_batch: back.skip.map(|range| range.first),
+        skip_end_batch: back.skip.map(|range| range.end),
+        left_steps: Some(listed.clone()).filter(|listed| !listed.is_empty()),
+        why: asked.why.clone(),
+    };
+    context.ledger_write(|ledger| ledger.insert_roll_back(&row))?;
+    context.keep(row.run_id, Kept::RollBack(row.attempt_id), &KeptRows::of_roll_back(&row));
+    let beside =
+        if listed.is_empty() { String::new() } else { format!("; no longer resumed from: {listed}") };
+    let text = format!("{summary}{beside}: {}", asked.why);
+    remember(context, &row, &text);
+    Ok(text)
+}
+
+/// `rolled back to step 400; passes over the batches 449..503`
+pub fn told(back: &Back) -> String {
+    let to = back.to_step.map_or("the beginning".into(), |step| format!("step {step}"));
+    let skip = back.skip.map(|range| format!("; skips the batches {range}")).unwrap_or_default();
+    format!("rolled back to {to}{skip}")
+}
+
+/// The same of a row.
+pub fn of_row(row: &RollBackRow) -> String {
+    let range = row.skip_first_batch.zip(row.skip_end_batch);
+    told(&Back { to_step: row.to_step, skip: range.map(|(first, end)| BatchRange { first, end }) })
+}
+
+/// The row is what counts; the event makes the story of the run whole.
+fn remember(context: &Context, row: &RollBackRow, text: &str) {
+    let event = EventRow {
+        event_id: format!("{}:rolled_back", row.roll_back_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: row.at,
+        kind: "rolled_back".into(),
+        step: row.to_step,
+        message: text.into(),
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    let _ = context.ledger_write(|ledger| ledger.append_event(&event));
+}
+
+/// What a decision to go back changes; the other decisions change nothing of this kind.
+pub fn decided(retry: &RetryRow, due: Option<Due>) -> Option<RollBackDecided> {
+    let (asked, facts) = due.filter(|_| retry.rule.starts_with("roll_back."))?;
+    Some(RollBackDecided { asked: asked?, back: facts.back.ok()? })
+}

@@ -1,0 +1,480 @@
+//! From an ended attempt to a receipt that no longer changes, and to what follows from it.
+//!
+//! Everything is computed from the attempt's folder, so it can be done by any process at any later time, and twice:
+//! the same folder gives the same receipt.
+
+mod evidence;
+mod usage;
+
+use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
+use trackway_data::FileStates;
+use trackway_formats::record::CheckpointState;
+use trackway_launch::{AttemptFiles, ExitRecord};
+use trackway_ledger::{
+    AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
+    EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
+};
+use trackway_tower::{Verdict, classify};
+
+use self::evidence::{End, gather};
+use self::usage::gpu_busy_seconds;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::run::ladder::warm_start::WarmStart;
+use crate::run::ladder::{Judged, rung_row};
+use crate::run::remote::fetch::FetchReport;
+use crate::run::remote::one_per_prefix;
+use crate::run::{self, Decided, decide, note_placement, note_seen};
+use crate::stored::stored_plan;
+use crate::{Context, actions};
+
+/// How often a seal is tried while other processes change the run.
+const CHANGES_MAX: u32 = 8;
+
+/// A sealed attempt and what follows.
+pub struct Sealed {
+    /// The receipt.
+    pub row: AttemptRow,
+    /// The most telling piece of evidence.
+    pub evidence: String,
+    /// What was decided.
+    pub decision: RetryRow,
+}
+
+/// Seals an attempt that ended, decides what follows, and writes both down. Doing it again changes nothing.
+///
+/// # Errors
+/// When the attempt is alive or cannot be seen; when a file or the ledger fails, and then nothing is half done.
+pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
+    let row = context.ledger_read(|ledger| ledger.attempt(*attempt_id))?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
+    })?;
+    if row.state == AttemptState::Sealed {
+        let decision = decision_of(context, &row)?;
+        return Ok(Sealed { evidence: first_evidence(&row), row, decision });
+    }
+    let mut row = placed(context, row)?;
+    let end = end_of(context, &mut row)?;
+    let files = AttemptFiles::new(context.home.attempt_folder(*attempt_id));
+    let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
+    let checkpoints = checkpoint_rows(context, &row)?;
+    let run = context.run_by_id(row.run_id)?;
+    let judged = judged(context, &run, &row, &closed.summaries)?;
+    let mut evidence = gather(&row, &end, &closed, &files)?;
+    evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
+    let verdict = classify(&evidence);
+    let row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
+    let decided = decide(context, &row, judged.as_ref())?;
+    let rung = match stored_plan(&run) {
+        Ok(_) => rung_row(context, &run, &row, &closed.summaries, judged.as_ref())?,
+        Err(_) => None,
+    };
+    write_down(context, row, closed, checkpoints, rung, decided)
+}
+
+/// How its rung was judged. A plan that cannot be read keeps no receipt open: the decision names it.
+fn judged(
+    context: &Context,
+    run: &RunRow,
+    row: &AttemptRow,
+    summaries: &[MetricSummaryRow],
+) -> Result<Option<Judged>, AppError> {
+    if stored_plan(run).is_err() {
+        return Ok(None);
+    }
+    run::judge_rung(context, run, row, summaries)
+}
+
+/// The supervisor may not have come to note where the attempt was put; its folder knows.
+fn placed(context: &Context, mut row: AttemptRow) -> Result<AttemptRow, AppError> {
+    if row.placement_json.is_none()
+        && let Some(placement) = context.placement_of(&row)?
+    {
+        note_placement(&mut row, &placement);
+    }
+    Ok(row)
+}
+
+/// The decision after a sealed attempt; made now when the supervisor died before it was written down.
+pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppError> {
+    let written = context.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
+    if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
+        return Ok(decision);
+    }
+    let run = context.run_by_id(row.run_id)?;
+    let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(row.attempt_id))?;
+    let decided = decide(context, row, judged(context, &run, row, &summaries)?.as_ref())?;
+    context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    Ok(decided.retry)
+}
+
+fn write_down(
+    context: &Context,
+    row: AttemptRow,
+    closed: ClosedRecords,
+    checkpoints: Vec<CheckpointRow>,
+    rung: Option<RungRow>,
+    decided: Decided,
+) -> Result<Sealed, AppError> {
+    let run_after = RunAfter::of(context, &row, (&checkpoints, &closed), decided.run_state)?;
+    let mut events = checkpoint_events(&row, &closed);
+    events.extend(action_events(context, &row)?);
+    events.extend(fetch_events(context, &row));
+    events.extend(warm_start_event(context, &row));
+    events.extend(closed.events);
+    events.extend(lost_output(&row));
+    events.extend(changed_data(context, &row));
+    let seal = AttemptSeal {
+        costs: costs(&row),
+        metric_summaries: closed.summaries,
+        parameters: closed.parameters,
+        tags: closed.tags,
+        artifacts: closed.artifacts,
+        segments: closed.segments,
+        events,
+        checkpoints,
+        rung,
+        ..AttemptSeal::of(row)
+    };
+    let (seal, sealed_at) = seal_with_run(context, seal, &run_after)?;
+    context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    keep_receipt(context, &seal, sealed_at, &decided.retry)?;
+    let mut row = seal.attempt;
+    row.state = AttemptState::Sealed;
+    Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
+}
+
+/// Seals, with the run as the ledger has it at that moment.
+fn seal_with_run(
+    context: &Context,
+    mut seal: AttemptSeal,
+    run_after: &RunAfter,
+) -> Result<(AttemptSeal, Timestamp), AppError> {
+    let mut turns_left = CHANGES_MAX;
+    loop {
+        turns_left -= 1;
+        let mut run = context.run_by_id(seal.attempt.run_id)?;
+        run_after.apply(&mut run);
+        seal.run = Some(run);
+        match seal_rows(context, &mut seal) {
+            Err(error) if error.kind == ErrorKind::Changed && turns_left > 0 => {}
+            sealed => return sealed.map(|sealed_at| (seal, sealed_at)),
+        }
+    }
+}
+
+/// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed
+/// without the mirror and the disagreement becomes part of the history: it must not keep the receipt open.
+fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, AppError> {
+    let sealed_at = context.clock.now();
+    let sealed = context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at));
+    let Err(error) = sealed else { return Ok(sealed_at) };
+    if error.kind != ErrorKind::Integrity || seal.checkpoints.is_empty() {
+        return Err(error);
+    }
+    seal.checkpoints.clear();
+    let row = &seal.attempt;
+    let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
+    seal.events.push(note(row, "checkpoint_log_damaged", sealed_at, message));
+    context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
+    Ok(sealed_at)
+}
+
+/// From what is kept, a ledger that was lost is made again with the same digests.
+fn keep_receipt(
+    context: &Context,
+    seal: &AttemptSeal,
+    sealed_at: Timestamp,
+    retry: &RetryRow,
+) -> Result<(), AppError> {
+    let detections = context.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+    context.keep_sealed(seal, sealed_at, retry, &detections);
+    Ok(())
+}
+
+/// Something the supervisor noticed about an attempt as a whole.
+fn note(row: &AttemptRow, kind: &str, at: Timestamp, message: String) -> EventRow {
+    EventRow {
+        event_id: format!("{}:{kind}", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at,
+        kind: kind.into(),
+        step: None,
+        message,
+        fields_json: None,
+        source: "supervisor".into(),
+    }
+}
+
+/// Output that found no room on the disk is told, not passed over.
+fn lost_output(row: &AttemptRow) -> Option<EventRow> {
+    let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
+    let message = format!("{lost} bytes of output could not be stored: the disk was full");
+    Some(note(row, "output_lost", row.ended_at.or(row.started_at)?, message))
+}
+
+/// What an attempt that ended changes of its run.
+struct RunAfter {
+    state: RunState,
+    ended_at: Option<Timestamp>,
+    /// Every attempt so far, this one included.
+    attempts: Vec<AttemptRow>,
+    /// The newest committed step that the log of checkpoints has.
+    committed: Option<Step>,
+    /// The newest that the attempt's record has.
+    recorded: Option<Step>,
+}
+
+impl RunAfter {
+    fn of(
+        context: &Context,
+        row: &AttemptRow,
+        (checkpoints, closed): (&[CheckpointRow], &ClosedRecords),
+        state: RunState,
+    ) -> Result<Self, AppError> {
+        let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
+        attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
+        attempts.push(row.clone());
+        let committed = checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed);
+        let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointState::Committed);
+        Ok(Self {
+            state,
+            ended_at: state.is_final().then(|| context.clock.now()),
+            attempts,
+            committed: committed.map(|checkpoint| checkpoint.step).max(),
+            recorded: recorded.map(|frame| frame.step).max(),
+        })
+    }
+
+    fn apply(&self, run: &mut RunRow) {
+        let last = self.attempts.last();
+        let usd: Vec<f64> = self.attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
+        run.state = self.state;
+        run.ended_at = self.ended_at;
+        run.started_at = run.started_at.or(last.and_then(|last| last.started_at));
+        run.termination_reason = last.and_then(|last| last.termination_reason);
+        // Where the whole log was lost, the record still says that something was committed: the next attempt must not begin at
+        // step 0 in silence.
+        run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);
+        run.attempt_count = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        run.wall_seconds = self.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+        run.gpu_seconds = self.attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
+        run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
+    }
+}
+
+/// How the attempt ended; what it was given is noted in its row.
+fn end_of(context: &Context, row: &mut AttemptRow) -> Result<End, AppError> {
+    let Some(placement) = context.placement_of(row)? else { return Ok(End::NeverLaunched) };
+    let launcher = context.launchers.of(&placement)?;
+    let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    note_seen(row, &seen);
+    End::of(seen.state).ok_or_else(|| {
+        AppError::new(
+            ErrorKind::Fault,
+            format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
+        )
+    })
+}
+
+/// The row as it will be sealed: what the record, the flight record and the verdict add to it.
+fn receipt(
+    context: &Context,
+    mut row: AttemptRow,
+    end: &End,
+    closed: &ClosedRecords,
+    checkpoints: &[CheckpointRow],
+    verdict: &Verdict,
+) -> AttemptRow {
+    match end {
+        End::Recorded(record) => take_record(&mut row, record),
+        End::Lost { .. } | End::NeverLaunched => {
+            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at);
+            // Nobody measured it: the time to the last sign of life is the least it took.
+            let spans = row.started_at.zip(row.ended_at);
+            row.wall_seconds = spans.map(|(started, ended)| ended.seconds_since(started).max(0.0));
+        }
+    }
+    // The flight record has all of it; what was touched meanwhile may be older.
+    row.first_step = closed.first_step.or(row.first_step);
+    row.last_step = closed.last_step.max(row.last_step);
+    row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
+    // What the script resumed from counts, not what it was expected to resume from.
+    if closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")) {
+        let resumed = closed.checkpoints.iter().find(|frame| frame.state == CheckpointState::Resumed);
+        row.resumed_from_step = resumed.map(|frame| frame.step);
+        row.resumed_from_manifest_sha256 = resumed.map(|frame| frame.manifest_sha256.clone());
+    }
+    let own = checkpoints
+        .iter()
+        .filter(|checkpoint| checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some());
+    if let Some(newest) = own.max_by_key(|checkpoint| checkpoint.step) {
+        row.last_committed_step = Some(newest.step);
+        row.last_committed_manifest_sha256.clone_from(&newest.manifest_sha256);
+    }
+    let gpus = f64::from(row.gpu_count.unwrap_or(0));
+    row.gpu_seconds = Some(gpus * row.wall_seconds.unwrap_or(0.0));
+    row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
+    row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
+    row.termination_reason = Some(verdict.reason);
+    row.termination_rule = Some(verdict.rule.clone());
+    row.termination_confidence = Some(verdict.confidence);
+    row.termination_domain = Some(verdict.domain);
+    row.retry_outlook = Some(verdict.retry_outlook);
+    row.fingerprint = (!verdict.fingerprint.is_empty()).then(|| verdict.fingerprint.clone());
+    row.termination_evidence = redacted(context, &verdict.evidence);
+    row.termination_secondary = redacted(context, &verdict.secondary);
+    row
+}
+
+/// Evidence quotes logs, which were redacted line by line; a quote may join what a line had kept apart.
+fn redacted(context: &Context, items: &impl serde::Serialize) -> Option<serde_json::Value> {
+    let text = serde_json::to_string(items).ok()?;
+    serde_json::from_str(&context.redactor.text(&text)).or_else(|_| serde_json::from_str(&text)).ok()
+}
+
+fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
+    row.started_at = Some(record.started_at);
+    row.ended_at = Some(record.ended_at);
+    row.wall_seconds = Some(record.wall_seconds);
+    row.cpu_seconds = Some(record.cpu_seconds);
+    row.peak_rss_bytes = Some(record.peak_rss_bytes);
+    row.exit_code = record.exit_code;
+    row.signal = record.signal;
+    row.oom_kill_delta = record.oom_kill_delta;
+    row.stdout_bytes = Some(record.stdout_bytes);
+    row.stderr_bytes = Some(record.stderr_bytes);
+    row.log_bytes_lost = Some(record.log_bytes_lost);
+}
+
+/// The checkpoints of the run's rung as their log has them now.
+fn checkpoint_rows(context: &Context, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
+    let root = context.home.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let view = view(&root)?;
+    let location = root.to_string_lossy().into_owned();
+    let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
+        run_id: info.run_id,
+        attempt_id: info.attempt_id,
+        step: info.step,
+        epoch: info.epoch,
+        object_prefix: info.object_prefix,
+        state: info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing),
+        location: location.clone(),
+        size_bytes: info.size_bytes,
+        verified: None,
+        committed_at: info.manifest_sha256.as_ref().and_then(|_| info.at.parse().ok()),
+        metrics_json: None,
+        manifest_sha256: info.manifest_sha256,
+    });
+    Ok(rows.collect())
+}
+
+/// What the script said about its checkpoints, as history.
+fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> {
+    closed
+        .checkpoints
+        .iter()
+        .enumerate()
+        .map(|(place, checkpoint)| EventRow {
+            event_id: format!("{}:checkpoint:{place}", row.attempt_id),
+            run_id: row.run_id,
+            attempt_id: Some(row.attempt_id),
+            at: checkpoint.at,
+            kind: format!("checkpoint_{}", checkpoint.state.as_str()),
+            step: Some(checkpoint.step),
+            message: format!("{} bytes in {:.3} s", checkpoint.size_bytes, checkpoint.seconds),
+            fields_json: None,
+            source: "sdk".into(),
+        })
+        .collect()
+}
+
+/// What Trackway did to the attempt, as history.
+fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
+    let folder = context.home.attempt_folder(row.attempt_id);
+    let actions =
+        actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+    let event = |(place, action): (usize, actions::OwnAction)| EventRow {
+        event_id: format!("{}:action:{place}", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: action.at,
+        kind: serde_json::json!(action.kind).as_str().unwrap_or("action").into(),
+        step: None,
+        message: action.why,
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    Ok(actions.into_iter().enumerate().map(event).collect())
+}
+
+/// What the fetch from the remote found, as history.
+fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
+    let Some(report) = FetchReport::read(&context.home.attempt_folder(row.attempt_id)) else {
+        return Vec::new();
+    };
+    let at = report.at.parse().ok().or(row.started_at).unwrap_or_else(|| context.clock.now());
+    let event = |(place, message): (usize, String)| EventRow {
+        event_id: format!("{}:fetch:{place}", row.attempt_id),
+        step: report.step,
+        ..note(row, "checkpoint_fetch", at, message)
+    };
+    report.sentences().into_iter().enumerate().map(event).collect()
+}
+
+/// What a rung began with.
+fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
+    let warm_start = WarmStart::read(context, row.attempt_id)?;
+    let at = row.started_at.unwrap_or_else(|| context.clock.now());
+    let event = note(row, "rung_warm_start", at, warm_start.sentence());
+    Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
+}
+
+/// Data that is not what was hashed: the receipt's hash may not be of what the attempt read.
+fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
+    const SHOWN_MAX: usize = 20;
+    // A run without data has no such file, and one that cannot be read says nothing.
+    let text = std::fs::read(context.home.data_states(row.run_id)).ok()?;
+    let states: FileStates = serde_json::from_slice(&text).ok()?;
+    let changed = states.changed();
+    let (set, path) = changed.first()?;
+    let more = match changed.len() - 1 {
+        0 => String::new(),
+        1 => " and 1 more file".into(),
+        count => format!(" and {count} more files"),
+    };
+    let message = format!(
+        "data `{set}`: `{path}`{more} changed after it was hashed: the attempt may have read other data than `data_sha256` describes"
+    );
+    let files: Vec<_> = changed.iter().take(SHOWN_MAX).map(|(_, path)| path).collect();
+    let fields = serde_json::json!({ "count": changed.len(), "files": files });
+    let event = note(row, "data_changed", row.ended_at.unwrap_or_else(|| context.clock.now()), message);
+    Some(EventRow { fields_json: Some(fields), ..event })
+}
+
+fn costs(row: &AttemptRow) -> Vec<CostRow> {
+    let item = |item: &str, quantity: Option<f64>, unit: &str, usd| {
+        quantity.filter(|quantity| *quantity > 0.0).map(|quantity| CostRow {
+            attempt_id: row.attempt_id,
+            run_id: row.run_id,
+            item: item.into(),
+            quantity,
+            unit: unit.into(),
+            usd,
+        })
+    };
+    [
+        item("gpu", row.gpu_seconds, "gpu_seconds", row.cost_usd),
+        item("cpu", row.cpu_seconds, "cpu_seconds", None),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_evidence(row: &AttemptRow) -> String {
+    let first =
+        row.termination_evidence.as_ref().and_then(|items| items.get(0)).and_then(|item| item.get("text"));
+    first.and_then(serde_json::Value::as_str).unwrap_or("no evidence").to_owned()
+}

@@ -1,0 +1,489 @@
+//! Watches one attempt to its end. What it decides, [`super::watchdog`] decides; here it is only done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trackway_core::Clock;
+use trackway_core::detect::{DetectionPolicy, Detector};
+use trackway_launch::{
+    AttemptChannel, AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+};
+use trackway_recorder::SaveReason;
+use trackway_system::Cancel;
+
+use super::changes::{Asked, AskedBy};
+use super::detect::{Beside, Desk, Detecting, Finding};
+use super::echo::Echo;
+use super::inject::{Fault, Injection};
+use super::live_record::LiveRecord;
+use super::sight::{Next, Sight};
+use super::stacks::{self, Stacks};
+use super::watchdog::{self, Intervention, Limits, Vitals};
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::control::{self, Request};
+use crate::reporter::{Notice, Reporter};
+
+/// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
+const TURN: Duration = Duration::from_millis(100);
+/// How often the live record is looked at.
+const LOOK_MICROS: i64 = 250_000;
+/// How often progress goes into the ledger.
+const TOUCH_MICROS: i64 = 2_000_000;
+/// How long a stop that could not be delivered waits for the next try.
+const STOP_AGAIN_MICROS: i64 = 5_000_000;
+
+/// What the supervisor watches.
+pub struct Watched<'a> {
+    /// Where it is.
+    pub placement: &'a Placement,
+    /// Its files.
+    pub files: AttemptFiles,
+    /// The way to what it writes, and to its script.
+    pub channel: Arc<dyn AttemptChannel>,
+    /// What it may take.
+    pub limits: Limits,
+    /// Between SIGTERM and SIGKILL.
+    pub grace_seconds: f64,
+    /// How long it may be out of sight: [`super::sight::PATIENCE_SECONDS`] but in tests.
+    pub patience_seconds: f64,
+    /// A fault to rehearse.
+    pub injection: Option<Injection>,
+    /// Whether it was already running when this supervisor came.
+    pub attached: bool,
+    /// How long it has been running, when it was.
+    pub running_seconds: f64,
+    /// Why the attempt must stop because another one was granted the run; `None`: it was not.
+    pub fenced: &'a dyn Fn() -> Option<String>,
+    /// Who supervises the run now; `None`: this process does.
+    pub superseded_by: &'a dyn Fn() -> Option<String>,
+    /// Requests to stop, or to leave the attempt alone.
+    pub cancel: &'a Cancel,
+}
+
+/// How supervising ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The attempt ended, or is proved to be gone.
+    Attempt,
+    /// The supervisor was asked to let go; the attempt goes on.
+    Detached,
+    /// The supervisor could not see the attempt for too long, for this reason; the attempt may go on.
+    OutOfSight(String),
+    /// Another process supervises the run now, this one; the attempt goes on.
+    Superseded(String),
+}
+
+/// Called now and then with what the live record says and what was last seen of the attempt; a failure is told and does not end
+/// the supervision.
+pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, Option<&Seen>);
+
+/// The detectors, and where what they find is written.
+pub struct Detection<'a> {
+    /// The detectors of the run.
+    pub detecting: &'a mut Detecting,
+    /// The attempt's page in the ledger.
+    pub desk: Desk<'a>,
+}
+
+struct Supervisor<'a> {
+    watched: Watched<'a>,
+    launcher: &'a dyn Launcher,
+    clock: &'a dyn Clock,
+    reporter: &'a dyn Reporter,
+    record: LiveRecord,
+    detection: Option<Detection<'a>>,
+    sight: Sight,
+    /// When the launcher is asked next, and never before.
+    ask_micros: i64,
+    /// What the last look showed that showed the attempt.
+    seen: Option<Seen>,
+    /// Why the attempt cannot be seen now; it can.
+    hidden: Option<String>,
+    rate: Rate,
+    stop_requests_seen: u32,
+    stopping: bool,
+    /// A stop that could not be delivered, and when it was tried.
+    undelivered: Option<(StopMode, i64)>,
+    leftovers_told: bool,
+    began_micros: i64,
+    last_sign_micros: Option<i64>,
+    frame_count_seen: u64,
+}
+
+/// Steps per second over the last looks.
+#[derive(Debug, Default)]
+struct Rate {
+    since: Option<(i64, u64)>,
+    steps_per_second: Option<f64>,
+}
+
+/// The window over which the rate is measured.
+const RATE_MICROS: i64 = 2_000_000;
+
+impl Rate {
+    fn take(&mut self, now_micros: i64, step: Option<u64>) {
+        let Some(step) = step else { return };
+        let Some((since_micros, since_step)) = self.since else {
+            self.since = Some((now_micros, step));
+            return;
+        };
+        let elapsed = now_micros - since_micros;
+        if elapsed >= RATE_MICROS {
+            self.steps_per_second = Some(step.saturating_sub(since_step) as f64 * 1e6 / elapsed as f64);
+            self.since = Some((now_micros, step));
+        }
+    }
+}
+
+/// Watches an attempt until it ends, looking for trouble in what it records, echoing its output, acting on limits and on requests to stop.
+pub fn supervise<'a>(
+    watched: Watched<'a>,
+    detection: Option<Detection<'a>>,
+    launcher: &'a dyn Launcher,
+    clock: &'a dyn Clock,
+    reporter: &'a dyn Reporter,
+    touch: Touch<'_>,
+) -> Ended {
+    let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
+    let record = LiveRecord::of(Arc::clone(&watched.channel));
+    let began_micros = clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64;
+    let interval_seconds = launcher.poll_interval().as_secs_f64();
+    let sight = Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros());
+    let mut supervisor = Supervisor {
+        watched,
+        launcher,
+        clock,
+        reporter,
+        record,
+        detection,
+        sight,
+        ask_micros: i64::MIN,
+        seen: None,
+        hidden: None,
+        rate: Rate::default(),
+        stop_requests_seen: 0,
+        stopping: false,
+        undelivered: None,
+        leftovers_told: false,
+        began_micros,
+        last_sign_micros: None,
+        frame_count_seen: 0,
+    };
+    let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());
+    loop {
+        let answer = supervisor.ask();
+        echo.turn(reporter);
+        let now_micros = clock.monotonic_micros();
+        if now_micros.saturating_sub(looked_micros) >= LOOK_MICROS {
+            supervisor.look(now_micros);
+            supervisor.detect(now_micros, true);
+            looked_micros = now_micros;
+        }
+        let ended = answer.and_then(|answer| supervisor.take(answer, now_micros));
+        if let Some(Ended::Attempt) = ended {
+            while echo.turn(reporter) {}
+            supervisor.look(now_micros);
+            supervisor.detect(now_micros, false);
+            if let Some(detection) = &mut supervisor.detection {
+                detection.desk.finish();
+            }
+        }
+        if let Some(ended) = ended {
+            return ended;
+        }
+        if supervisor.watched.cancel.is_detached() {
+            return Ended::Detached;
+        }
+        if let Some(holder) = (supervisor.watched.superseded_by)() {
+            return Ended::Superseded(holder);
+        }
+        supervisor.obey_interrupts();
+        // Who asks for the end twice does not wait for an attempt that cannot be reached.
+        if supervisor.stop_requests_seen > 1
+            && let Some(why) = supervisor.hidden.take()
+        {
+            return Ended::OutOfSight(why);
+        }
+        supervisor.obey_fence();
+        supervisor.intervene(now_micros);
+        if now_micros - touched_micros >= TOUCH_MICROS {
+            touch(&supervisor.record, supervisor.seen.as_ref());
+            touched_micros = now_micros;
+        }
+    }
+}
+
+/// What is known beside a finding; the stacks that were taken become part of its evidence.
+fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stacks, String>>) -> Beside {
+    let firing = &mut finding.firing;
+    let stacks_path = stacks.and_then(|stacks| {
+        let (summary, path) = match stacks {
+            Ok(stacks) => (stacks.summary, Some(stacks.path)),
+            Err(why) => (why, None),
+        };
+        firing.evidence = format!("{}; {summary}", firing.evidence);
+        path
+    });
+    let cursor = &record.facts.cursor;
+    Beside {
+        last_committed_step: record.facts.last_committed_step,
+        first_place: cursor.at(firing.first_step),
+        last_place: cursor.at(firing.step),
+        stacks_path,
+    }
+}
+
+impl Supervisor<'_> {
+    /// Asks the launcher when it is time to, and sleeps otherwise; takes a turn at most.
+    fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
+        let now_micros = self.clock.monotonic_micros();
+        let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
+        if early_micros > 0 {
+            std::thread::sleep(TURN.min(Duration::from_micros(early_micros)));
+            return None;
+        }
+        self.ask_micros = now_micros;
+        Some(self.launcher.wait(self.watched.placement, TURN))
+    }
+
+    /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to ask again.
+    fn take(&mut self, answer: Result<Seen, LaunchError>, now_micros: i64) -> Option<Ended> {
+        let mut pause_seconds = self.launcher.poll_interval().as_secs_f64();
+        match self.sight.take(answer.as_ref(), now_micros, self.clock.now()) {
+            Next::End => return Some(Ended::Attempt),
+            Next::GiveUp { why } => return Some(Ended::OutOfSight(why)),
+            Next::LookAgain { why, pause_seconds: longer, is_first } => {
+                if is_first {
+                    self.tell(format!("the attempt cannot be observed now, trying again: {why}"));
+                }
+                self.hidden = Some(why);
+                pause_seconds = longer;
+            }
+            Next::Watch { back_after_seconds } => {
+                if let Some(seconds) = back_after_seconds {
+                    self.tell(format!("the attempt is observed again after {seconds:.0} s"));
+                }
+                self.hidden = None;
+                if let Ok(seen) = answer {
+                    self.take_live(&seen.state, now_micros);
+                    self.seen = Some(seen);
+                }
+            }
+        }
+        self.ask_micros = self.ask_micros.saturating_add((pause_seconds * 1e6) as i64);
+        None
+    }
+
+    /// The attempt was seen and has not ended.
+    fn take_live(&mut self, state: &Observation, now_micros: i64) {
+        match state {
+            // What waits for its turn uses none of its time yet.
+            Observation::Pending { .. } => self.began_micros = now_micros,
+            Observation::Running(running) => self.tell_leftovers(running),
+            _ => {}
+        }
+        if let Some((mode, tried_micros)) = self.undelivered
+            && now_micros - tried_micros >= STOP_AGAIN_MICROS
+        {
+            self.deliver(mode);
+        }
+    }
+
+    fn look(&mut self, now_micros: i64) {
+        match &mut self.detection {
+            Some(detection) => self.record.look_at(&mut |seen| detection.detecting.take(seen)),
+            None => self.record.look(),
+        }
+        if self.record.facts.frame_count > self.frame_count_seen {
+            self.frame_count_seen = self.record.facts.frame_count;
+            self.last_sign_micros = Some(now_micros);
+        }
+        self.rate.take(now_micros, self.record.facts.last_step);
+        self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
+    }
+
+    /// Tells and writes down what the detectors found; while the attempt lives, the run file's policies are carried out.
+    fn detect(&mut self, now_micros: i64, lives: bool) {
+        let Some(detection) = &mut self.detection else { return };
+        if let Some(sign_micros) = self.last_sign_micros.filter(|_| lives) {
+            detection.detecting.tick((now_micros - sign_micros) as f64 / 1e6);
+        }
+        let mut findings = detection.detecting.findings();
+        findings.retain(|finding| detection.desk.wants(finding));
+        for finding in &mut findings {
+            let hangs = lives && finding.firing.detector == Detector::Hang;
+            let stacks = hangs
+                .then(|| stacks::take(self.launcher, self.watched.placement, self.watched.files.directory()));
+            let beside = beside(&self.record, finding, stacks);
+            detection.desk.take(finding, beside);
+        }
+        let complaints = [detection.desk.write(), detection.detecting.complaint()];
+        for text in complaints.into_iter().flatten() {
+            self.reporter.notice(&Notice::Note { text });
+        }
+        let enough = detection.detecting.enough();
+        for finding in findings {
+            let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
+            self.reporter.notice(&Notice::Note { text });
+            if lives {
+                self.obey_policy(&finding);
+            }
+        }
+        if let Some(why) = enough.filter(|_| lives && !self.stopping) {
+            self.stop(ActionKind::EarlyStop, &why);
+        }
+    }
+
+    fn obey_policy(&mut self, finding: &Finding) {
+        let why = finding.sentence();
+        match finding.policy {
+            DetectionPolicy::Checkpoint => {
+                let request = Request::CheckpointNow(SaveReason::Anomaly);
+                let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
+                self.tell_failure("write the control file", asked.err());
+            }
+            DetectionPolicy::Stop if self.stopping => {}
+            // A state full of NaN must not become the checkpoint that is resumed from.
+            DetectionPolicy::Stop if finding.spoils_checkpoints() => self.kill(finding.stop_kind(), &why),
+            DetectionPolicy::Stop => self.stop(finding.stop_kind(), &why),
+            DetectionPolicy::RollBack if self.stopping => {}
+            DetectionPolicy::RollBack => self.roll_back(finding, &why),
+            DetectionPolicy::Off | DetectionPolicy::Note => {}
+        }
+    }
+
+    /// Ends the attempt at once, without another checkpoint: what it holds is what is to be left.
+    fn roll_back(&mut self, finding: &Finding, why: &str) {
+        let firing = &finding.firing;
+        let batch_at = |step| self.record.facts.cursor.at(step).map(|place| place.batch);
+        let by = AskedBy::Detector {
+            detector: firing.detector,
+            first_step: firing.first_step,
+            step: firing.step,
+            first_batch: batch_at(firing.first_step),
+            last_batch: batch_at(firing.step),
+        };
+        let asked = Asked { at: self.clock.now(), by, why: why.into() };
+        match asked.write(self.watched.files.directory()) {
+            Ok(()) => self.kill(finding.roll_back_kind(), why),
+            failed => self.tell_failure("ask for a roll back, so that the attempt goes on", failed.err()),
+        }
+    }
+
+    /// A script that ended and left processes behind which hold its output is waited for; a person wants to know.
+    fn tell_leftovers(&mut self, running: &Running) {
+        if running.main_ended_at.is_some() && !self.leftovers_told {
+            self.leftovers_told = true;
+            let text =
+                "the script exited with code 0; waiting for child processes that still hold its output";
+            self.tell(text.into());
+        }
+    }
+
+    /// The first request stops gracefully, every later one kills.
+    fn obey_interrupts(&mut self) {
+        let requests = self.watched.cancel.stop_requests();
+        if requests == self.stop_requests_seen {
+            return;
+        }
+        let why = format!("{} to the supervisor", self.watched.cancel.last_signal());
+        if self.stop_requests_seen == 0 && requests == 1 {
+            self.stop(ActionKind::StopRequested, &why);
+            self.reporter.notice(&Notice::Note { text: "once more kills at once".into() });
+        } else {
+            self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));
+        }
+        self.stop_requests_seen = requests;
+    }
+
+    /// Whatever a fenced attempt does from here on is lost.
+    fn obey_fence(&mut self) {
+        if !self.stopping
+            && let Some(why) = (self.watched.fenced)()
+        {
+            self.stop(ActionKind::Fenced, &why);
+        }
+    }
+
+    fn intervene(&mut self, now_micros: i64) {
+        if self.stopping {
+            return;
+        }
+        let vitals = Vitals {
+            running_seconds: (now_micros - self.began_micros) as f64 / 1e6,
+            quiet_seconds: self.last_sign_micros.map(|sign| (now_micros - sign) as f64 / 1e6),
+            step: self.record.facts.last_step,
+            committed_step: self.record.facts.last_committed_step,
+            held_in_save: self.record.facts.held_in_save,
+            handshake_seen: self.record.facts.handshake_seen,
+        };
+        let injection = self.watched.injection.as_ref();
+        let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection)
+        else {
+            return;
+        };
+        match intervention {
+            Intervention::Inject(Fault::Kill) => self.kill(ActionKind::InjectedKill, &why),
+            Intervention::Inject(Fault::Terminate) => self.stop(ActionKind::InjectedTerm, &why),
+            Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
+            Intervention::Hang => {
+                // Before it is ended, which makes it do something else.
+                let stacks =
+                    stacks::take(self.launcher, self.watched.placement, self.watched.files.directory());
+                let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
+                self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
+            }
+            Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
+        }
+    }
+
+    fn stop(&mut self, kind: ActionKind, why: &str) {
+        self.note_down(kind, false, why);
+        // A preemption does not write to the control file first; its rehearsal does not either.
+        if kind != ActionKind::InjectedTerm {
+            let asked = control::request(&*self.watched.channel, Request::Stop, why, self.clock.now());
+            self.tell_failure("write the control file", asked.err());
+        }
+        self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
+    }
+
+    fn kill(&mut self, kind: ActionKind, why: &str) {
+        // An injected kill says so by its kind; this is for a stop that did not wait for its grace period.
+        self.note_down(kind, kind == ActionKind::StopRequested, why);
+        self.deliver(StopMode::Kill);
+    }
+
+    /// The action is written down before it is done, so that a crash in between leaves the truth.
+    fn note_down(&mut self, kind: ActionKind, kill_sent: bool, why: &str) {
+        self.stopping = true;
+        let action = OwnAction { kind, at: self.clock.now(), kill_sent, why: why.into() };
+        let written = actions::append(self.watched.files.directory(), &action);
+        self.tell_failure("write down the action", written.err());
+        self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
+    }
+
+    /// A stop that cannot be delivered is tried again, and said once.
+    fn deliver(&mut self, mode: StopMode) {
+        let delivered = self.launcher.stop(self.watched.placement, mode);
+        let is_first = self.undelivered.is_none_or(|(tried, _)| tried != mode);
+        self.undelivered = delivered.as_ref().err().map(|_| (mode, self.clock.monotonic_micros()));
+        if let Err(error) = delivered
+            && is_first
+        {
+            self.tell(error.to_string());
+        }
+    }
+
+    fn tell_failure(&self, what: &str, error: Option<std::io::Error>) {
+        if let Some(error) = error {
+            self.tell(format!("could not {what}: {error}"));
+        }
+    }
+
+    fn tell(&self, text: String) {
+        self.reporter.notice(&Notice::Note { text });
+    }
+}
+
+#[cfg(test)]
+mod tests;

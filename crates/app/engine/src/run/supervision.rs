@@ -1,0 +1,163 @@
+//! One supervisor per run: a lock file among the processes of one machine, a lease of the ledger among machines.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use trackway_core::{Ids as _, RunId};
+use trackway_launch::MachineIdentity;
+use trackway_ledger::{Holder, LeaseAnswer, Ledger, LedgerError};
+
+use super::lock::RunLock;
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+
+/// How long a lease is valid unless it is renewed, unless [`LEASE_VARIABLE`] says otherwise: after so long without a word from a
+/// supervisor another host may take its run.
+const LEASE_SECONDS: f64 = 60.0;
+/// The environment variable with the seconds of a lease, 1 or more.
+pub const LEASE_VARIABLE: &str = "TRACKWAY_LEASE_SECONDS";
+/// A lease is renewed so often while it is valid: some renewals may fail.
+const RENEWALS_PER_LEASE: f64 = 4.0;
+
+/// This process supervises a run, until this is dropped.
+#[derive(Debug)]
+pub struct Supervision {
+    run_id: RunId,
+    ledger: Ledger,
+    renewal: Option<Renewal>,
+    lost: Lost,
+    _lock: RunLock,
+}
+
+/// Who took the lease meanwhile.
+#[derive(Debug, Clone, Default)]
+struct Lost(Arc<Mutex<Option<String>>>);
+
+/// The thread that renews the lease.
+#[derive(Debug)]
+struct Renewal {
+    end: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// An attempt to supervise a run.
+pub enum Taken {
+    /// This process does.
+    Mine(Supervision),
+    /// Another one does; which, in words.
+    By(String),
+}
+
+impl Taken {
+    /// The supervision; none when another process has it.
+    pub fn mine(self) -> Option<Supervision> {
+        match self {
+            Self::Mine(supervision) => Some(supervision),
+            Self::By(_) => None,
+        }
+    }
+}
+
+/// Becomes the supervisor of a run that the ledger knows, unless another process is.
+///
+/// # Errors
+/// When the run's folder or the ledger cannot be written.
+pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
+    let folder = context.home.run_folder(run_id);
+    let failed = |error| AppError::file("lock", &folder, &error);
+    match RunLock::try_take(&folder).map_err(failed)? {
+        Some(lock) => supervise_with(context, run_id, lock),
+        None => Ok(Taken::By("another process on this machine".into())),
+    }
+}
+
+/// The same with the lock of the run's folder in hand.
+///
+/// # Errors
+/// When the ledger cannot be written.
+pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<Taken, AppError> {
+    let folder = context.home.run_folder(run_id);
+    let machine = MachineIdentity::current()
+        .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
+    let holder = Holder {
+        name: format!("`{}`, process {}", machine.host, std::process::id()),
+        instance: format!("{:032x}", context.ids.next_ulid()),
+        boot_id: machine.boot_id,
+        lock_id: lock.id().map_err(|error| AppError::file("look at the lock in", &folder, &error))?,
+    };
+    let answer = context.ledger_write(|ledger| ledger.acquire_lease(run_id, &holder, lease_seconds()))?;
+    Ok(match answer {
+        LeaseAnswer::Granted { .. } => Taken::Mine(Supervision {
+            run_id,
+            ledger: context.ledger.clone(),
+            renewal: None,
+            lost: Lost::default(),
+            _lock: lock,
+        }),
+        LeaseAnswer::HeldBy { holder, seconds_left } => {
+            Taken::By(format!("{holder}; unless it renews its lease, that ends in {seconds_left:.0} s"))
+        }
+    })
+}
+
+impl Supervision {
+    /// Renews the lease from now on, in a thread of its own: a supervisor may be busy for long.
+    #[must_use]
+    pub fn renewed(mut self) -> Self {
+        let (end, ended) = channel();
+        let (ledger, run_id, lost) = (self.ledger.clone(), self.run_id, self.lost.clone());
+        let pause = Duration::from_secs_f64(lease_seconds() / RENEWALS_PER_LEASE);
+        let renew = move || {
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                // A ledger that is away is asked again at the next turn.
+                if let Err(LedgerError::Superseded { holder, .. }) =
+                    ledger.renew_lease(run_id, lease_seconds())
+                {
+                    return lost.set(holder);
+                }
+            }
+        };
+        self.renewal = Some(Renewal { end, thread: std::thread::spawn(renew) });
+        self
+    }
+
+    /// Who supervises the run now, when this process no longer does.
+    #[must_use]
+    pub fn superseded_by(&self) -> Option<String> {
+        self.lost.get()
+    }
+}
+
+impl Drop for Supervision {
+    fn drop(&mut self) {
+        if let Some(Renewal { end, thread }) = self.renewal.take() {
+            drop(end);
+            let _ = thread.join();
+        }
+        // A lease that cannot be given back now expires.
+        let _ = self.ledger.release_lease(self.run_id);
+    }
+}
+
+impl Lost {
+    fn set(&self, holder: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(holder);
+    }
+
+    fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn lease_seconds() -> f64 {
+    let set = std::env::var(LEASE_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    set.filter(|seconds| *seconds >= 1.0).unwrap_or(LEASE_SECONDS)
+}
+
+/// The error of a supervisor whose run another one has.
+pub fn superseded(run_id: RunId, holder: &str) -> AppError {
+    let message = format!("run {run_id} is now supervised by {holder}: this process leaves it alone");
+    AppError::new(ErrorKind::Integrity, message).hint(format!("follow it with: trackway watch {run_id}"))
+}

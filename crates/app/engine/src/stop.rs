@@ -1,0 +1,95 @@
+//! Asking a run to stop.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_launch::StopMode;
+use trackway_ledger::{RunRow, RunState};
+
+use crate::Context;
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::control::{self, Request};
+use crate::error::{AppError, ErrorKind};
+use crate::home::run_file;
+use crate::run::supervision::Taken;
+use crate::run::{self, StoredJob};
+
+/// The answer to `trackway stop`.
+#[derive(Debug, Clone, Serialize)]
+pub struct StopAsked {
+    /// The run.
+    pub run_id: RunId,
+    /// Its live attempt; between two attempts, the last one.
+    pub attempt_id: Option<AttemptId>,
+    /// `graceful`; `kill`, also where a stop was requested before; or `before_next_attempt` when the run waits for its next attempt.
+    pub mode: String,
+}
+
+/// Asks the live attempt of a run to end: through the control file and SIGTERM, or at once. Asked a second time, at once too.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
+pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<StopAsked, AppError> {
+    let waiting = context.run_by_id(run)?;
+    if waiting.state == RunState::Waiting {
+        return stop_waiting(context, &waiting);
+    }
+    let attempt = context.live_attempt(run)?;
+    let folder = context.home.attempt_folder(attempt.attempt_id);
+    let placement = context.placement_of(&attempt)?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", attempt.attempt_id))
+    })?;
+    let kill = kill || was_asked_before(&folder)?;
+    let action = OwnAction {
+        kind: ActionKind::StopRequested,
+        at: context.clock.now(),
+        kill_sent: kill,
+        why: context.redactor.text(why).into_owned(),
+    };
+    actions::append(&folder, &action).map_err(|error| AppError::file("write in", &folder, &error))?;
+    let mode = if kill {
+        StopMode::Kill
+    } else {
+        control::request(&*context.channel_of(&attempt)?, Request::Stop, &action.why, action.at)
+            .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+        StopMode::Graceful { grace_seconds: grace_seconds(context, attempt.run_id) }
+    };
+    context
+        .launchers
+        .of(&placement)?
+        .stop(&placement, mode)
+        .map_err(|error| AppError::fault("the stop", &error))?;
+    Ok(StopAsked {
+        run_id: attempt.run_id,
+        attempt_id: Some(attempt.attempt_id),
+        mode: if kill { "kill" } else { "graceful" }.into(),
+    })
+}
+
+/// Between two attempts nothing lives: the supervisor is told through a file, or, without one, the run is stopped here.
+fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopAsked, AppError> {
+    let folder = context.home.run_folder(run.run_id);
+    let path = folder.join(run_file::STOP);
+    std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
+    if let Taken::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
+        context.set_run_state(run.run_id, RunState::Stopped)?;
+        let _ = trackway_files::unlink(&path);
+    }
+    let last = context.attempts_of(run.run_id)?.pop();
+    let attempt_id = last.map(|attempt| attempt.attempt_id);
+    Ok(StopAsked { run_id: run.run_id, attempt_id, mode: "before_next_attempt".into() })
+}
+
+fn grace_seconds(context: &Context, run_id: RunId) -> f64 {
+    let path = context.home.run_folder(run_id).join("plan.json");
+    let stored = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
+    stored.map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
+}
+
+/// Whether Trackway sent a stop to the attempt already. The shim takes a second one for a kill, so it is called that and sent as one.
+fn was_asked_before(folder: &Path) -> Result<bool, AppError> {
+    let before =
+        actions::read(folder).map_err(|error| AppError::file("read the actions in", folder, &error))?;
+    Ok(!before.is_empty())
+}

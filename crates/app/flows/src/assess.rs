@@ -1,0 +1,187 @@
+//! A table of predictions, judged: read, cut into the slices that were asked for, and compared with a baseline.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
+use trackway_core::RowCoverage;
+use trackway_data::ColumnType;
+use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+use trackway_engine::error::{AppError, ErrorKind};
+pub use trackway_evaluate::metrics::is_share as is_share_metric;
+use trackway_evaluate::numbers::Number;
+pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
+use trackway_evaluate::{AssessError, Baseline, SliceRows};
+pub use trackway_evaluate::{
+    Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves,
+    Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,
+    SliceLimits, Spec, Task, TaskCoverage, Verdict,
+};
+use trackway_ledger::{Answer, RowPredicate};
+
+use crate::data::table::{Onlooker, TableRequest, data_error};
+
+/// A named part of the rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPredicate {
+    /// Its name.
+    pub name: String,
+    /// A condition on the table's columns in SQL.
+    pub sql: String,
+}
+
+/// What is asked of a table of predictions.
+#[derive(Debug, Clone)]
+pub struct AssessRequest {
+    /// The predictions.
+    pub table: TableRequest,
+    /// All but the slices.
+    pub spec: Spec,
+    /// The slices.
+    pub slices: Vec<NamedPredicate>,
+    /// Predictions of another model for the same rows.
+    pub baseline: Option<TableRequest>,
+    /// Pairs rows by their order, and not by the column of ids.
+    pub by_order: bool,
+}
+
+/// Judges a table. Paths start at `base`.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table, columns that are not
+/// there, a predicate that cannot be answered, sides without a row in common.
+pub fn assess(base: &Path, request: &AssessRequest, onlooker: &Onlooker<'_>) -> Result<Assessment, AppError> {
+    let frame = read(base, &request.table, "predictions", onlooker)?;
+    let mut spec = request.spec.clone();
+    spec.columns = spec.columns.complete(&frame).map_err(refused)?;
+    spec.slices = slices(&frame, &request.slices)?;
+    let Some(baseline) = &request.baseline else {
+        return trackway_evaluate::assess(&frame, &spec, None).map_err(refused);
+    };
+    let baseline = read(base, baseline, "baseline", onlooker)?;
+    let id = spec.columns.id.clone().filter(|_| !request.by_order);
+    if id.is_none() && !request.by_order {
+        let message = "no column is known to name the rows, so those of the baseline cannot be found";
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("name it with --id COLUMN, or pair rows by their place with --by-order"));
+    }
+    let sides = Baseline { frame: &baseline, id: id.as_deref() };
+    trackway_evaluate::assess(&frame, &spec, Some(sides)).map_err(refused)
+}
+
+fn read(base: &Path, table: &TableRequest, set: &str, onlooker: &Onlooker<'_>) -> Result<Frame, AppError> {
+    let mut source = table.open(base, set)?;
+    let everything = (usize::MAX, 0);
+    let (frame, coverage) =
+        Frame::sample(&mut source, None, everything, &onlooker.watch()).map_err(data_error)?;
+    if coverage.rows_rejected > 0 {
+        let message = format!(
+            "{} rows of the {set} cannot be read ({} can): numbers over the others would not be those of the table",
+            coverage.rows_rejected, coverage.rows_read
+        );
+        return Err(AppError::new(ErrorKind::Usage, message).hint("`trackway data profile` tells which"));
+    }
+    Ok(frame)
+}
+
+fn refused(error: AssessError) -> AppError {
+    AppError::new(ErrorKind::Usage, error.to_string())
+}
+
+/// The rows of each slice. A row of which a predicate says nothing, because a value is missing, is not in the slice.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a predicate that is no condition on the table's columns.
+pub fn slices(frame: &Frame, asked: &[NamedPredicate]) -> Result<Vec<SliceRows>, AppError> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch = batch_of(frame)?;
+    let slice = |asked: &NamedPredicate| {
+        let holds = RowPredicate::new(&asked.sql).holds(&batch).map_err(|why| {
+            let message = format!("slice `{}`: `{}` cannot be evaluated: {why}", asked.name, asked.sql);
+            AppError::new(ErrorKind::Usage, message)
+        })?;
+        let rows = holds.iter().map(|holds| holds == Some(true)).collect();
+        Ok(SliceRows { name: asked.name.clone(), predicate: asked.sql.clone(), rows })
+    };
+    asked.iter().map(slice).collect()
+}
+
+fn batch_of(frame: &Frame) -> Result<RecordBatch, AppError> {
+    let columns: Vec<(Field, ArrayRef)> = frame.columns().iter().map(array_of).collect();
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+        .map_err(|error| AppError::fault("cannot put the columns together", &error))
+}
+
+fn array_of(column: &FrameColumn) -> (Field, ArrayRef) {
+    let array: ArrayRef = match &column.cells {
+        Cells::Categories { codes, names } => {
+            let keys =
+                codes.iter().map(|code| (*code != MISSING_CODE).then_some(*code)).collect::<UInt32Array>();
+            let values = Arc::new(StringArray::from_iter_values(names));
+            let texts = DictionaryArray::<UInt32Type>::try_new(keys, values).expect("each code has a name");
+            Arc::new(texts)
+        }
+        Cells::Numbers(values) => {
+            let known = values.iter().map(|value| Some(*value).filter(|value| !value.is_nan()));
+            match column.kind {
+                ColumnType::Bool => {
+                    Arc::new(known.map(|it| it.map(|it| it != 0.0)).collect::<BooleanArray>())
+                }
+                ColumnType::Timestamp => {
+                    let times = known.map(|it| it.map(|it| it as i64));
+                    Arc::new(times.collect::<TimestampMicrosecondArray>())
+                }
+                _ => Arc::new(known.collect::<Float64Array>()),
+            }
+        }
+    };
+    let kind: DataType = array.data_type().clone();
+    (Field::new(&column.name, kind, true), array)
+}
+
+/// Writes every number of an assessment as a row of a Parquet file: `part, name, metric, value, low, high, support, method,
+/// verdict, baseline, candidate, rows_used, rows_expected`; the last two are null where they are unknown. A file that is there is replaced.
+///
+/// # Errors
+/// [`ErrorKind::Fault`] where it cannot be written.
+pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppError> {
+    let numbers = assessment.numbers();
+    let texts = |text: &dyn Fn(&Number) -> Option<String>| -> ArrayRef {
+        Arc::new(numbers.iter().map(text).collect::<StringArray>())
+    };
+    let floats = |value: &dyn Fn(&Number) -> Option<f64>| -> ArrayRef {
+        Arc::new(numbers.iter().map(value).collect::<Float64Array>())
+    };
+    let support: ArrayRef =
+        Arc::new(numbers.iter().map(|it| Some(it.estimate.support)).collect::<UInt64Array>());
+    let rows = |rows: &dyn Fn(RowCoverage) -> u64| -> ArrayRef {
+        let known = |it: &Number| Some(it.estimate.coverage).filter(|coverage| coverage.is_known());
+        Arc::new(numbers.iter().map(|it| known(it).map(rows)).collect::<UInt64Array>())
+    };
+    let columns = [
+        ("part", texts(&|it| Some(it.part.to_owned()))),
+        ("name", texts(&|it| Some(it.name.clone()))),
+        ("metric", texts(&|it| Some(it.metric.clone()))),
+        ("value", floats(&|it| Some(it.estimate.value))),
+        ("low", floats(&|it| it.estimate.low)),
+        ("high", floats(&|it| it.estimate.high)),
+        ("support", support),
+        ("method", texts(&|it| Some(it.estimate.method.as_str().to_owned()))),
+        ("verdict", texts(&|it| it.verdict.map(|verdict| verdict.as_str().to_owned()))),
+        ("baseline", floats(&|it| it.baseline)),
+        ("candidate", floats(&|it| it.candidate)),
+        ("rows_used", rows(&|coverage| coverage.rows_used)),
+        ("rows_expected", rows(&|coverage| coverage.rows_expected)),
+    ];
+    let table = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        .map_err(|error| AppError::fault("cannot put the numbers together", &error))?;
+    let written = Answer::of(table).write_parquet(path);
+    written.map(|_| ()).map_err(|error| AppError::fault(format!("cannot write `{}`", path.display()), &error))
+}

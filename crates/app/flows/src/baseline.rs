@@ -1,0 +1,212 @@
+//! What an evaluation that is stored was made of: what was asked for, the rows that it kept, and what it is compared with.
+
+use serde::Deserialize;
+use serde_json::json;
+use trackway_data::DataSpec;
+use trackway_data::model::Frame;
+use trackway_data::pass::UNWATCHED;
+use trackway_data::read::Source;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::{AssessError, Baseline, Columns, Comparison, Spec, Task, assess};
+use trackway_formats::runfile::EvaluateSection;
+use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
+
+use crate::data::data_error;
+use crate::file_digest::file_sha256;
+
+/// The member of an assessment that says why its rows were not matched with the task set.
+pub const TASKS_UNMATCHED: &str = "tasks_unmatched";
+/// The word for the newest evaluation of other weights on the same tasks.
+const LAST: &str = "last";
+/// The alias that means the version in production.
+const PRODUCTION: &str = "production";
+
+/// What is judged: a checkpoint of a run, on tasks.
+pub struct Candidate<'a> {
+    /// The run.
+    pub run: &'a RunRow,
+    /// The manifest of the checkpoint.
+    pub manifest_sha256: &'a str,
+    /// The task set; none where the tasks are the evaluator's own.
+    pub task_set_sha256: Option<&'a str>,
+    /// What evaluated it.
+    pub evaluator_name: &'a str,
+}
+
+/// What the rows of an evaluation were taken for, and what its draws began with.
+#[derive(Deserialize)]
+struct JudgedAs {
+    task: Task,
+    seed: u64,
+}
+
+/// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an
+/// evaluation. `None`: there is nothing to compare with yet.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a name that means nothing; [`ErrorKind::Usage`] for an evaluation that did not complete or kept no
+/// rows.
+pub(crate) fn baseline(
+    context: &Context,
+    named: &str,
+    candidate: &Candidate<'_>,
+) -> Result<Option<EvaluationRow>, AppError> {
+    let row = match named.split_once('@') {
+        _ if named == LAST => return last_before(context, candidate),
+        Some((model, alias)) => match of_model(context, model, alias, candidate)? {
+            Some(row) => row,
+            None => return Ok(None),
+        },
+        None => context.resolve_evaluation(named)?,
+    };
+    let id = &row.evaluation_id;
+    if row.state != EvaluationState::Completed {
+        let message = format!("the baseline {id} is {}: it has nothing to compare with", row.state);
+        return Err(AppError::new(ErrorKind::Usage, message));
+    }
+    if row.raw_outputs_location.is_none() {
+        let message = format!("the baseline {id} kept no rows: nothing can be compared row by row");
+        return Err(AppError::new(ErrorKind::Usage, message));
+    }
+    Ok(Some(row))
+}
+
+/// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
+fn last_before(context: &Context, candidate: &Candidate<'_>) -> Result<Option<EvaluationRow>, AppError> {
+    let fits = |row: &EvaluationRow| {
+        row.state == EvaluationState::Completed
+            && row.raw_outputs_location.is_some()
+            && row.checkpoint_manifest_sha256 != candidate.manifest_sha256
+            && row.evaluator_name == candidate.evaluator_name
+            && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+    };
+    let mut rows = match candidate.task_set_sha256 {
+        Some(content) => context.ledger_read(|ledger| ledger.evaluations_on(content))?,
+        None => {
+            let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_run(candidate.run.run_id))?;
+            rows.reverse();
+            rows
+        }
+    };
+    rows.retain(fits);
+    Ok(rows.into_iter().next())
+}
+
+/// The newest evaluation, on the same tasks, of the version that an alias points to. `None`: nothing is in production yet.
+fn of_model(
+    context: &Context,
+    model: &str,
+    alias: &str,
+    candidate: &Candidate<'_>,
+) -> Result<Option<EvaluationRow>, AppError> {
+    let no_alias = || {
+        let message = format!("the baseline `{model}@{alias}` means no version of a model");
+        AppError::new(ErrorKind::NotFound, message).hint("see which there are with: trackway registry ls")
+    };
+    let row = context.ledger_read(|ledger| ledger.model(model))?;
+    if alias == PRODUCTION && row.as_ref().is_none_or(|row| row.production_version.is_none()) {
+        return Ok(None);
+    }
+    let row = row.ok_or_else(no_alias)?;
+    let number = version_of(&row, alias).ok_or_else(no_alias)?;
+    let versions = context.ledger_read(|ledger| ledger.versions_of_model(model))?;
+    let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
+    let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?;
+    rows.retain(|row| {
+        row.state == EvaluationState::Completed
+            && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
+            && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+    });
+    rows.pop().map(Some).ok_or_else(|| {
+        let message = format!("version {number} of `{model}` was not evaluated on these tasks");
+        let step = version.step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!("evaluate it first: trackway eval run {}{step}", version.run_id))
+    })
+}
+
+/// How an evaluation compares with another one than it was made with: the rows that both kept, paired as when an evaluation is
+/// made. The inner error says why they cannot be put side by side.
+///
+/// # Errors
+/// [`ErrorKind::Integrity`] when the rows are not what was kept.
+pub(crate) fn compare_kept(
+    context: &Context,
+    row: &EvaluationRow,
+    baseline: &EvaluationRow,
+) -> Result<Result<Option<Comparison>, String>, AppError> {
+    let judged = row.assessment_json.clone().filter(|judged| judged.get("task").is_some());
+    let Some(judged) = judged else {
+        return Ok(Err(format!("nothing was computed from rows of {}", row.evaluation_id)));
+    };
+    let JudgedAs { task, seed } = serde_json::from_value(judged).map_err(|error| {
+        AppError::fault(format!("how {} was judged cannot be read", row.evaluation_id), &error)
+    })?;
+    let (here, there) = match (kept_rows(context, row, seed), kept_rows(context, baseline, seed)) {
+        (Ok(here), Ok(there)) => (here, there),
+        (Err(error), _) | (_, Err(error)) if error.kind == ErrorKind::NotFound => {
+            return Ok(Err(error.message));
+        }
+        (Err(error), _) | (_, Err(error)) => return Err(error),
+    };
+    let section = section_of(row)?;
+    let compared = spec_of(&section, &here, Some(task), seed).and_then(|spec| {
+        let side = Baseline { frame: &there, id: spec.columns.id.as_deref() };
+        Ok(assess(&here, &spec, Some(side))?.comparison)
+    });
+    Ok(compared.map_err(|error| error.to_string()))
+}
+
+/// The rows that an evaluation kept, every byte as it was.
+///
+/// # Errors
+/// [`ErrorKind::Integrity`] when the file is not what was kept; [`ErrorKind::NotFound`] when it is gone.
+pub(crate) fn kept_rows(context: &Context, row: &EvaluationRow, seed: u64) -> Result<Frame, AppError> {
+    let id = &row.evaluation_id;
+    let location = row.raw_outputs_location.clone().unwrap_or_default();
+    let path = context.home.folder().join(&location);
+    let (sha256, _) = file_sha256(&path).map_err(|error| {
+        AppError::new(ErrorKind::NotFound, format!("the rows of {id} are gone (`{location}`): {error}"))
+    })?;
+    if row.raw_outputs_sha256.as_deref() != Some(sha256.as_str()) {
+        let message = format!("the rows of {id} are not what was kept: `{location}` was changed");
+        return Err(AppError::new(ErrorKind::Integrity, message));
+    }
+    let spec = DataSpec { path: location, ..DataSpec::default() };
+    let mut source = Source::open(context.home.folder(), "baseline", &spec).map_err(data_error)?;
+    let everything = (usize::MAX, seed);
+    Ok(Frame::sample(&mut source, None, everything, &UNWATCHED).map_err(data_error)?.0)
+}
+
+fn version_of(model: &ModelRow, alias: &str) -> Option<u32> {
+    let aliased = model.aliases_json.get(alias).and_then(serde_json::Value::as_u64);
+    let production = model.production_version.filter(|_| alias == PRODUCTION);
+    aliased.and_then(|version| u32::try_from(version).ok()).or(production)
+}
+
+/// What was asked for when an evaluation was begun.
+pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppError> {
+    let spec = row.spec_json.clone().unwrap_or_else(|| json!({}));
+    serde_json::from_value(spec).map_err(|error| {
+        AppError::fault(format!("cannot read the request of evaluation {}", row.evaluation_id), &error)
+    })
+}
+
+/// How all rows of a table are judged: by the columns that a run file names, and those that are found.
+pub fn spec_of(
+    section: &EvaluateSection,
+    frame: &Frame,
+    task: Option<Task>,
+    seed: u64,
+) -> Result<Spec, AssessError> {
+    let columns = Columns {
+        label: section.label.clone(),
+        prediction: section.prediction.clone(),
+        score: section.score.clone(),
+        group: section.group.clone(),
+        ..Columns::default()
+    };
+    let (columns, positive) = (columns.complete(frame)?, section.positive.clone());
+    Ok(Spec { columns, task, positive, seed, ..Spec::default() })
+}

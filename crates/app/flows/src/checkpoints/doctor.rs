@@ -1,0 +1,246 @@
+//! What the doctor found, with the commands that help.
+
+use serde::Serialize;
+use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
+use trackway_core::{AttemptId, Step};
+use trackway_engine::error::AppError;
+use trackway_engine::run::remote::{Patience, RemotePlan};
+use trackway_formats::shell::quoted;
+
+use super::reading::Watch;
+use super::remote_view::{Remote, RemoteAnswer};
+use super::{Checkpoints, environment};
+use crate::model_pin::model_of_pin;
+
+/// The answer to `trackway checkpoint doctor`.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorReport {
+    /// The folder that was looked at.
+    pub root: String,
+    /// What is worth a word, errors first.
+    pub findings: Vec<DoctorFinding>,
+    /// The step that a resume takes; none when nothing it could come to verifies.
+    pub resume_step: Option<Step>,
+    /// The steps of all checkpoints that verify, newest first.
+    pub verified_steps: Vec<Step>,
+    /// How many checkpoints were ever committed.
+    pub committed_count: usize,
+    /// Whether the remote answered; none: the run has none. `resume_step` is what its log says then.
+    pub remote: Option<RemoteAnswer>,
+}
+
+/// Something that is worth a word. Field names are the JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorFinding {
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// What was checked, in snake case.
+    pub check: &'static str,
+    /// The file or folder, below the root.
+    pub path: Option<String>,
+    /// The number in the log of the entry it is about.
+    pub number: Option<u64>,
+    /// The step of the checkpoint it is about.
+    pub step: Option<Step>,
+    /// The epoch that wrote it.
+    pub epoch: Option<u64>,
+    /// The attempt that wrote it.
+    pub attempt_id: Option<AttemptId>,
+    /// What is wrong.
+    pub message: String,
+    /// What is still safe.
+    pub safe: Option<String>,
+    /// What to do: a command, or a sentence where no command does it.
+    pub action: String,
+}
+
+impl DoctorReport {
+    /// Whether something needs repair.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error.as_str())
+    }
+}
+
+impl Checkpoints {
+    /// Looks at every file of the root, at the disk it is on, and at the remote's log and what the remote can do. Changes
+    /// nothing but for trial files, which it removes.
+    ///
+    /// # Errors
+    /// [`trackway_engine::error::ErrorKind::NotFound`] when the root does not exist; when it cannot be listed.
+    pub fn doctor(&self, watch: &Watch) -> Result<DoctorReport, AppError> {
+        let remote = self.ask_remote();
+        let answer = remote.answer();
+        let here = self.root.is_dir();
+        if !here && self.remote.is_none() {
+            return Err(self.nothing_committed());
+        }
+        let mut findings = self.remote_findings(&remote);
+        let diagnosis = if here { self.diagnose_disk(watch, &mut findings)? } else { Diagnosis::default() };
+        findings.sort_by_key(|(severity, _)| *severity);
+        let mut resume_step = diagnosis.resume.map(|sound| sound.step);
+        let mut committed_count = diagnosis.committed_count;
+        if let Remote::Answers(mut there) = remote {
+            // That nothing verifies is told by what is wrong with each.
+            resume_step = there.replica.foresee(None).ok().flatten().map(|found| found.info.step);
+            committed_count = committed_count.max(there.truth.checkpoints.len());
+        }
+        Ok(DoctorReport {
+            root: self.root.display().to_string(),
+            findings: findings.into_iter().map(|(_, finding)| finding).collect(),
+            resume_step,
+            verified_steps: diagnosis.sound.iter().map(|sound| sound.step).collect(),
+            committed_count,
+            remote: answer,
+        })
+    }
+
+    fn diagnose_disk(
+        &self,
+        watch: &Watch,
+        findings: &mut Vec<(Severity, DoctorFinding)>,
+    ) -> Result<Diagnosis, AppError> {
+        let mut diagnosis =
+            diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
+        let mut found = environment::check(&self.root, diagnosis.next_save_bytes);
+        found.extend(self.wrong_run());
+        found.append(&mut diagnosis.findings);
+        findings.extend(found.into_iter().map(|finding| (finding.severity, self.finding(finding))));
+        Ok(diagnosis)
+    }
+
+    /// Whether the remote answers, can do what the log needs, and has what is here.
+    fn remote_findings(&self, remote: &Remote) -> Vec<(Severity, DoctorFinding)> {
+        let (Some(plan), Some(RemoteAnswer { location, error, .. })) = (&self.remote, remote.answer()) else {
+            return Vec::new();
+        };
+        let there = match remote {
+            Remote::Answers(there) => there,
+            Remote::None => return Vec::new(),
+            Remote::Silent { passing, .. } => {
+                let severity = if *passing { Severity::Warning } else { Severity::Error };
+                let why = error.unwrap_or_default();
+                let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
+                let safe = "running training continues; its commits stay on this disk for now";
+                let action = "check the address, the network and the credentials, then run the doctor again";
+                return vec![told(severity, "remote", message, safe, action)];
+            }
+        };
+        let mut findings = self.tried_out(plan);
+        let (commits, step) = there.replica.waiting_commits();
+        let lost = there.truth.lost.len() as u64;
+        let newest = step.map(|step| format!(" up to step {step}")).unwrap_or_default();
+        if commits > lost {
+            let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
+            let safe = "they are on this disk, and are handed over in order";
+            let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
+            findings.push(told(Severity::Note, "remote_behind", message, safe, &action));
+        }
+        if lost > 0 {
+            let message = format!(
+                "{lost} commits{newest} do not belong to the run: another attempt took it over at {location} before \
+                 they were uploaded"
+            );
+            let safe = "they are never resumed from; their files are kept until they expire";
+            let action =
+                format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
+            findings.push(told(Severity::Note, "lost_work", message, safe, &action));
+        }
+        findings
+    }
+
+    /// Whether the remote can do what the log needs.
+    fn tried_out(&self, plan: &RemotePlan) -> Vec<(Severity, DoctorFinding)> {
+        let such_as = "one with conditional writes (`If-None-Match: *`)";
+        let found = match plan.selftest(Patience::Short) {
+            Ok(tested) => environment::judged(&tested, "remote", "storage", such_as),
+            Err(error) => vec![Finding::new(Severity::Warning, "remote", error.to_string())],
+        };
+        found.into_iter().map(|finding| (finding.severity, self.finding(finding))).collect()
+    }
+
+    /// A root that was copied or moved to another run's place.
+    fn wrong_run(&self) -> Option<Finding> {
+        let expected = self.run.as_ref()?.row.run_id;
+        let found = self.view().ok()?.list().first()?.run_id;
+        let message = format!("this root belongs to {found}, but it is in the place of {expected}");
+        (found != expected).then(|| Finding::new(Severity::Error, "wrong_run", message))
+    }
+
+    fn finding(&self, finding: Finding) -> DoctorFinding {
+        DoctorFinding {
+            severity: finding.severity.as_str(),
+            check: finding.check,
+            number: finding.number(),
+            step: finding.step(),
+            epoch: finding.epoch(),
+            attempt_id: finding.attempt_id(),
+            action: self.action(&finding.remedy),
+            path: finding.path,
+            message: finding.message,
+            safe: finding.safe,
+        }
+    }
+
+    fn action(&self, remedy: &Remedy) -> String {
+        let subject = &self.subject;
+        let file = |path: &str| quoted(&self.root.join(path).to_string_lossy());
+        match remedy {
+            Remedy::Nothing => "no action is needed".into(),
+            Remedy::RestoreFile { path } => {
+                format!("restore {} from a backup, if there is one", file(path))
+            }
+            Remedy::CopyFrom { from, to } => format!("cp {} {}", file(from), file(to)),
+            Remedy::CutTo { path, size_bytes } => format!("truncate -s {size_bytes} {}", file(path)),
+            Remedy::SetByte { path, offset, byte } => format!(
+                "printf '\\{byte:03o}' | dd of={} bs=1 seek={offset} conv=notrunc status=none",
+                file(path)
+            ),
+            Remedy::FetchFrom { location } => {
+                format!("the next launch fetches it from {location} when it needs it")
+            }
+            Remedy::MoveTo { from, to } => {
+                let above = to.rsplit_once('/').map_or(".", |(above, _)| above);
+                format!("mkdir -p {} && mv {} {}", file(above), file(from), file(to))
+            }
+            Remedy::Keep => "keep it until the log is intact again".into(),
+            Remedy::Remove { path } if self.root.join(path).is_dir() => format!("rm -r {}", file(path)),
+            Remedy::Remove { path } => format!("rm {}", file(path)),
+            Remedy::CollectGarbage => format!("trackway checkpoint gc {subject} --yes"),
+            Remedy::Unpin { name } => {
+                let force = if model_of_pin(name).is_some() { " --force" } else { "" };
+                format!("trackway checkpoint unpin {} {subject}{force}", quoted(name))
+            }
+            Remedy::Allow { path } => format!("chmod u+rwX {}", file(path)),
+            Remedy::MakeRoom { missing_bytes } => {
+                format!(
+                    "free {missing_bytes} bytes, for example with: trackway checkpoint gc {subject} --yes"
+                )
+            }
+            Remedy::UseAnother { what } => format!("use another {what}"),
+        }
+    }
+}
+
+/// A finding about the remote, which no file or entry of this disk is the subject of.
+fn told(
+    severity: Severity,
+    check: &'static str,
+    message: String,
+    safe: &str,
+    action: &str,
+) -> (Severity, DoctorFinding) {
+    let finding = DoctorFinding {
+        severity: severity.as_str(),
+        check,
+        path: None,
+        number: None,
+        step: None,
+        epoch: None,
+        attempt_id: None,
+        message,
+        safe: Some(safe.into()),
+        action: action.into(),
+    };
+    (severity, finding)
+}

@@ -1,0 +1,318 @@
+//! One checkpoint, explained in sentences.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, ManifestFile, PinInfo, State};
+use trackway_core::Step;
+use trackway_core::text::bytes;
+use trackway_engine::error::AppError;
+
+use super::policy::in_words;
+use super::remote_view::{Placed, Remote};
+use super::retention::{reason_in_words, retire_word};
+use super::{CheckpointEntry, Checkpoints, KeepChanges, Pinned, Which};
+
+/// Most metrics that are named in the sentences; the JSON has all.
+const METRICS_MAX: usize = 8;
+/// Most steps of the way to a checkpoint that are named.
+const WAY_MAX: usize = 8;
+
+/// The answer to `trackway checkpoint explain`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// The one checkpoint.
+    pub checkpoints: Vec<CheckpointEntry>,
+    /// Where it comes from, what it holds, and what will happen to it.
+    pub sentences: Vec<String>,
+    /// What it holds, by kind.
+    pub kinds: Vec<KindLine>,
+    /// Every file, as the manifest has it.
+    pub files: Vec<ManifestFile>,
+    /// Metrics at its step; those that are not finite are null.
+    pub metrics: BTreeMap<String, f64>,
+    /// The SHA-256 of the run's config, when known.
+    pub config_sha256: Option<String>,
+    /// The SHA-256 of the run's data, when known.
+    pub data_sha256: Option<String>,
+    /// Processes that trained together.
+    pub world_size: Option<u32>,
+    /// Its pins.
+    pub pins: Vec<Pinned>,
+    /// The steps of the commits that led to it, oldest first, its own last.
+    pub way: Vec<Step>,
+    /// Why retention keeps it, or `superseded`, `suspect`, `dead_branch` when it lets it go.
+    pub retention: Vec<String>,
+    /// Why its manifest cannot be read.
+    pub manifest_error: Option<String>,
+}
+
+/// What a checkpoint holds of one kind.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindLine {
+    /// `weights`, `optimizer` …
+    pub kind: String,
+    /// Files of that kind.
+    pub file_count: usize,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// Those of them that are shared with an earlier checkpoint.
+    pub shared_bytes: u64,
+}
+
+impl Checkpoints {
+    /// Tells who wrote a checkpoint, from what, what it holds, where it is, and whether a resume takes it. Its manifest
+    /// is checked; its files are not read.
+    ///
+    /// # Errors
+    /// [`trackway_engine::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
+    pub fn explain(&self, which: Which) -> Result<Explanation, AppError> {
+        let view = self.view()?;
+        let remote = self.ask_remote();
+        let all = self.placed(view.list(), &remote, false);
+        let placed = self.choose(&all, which)?;
+        let info = placed.info.clone();
+        let manifest = match &remote {
+            _ if info.state == State::Retired => None,
+            Remote::Answers(there) if !placed.here => Some(there.replica.manifest(&info.object_prefix)),
+            _ => Some(view.manifest(info.number)),
+        };
+        let (manifest, manifest_error) = match manifest.transpose() {
+            Ok(manifest) => (manifest, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let infos = match &remote {
+            Remote::Answers(there) if !placed.here => there.truth.checkpoints.clone(),
+            _ => view.list(),
+        };
+        let chain: Vec<CheckpointInfo> =
+            all.into_iter().map(|one| one.info).filter(|info| info.on_branch).collect();
+        let teller = Teller { checkpoints: self, infos, chain, view: &view, placed: &placed, info: &info };
+        let pins = match &remote {
+            Remote::Answers(there) => there.replica.pins(),
+            _ => view.pins(),
+        };
+        let pins: Vec<PinInfo> = pins.into_iter().filter(|pin| info.pins.contains(&pin.name)).collect();
+        let kinds = manifest.as_ref().map(kinds).unwrap_or_default();
+        let (retention, keeping) = teller.retention()?;
+        let mut sentences = vec![teller.who(), teller.origin(), teller.resume()];
+        sentences.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
+        sentences
+            .extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
+        sentences.extend(manifest.as_ref().and_then(measured));
+        sentences.extend(manifest.as_ref().map(inputs));
+        sentences.push(teller.copies());
+        sentences.extend(pins.iter().map(held));
+        sentences.extend(keeping);
+        let manifest = manifest.as_ref();
+        Ok(Explanation {
+            sentences,
+            kinds,
+            files: manifest.map(|manifest| manifest.files.clone()).unwrap_or_default(),
+            metrics: manifest.map(|manifest| manifest.metrics.clone()).unwrap_or_default(),
+            config_sha256: manifest.and_then(|manifest| manifest.config_sha256.clone()),
+            data_sha256: manifest.and_then(|manifest| manifest.data_sha256.clone()),
+            world_size: manifest.map(|manifest| manifest.world_size),
+            pins: pins.into_iter().map(|pin| pinned(pin, info.step)).collect(),
+            way: teller.way(),
+            retention,
+            manifest_error,
+            checkpoints: self.listing(&view, vec![placed.clone()], &remote)?.checkpoints,
+        })
+    }
+}
+
+struct Teller<'a> {
+    checkpoints: &'a Checkpoints,
+    view: &'a CheckpointView,
+    /// The log that its number is of.
+    infos: Vec<CheckpointInfo>,
+    /// What a resume could come to, newest first.
+    chain: Vec<CheckpointInfo>,
+    placed: &'a Placed,
+    info: &'a CheckpointInfo,
+}
+
+impl Teller<'_> {
+    fn who(&self) -> String {
+        let CheckpointInfo { step, attempt_id, epoch, number, at, .. } = self.info;
+        let known = self.checkpoints.attempts().iter().find(|attempt| attempt.attempt_id == *attempt_id);
+        let attempt = known.map(|attempt| format!("attempt {} ({attempt_id})", attempt.attempt_number));
+        let attempt = attempt.unwrap_or_else(|| attempt_id.to_string());
+        let at = at.get(..19).unwrap_or(at).replace('T', " ");
+        format!(
+            "Step {step} was committed by {attempt}, epoch {epoch}, at {at} UTC, as entry {number} of the log."
+        )
+    }
+
+    fn by_number(&self, number: u64) -> Option<&CheckpointInfo> {
+        self.infos.iter().find(|info| info.number == number)
+    }
+
+    fn origin(&self) -> String {
+        let Some(parent) = self.info.parent else {
+            return "It was trained from the beginning.".into();
+        };
+        match self.by_number(parent) {
+            Some(found) => {
+                let way: Vec<String> = self.way().iter().map(u64::to_string).collect();
+                let hidden = way.len().saturating_sub(WAY_MAX);
+                let dots = if hidden > 0 { "… → " } else { "" };
+                let way = way[hidden..].join(" → ");
+                format!(
+                    "It was trained on from step {} (entry {parent}); the way to it is {dots}{way}.",
+                    found.step
+                )
+            }
+            None => format!("It was trained on from entry {parent}, which cannot be read."),
+        }
+    }
+
+    fn way(&self) -> Vec<Step> {
+        let mut way = vec![self.info.step];
+        let mut at = self.info;
+        while let Some(parent) =
+            at.parent.filter(|parent| *parent < at.number).and_then(|it| self.by_number(it))
+        {
+            way.push(parent.step);
+            at = parent;
+        }
+        way.reverse();
+        way
+    }
+
+    fn resume(&self) -> String {
+        let newest = self.chain.first();
+        let is_this = |info: &CheckpointInfo| info.object_prefix == self.info.object_prefix;
+        let why = self.info.why.as_deref().unwrap_or("no reason is written down");
+        match (self.info.state, newest) {
+            (State::Retired, _) => "A resume cannot take it: its files were deleted by retention.".into(),
+            (State::Suspect, _) => format!("No resume uses it: it is suspect ({why})."),
+            (_, Some(newest)) if is_this(newest) => {
+                format!(
+                    "A resume uses it if every byte verifies (trackway checkpoint verify {}).",
+                    self.checkpoints.subject
+                )
+            }
+            (_, Some(newest)) if self.info.on_branch => {
+                let between = self.chain.iter().take_while(|info| !is_this(info));
+                let between: BTreeSet<Step> = between.map(|info| info.step).collect();
+                let count = between.len();
+                let them = if count == 1 {
+                    "that one does not verify".into()
+                } else {
+                    format!("none of the {count} newer ones verifies")
+                };
+                format!(
+                    "A resume uses step {} instead, which is newer; it uses this one if {them}.",
+                    newest.step
+                )
+            }
+            (_, Some(newest)) => format!(
+                "No resume uses it: epoch {} continued from another checkpoint, and step {} is the newest of that lineage.",
+                newest.epoch, newest.step
+            ),
+            (_, None) => "No resume uses it.".into(),
+        }
+    }
+
+    fn copies(&self) -> String {
+        let folder = &self.info.folder;
+        let remote = self.info.uploaded_to.as_deref().unwrap_or("the remote");
+        match self.placed.location() {
+            "none" => "There is no copy of it any more.".into(),
+            "remote" => format!("Its bytes are at {remote} and not on this disk."),
+            "local+remote" => format!("Its bytes are on this disk, in {folder}, and at {remote}."),
+            "waiting" => format!("Its bytes are on this disk, in {folder}, and not at the remote yet."),
+            _ => format!("Its bytes are on this disk only, in {folder}."),
+        }
+    }
+
+    /// Why retention keeps it or lets it go, and the same as a sentence.
+    fn retention(&self) -> Result<(Vec<String>, Option<String>), AppError> {
+        let policy = self.checkpoints.policy(&KeepChanges::default())?;
+        let plan = self.view.retention(&policy, self.checkpoints.now(), None);
+        if let Some(reasons) = plan.keep.get(&self.info.number) {
+            let reasons: Vec<_> = reasons.iter().map(|reason| reason_in_words(reason, &policy)).collect();
+            let sentence = format!("Retention keeps it: {}.", reasons.join(", "));
+            return Ok((reasons, Some(sentence)));
+        }
+        let why = plan.retire.get(&self.info.number).map(|why| retire_word(*why).to_owned());
+        let sentence = why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&policy)));
+        Ok((why.into_iter().collect(), sentence))
+    }
+}
+
+fn pinned(pin: PinInfo, step: Step) -> Pinned {
+    Pinned {
+        name: pin.name,
+        number: pin.commit,
+        step: Some(step),
+        why: pin.why,
+        until: pin.until,
+        at: pin.at,
+    }
+}
+
+fn held(pin: &PinInfo) -> String {
+    let until = pin.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+    let why = if pin.why.is_empty() { String::new() } else { format!(": {}", pin.why) };
+    format!("The pin `{}` holds it{until}{why}.", pin.name)
+}
+
+fn kinds(manifest: &Manifest) -> Vec<KindLine> {
+    let mut kinds: BTreeMap<Kind, KindLine> = BTreeMap::new();
+    for file in &manifest.files {
+        let empty =
+            || KindLine { kind: file.kind.as_str().into(), file_count: 0, size_bytes: 0, shared_bytes: 0 };
+        let line = kinds.entry(file.kind).or_insert_with(empty);
+        line.file_count += 1;
+        line.size_bytes += file.size_bytes;
+        line.shared_bytes += file.stored_in.as_ref().map_or(0, |_| file.size_bytes);
+    }
+    kinds.into_values().collect()
+}
+
+fn holds(manifest: &Manifest, kinds: &[KindLine]) -> String {
+    let parts: Vec<String> = kinds
+        .iter()
+        .map(|line| format!("{} {}", line.kind.replace('_', " "), bytes(line.size_bytes)))
+        .collect();
+    let shared: u64 = kinds.iter().map(|line| line.shared_bytes).sum();
+    let count = match manifest.files.len() {
+        1 => "1 file".into(),
+        count => format!("{count} files"),
+    };
+    let shared = match shared {
+        0 => "nothing shared with earlier checkpoints".into(),
+        shared => format!("{} of it shared with earlier ones", bytes(shared)),
+    };
+    format!("It holds {count}, {}: {}; {shared}.", bytes(manifest.size_bytes()), parts.join(", "))
+}
+
+fn measured(manifest: &Manifest) -> Option<String> {
+    if manifest.metrics.is_empty() {
+        return None;
+    }
+    let values = manifest.metrics.iter().take(METRICS_MAX).map(|(name, value)| format!("{name} {value:.4}"));
+    let values: Vec<_> = values.collect();
+    let more = manifest.metrics.len().saturating_sub(METRICS_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("Its metrics are {}{more}.", values.join(", ")))
+}
+
+fn inputs(manifest: &Manifest) -> String {
+    let short = |hash: &Option<String>| match hash {
+        Some(hash) => hash.get(..12).unwrap_or(hash).to_owned(),
+        None => "not known".into(),
+    };
+    let processes = match manifest.world_size {
+        1 => "1 process".into(),
+        count => format!("{count} processes"),
+    };
+    format!(
+        "Its config is {}, its data {}; {processes} trained it.",
+        short(&manifest.config_sha256),
+        short(&manifest.data_sha256)
+    )
+}

@@ -1,0 +1,199 @@
+//! A checkpoint that somebody reads: chosen, held by a pin, verified; brought from the remote where it is only there.
+
+use std::path::{Path, PathBuf};
+
+use trackway_checkpoint::bulk::verify_files;
+use trackway_checkpoint::{CheckpointError, Manifest};
+use trackway_core::{AttemptId, Step};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
+use trackway_formats::sha256_hex;
+use trackway_store::RealDisk;
+
+use super::remote_view::Placed;
+use super::{Arriving, Checkpoints, Which};
+
+/// The fewest digits that are taken for the beginning of a manifest's hash.
+const DIGITS_MIN: usize = 6;
+
+/// A checkpoint by what people type.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CheckpointRef {
+    /// The newest committed one.
+    #[default]
+    Latest,
+    /// The one of this step.
+    Step(Step),
+    /// The one whose manifest's SHA-256 begins so.
+    Manifest(String),
+}
+
+/// A checkpoint that was chosen to be read.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// Its step.
+    pub step: Step,
+    /// Who wrote it.
+    pub attempt_id: AttemptId,
+    /// SHA-256 of its manifest.
+    pub manifest_sha256: String,
+    /// Where its files are below a root.
+    prefix: String,
+    /// The number of its commit on this disk; none: its bytes are only at the remote.
+    number: Option<u64>,
+}
+
+impl Chosen {
+    /// Whether it must be brought here to be read.
+    pub fn is_far(&self) -> bool {
+        self.number.is_none()
+    }
+}
+
+impl CheckpointRef {
+    /// `latest`, a step, or at least six digits of a manifest's SHA-256; digits alone are a step.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`].
+    pub fn parse(text: &str) -> Result<Self, AppError> {
+        let text = text.trim();
+        if text == "latest" {
+            return Ok(Self::Latest);
+        }
+        if let Ok(step) = text.parse() {
+            return Ok(Self::Step(step));
+        }
+        let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if hexadecimal && (DIGITS_MIN..=64).contains(&text.len()) {
+            return Ok(Self::Manifest(text.to_lowercase()));
+        }
+        let message = format!("`{text}` names no checkpoint");
+        Err(AppError::new(ErrorKind::Usage, message)
+            .hint("name a step, `latest`, or the beginning of a manifest's SHA-256"))
+    }
+}
+
+impl Checkpoints {
+    /// The checkpoint that is meant, which has its bytes on this disk or at the remote.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
+    /// only at the remote, and that does not answer.
+    pub(crate) fn chosen(&self, reference: &CheckpointRef) -> Result<Chosen, AppError> {
+        let (info, is_here) = self.found(|placed| match reference {
+            CheckpointRef::Latest => self.choose(placed, Which::Latest),
+            CheckpointRef::Step(step) => self.choose(placed, Which::Step(*step)),
+            CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
+        })?;
+        Ok(Chosen {
+            step: info.step,
+            attempt_id: info.attempt_id,
+            manifest_sha256: info.manifest_sha256.unwrap_or_default(),
+            prefix: info.object_prefix,
+            number: is_here.then_some(info.number),
+        })
+    }
+
+    fn choose_by_manifest(&self, placed: &[Placed], digits: &str) -> Result<Placed, AppError> {
+        let begins =
+            |one: &&Placed| one.info.manifest_sha256.as_ref().is_some_and(|hash| hash.starts_with(digits));
+        let mut found = placed.iter().filter(begins);
+        let first = found.next().ok_or_else(|| {
+            let message = format!("{} has no checkpoint whose manifest begins with {digits}", self.title());
+            AppError::new(ErrorKind::NotFound, message)
+        })?;
+        if found.any(|other| other.info.manifest_sha256 != first.info.manifest_sha256) {
+            let message = format!("several manifests begin with {digits}: use more digits");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+        Ok(first.clone())
+    }
+
+    /// Holds a chosen checkpoint where it is, on this disk or at the remote, for so many seconds; a pin of the same name moves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when its files were deleted meanwhile; when the remote does not answer.
+    pub(crate) fn hold(&self, name: &str, chosen: &Chosen, why: &str, seconds: f64) -> Result<(), AppError> {
+        let until = Some(self.now().plus_seconds(seconds));
+        let Some(number) = chosen.number else { return self.pin_there(name, &chosen.prefix, why, until) };
+        let pinned = self.housekeeper()?.pin(name, number, why, until);
+        pinned.map(drop).map_err(|error| self.error(&error))
+    }
+
+    /// Lets go of what was held. That it is not held any more is no error.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub(crate) fn let_go(&self, name: &str) -> Result<(), AppError> {
+        match self.housekeeper()?.unpin(name) {
+            Ok(()) => Ok(()),
+            Err(CheckpointError::NoSuchPin { .. }) => self.unpin_there(name),
+            Err(error) => Err(self.error(&error)),
+        }
+    }
+
+    /// The folder of a chosen checkpoint, every byte of it read: its own, or `far` for one that is brought from the remote.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when it is not what was committed; when the remote does not answer or the disk refuses.
+    pub(crate) fn verified_folder(
+        &self,
+        chosen: &Chosen,
+        far: &Path,
+        watch: &Arriving<'_>,
+    ) -> Result<PathBuf, AppError> {
+        let Some(number) = chosen.number else {
+            self.fetch((chosen.step, &chosen.prefix), far, watch)?;
+            return Ok(far.to_owned());
+        };
+        let loaded = self.view()?.load(number).map_err(|error| self.error(&error))?;
+        Ok(loaded.folder)
+    }
+
+    /// Reads every byte of a chosen checkpoint again after somebody had it, in its own folder or in `far`. One that is not any more what was
+    /// committed is marked suspect, so that nothing resumes from it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when it changed; when it cannot be read.
+    pub(crate) fn check_unchanged(&self, chosen: &Chosen, far: &Path) -> Result<(), AppError> {
+        let Some(number) = chosen.number else { return check_brought(chosen, far) };
+        let Err(error) = self.view()?.verify(number) else { return Ok(()) };
+        let error = self.error(&error);
+        if error.kind != ErrorKind::Integrity {
+            return Err(error);
+        }
+        let why = "its files changed while an evaluator read them";
+        let marked = self.housekeeper()?.suspect(number, why);
+        let message = format!("step {} changed while the evaluator read it: {}", chosen.step, error.message);
+        let hint = match marked {
+            Ok(()) => "it is marked suspect, and no run resumes from it; an evaluator must only read TRACKWAY_CHECKPOINT_DIR".to_owned(),
+            Err(error) => format!("it could not be marked suspect: {error}"),
+        };
+        Err(AppError::new(ErrorKind::Integrity, message).hint(hint))
+    }
+
+    /// Gives the owner the right to write into a checkpoint's folder back, which an evaluation that was killed had taken.
+    pub(crate) fn writable_again(&self, chosen: &Chosen) {
+        if chosen.number.is_some()
+            && let Ok(view) = self.view()
+        {
+            super::read_only::writable_again(&view.root().join(&chosen.prefix));
+        }
+    }
+}
+
+/// The same of a checkpoint that was brought here.
+fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
+    let changed = |what: String| {
+        let message = format!("step {} changed while the evaluator read it: {what}", chosen.step);
+        AppError::new(ErrorKind::Integrity, message)
+            .hint("what is at the remote is as it was; an evaluator must only read TRACKWAY_CHECKPOINT_DIR")
+    };
+    let path = folder.join(MANIFEST_FILE_NAME);
+    let bytes = std::fs::read(&path).map_err(|error| changed(format!("`{MANIFEST_FILE_NAME}`: {error}")))?;
+    if sha256_hex(&bytes) != chosen.manifest_sha256 {
+        return Err(changed(format!("`{MANIFEST_FILE_NAME}` is not the committed one")));
+    }
+    let manifest = Manifest::from_bytes(&bytes).map_err(|error| changed(error.to_string()))?;
+    verify_files(&RealDisk, folder, &manifest.files).map_err(|defect| changed(defect.to_string()))
+}

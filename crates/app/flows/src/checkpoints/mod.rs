@@ -1,0 +1,307 @@
+//! A run's checkpoints, read from their own log: the ledger mirrors it, the log wins.
+//!
+//! [`Checkpoints`] is one root: of a run, or any folder of a disk without a home. Everything that a person does with
+//! checkpoints begins there.
+
+mod doctor;
+mod entry;
+mod environment;
+mod explanation;
+mod fetch;
+mod hold;
+mod lines;
+mod loading;
+mod now;
+mod policy;
+mod read_only;
+mod reading;
+mod remote_view;
+mod resume;
+mod retention;
+
+use std::path::{Path, PathBuf};
+
+use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
+use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step, Timestamp};
+pub use trackway_engine::checkpoints::FallBackCost;
+use trackway_engine::checkpoints::view;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::rows::rung_of;
+use trackway_engine::run::remote::RemotePlan;
+use trackway_engine::{Context, run};
+use trackway_formats::shell::quoted;
+use trackway_ledger::{AttemptRow, EventRow, RunRow};
+pub use trackway_recorder::SaveReason;
+use trackway_system::{SystemClock, SystemIds};
+
+pub use doctor::{DoctorFinding, DoctorReport};
+pub use entry::{CheckpointEntry, Listing};
+pub(crate) use environment::try_out_file_system;
+pub use explanation::{Explanation, KindLine};
+pub(crate) use fetch::Arriving;
+pub use hold::CheckpointRef;
+pub(crate) use hold::Chosen;
+pub use lines::{CheckpointLine, FallBack};
+pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
+pub use now::{CheckpointAsked, checkpoint_now};
+pub use policy::KeepChanges;
+pub(crate) use read_only::{ReadOnly, writable_again};
+use reading::Reading;
+pub use reading::Watch;
+pub use remote_view::RemoteAnswer;
+use remote_view::{Placed, Remote};
+pub use resume::{PassedOver, ResumeTarget};
+pub use retention::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
+
+/// Which checkpoint is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The newest committed one.
+    Latest,
+    /// The one of this step; of several the one that a resume could come to, else the newest.
+    Step(Step),
+}
+
+/// The checkpoints of one root.
+pub struct Checkpoints {
+    root: PathBuf,
+    /// What names it on a command line.
+    subject: String,
+    /// Whose they are, when the ledger knows.
+    run: Option<RunFacts>,
+    /// Where their truth is, when it is not here.
+    remote: Option<RemotePlan>,
+    clock: SystemClock,
+    ids: SystemIds,
+}
+
+struct RunFacts {
+    row: RunRow,
+    /// Oldest first.
+    attempts: Vec<AttemptRow>,
+    events: Vec<EventRow>,
+}
+
+/// The checkpoints of the rung where a run is.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; when the ledger cannot be read.
+pub fn checkpoints(context: &Context, run: RunId) -> Result<Checkpoints, AppError> {
+    let row = context.run_by_id(run)?;
+    let rung = run::rung_now(context, &row)?;
+    checkpoints_at(context, row, rung)
+}
+
+/// The checkpoints of a rung of a run.
+pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Checkpoints, AppError> {
+    let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
+    attempts.retain(|attempt| rung_of(attempt) == rung);
+    let events = context.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
+    let remote = RemotePlan::of_run(context, &row, rung)?.filter(|_| row.kind == LaunchKind::Train);
+    Ok(Checkpoints {
+        remote,
+        root: context.home.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
+        subject: row.run_id.to_string(),
+        run: Some(RunFacts { row, attempts, events }),
+        clock: SystemClock,
+        ids: SystemIds,
+    })
+}
+
+impl Checkpoints {
+    /// Whether a text names a folder of checkpoints rather than a run: it begins as a path does (`/`, `./`, `../`), has a `/` and is
+    /// there, or a folder of that name has a log.
+    #[must_use]
+    pub fn is_root(text: &str) -> bool {
+        let path = Path::new(text);
+        let begins = text.starts_with('/') || text.starts_with("./") || text.starts_with("../");
+        begins
+            || matches!(text, "." | "..")
+            || (text.contains('/') && path.exists())
+            || path.join("log").is_dir()
+    }
+
+    /// The checkpoints below a folder, whatever run they are of.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the folder does not exist or is none of checkpoints.
+    pub fn at(root: &Path) -> Result<Self, AppError> {
+        let shown = root.display();
+        if !root.is_dir() {
+            return Err(AppError::new(ErrorKind::NotFound, format!("there is no folder `{shown}`")));
+        }
+        if !root.join("log").is_dir() && !has_checkpoint_folders(root) {
+            let message =
+                format!("`{shown}` is not a checkpoint folder: it contains neither `log` nor `step-…`");
+            return Err(AppError::new(ErrorKind::NotFound, message)
+                .hint("name the folder that contains `log` and `step-…`"));
+        }
+        let subject = quoted(&root.to_string_lossy());
+        Ok(Self {
+            root: root.to_owned(),
+            subject,
+            run: None,
+            remote: None,
+            clock: SystemClock,
+            ids: SystemIds,
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every checkpoint, newest first; those whose bytes are deleted already only when `all` are asked for. A remote is
+    /// asked, and what it holds and this disk does not is among them.
+    ///
+    /// # Errors
+    /// When the log cannot be read. That the remote does not answer is none.
+    pub fn list(&self, all: bool) -> Result<Listing, AppError> {
+        let view = self.view()?;
+        let remote = self.ask_remote();
+        let mut placed = self.placed(view.list(), &remote, all);
+        placed.retain(|one| all || one.info.state != State::Retired);
+        self.listing(&view, placed, &remote)
+    }
+
+    fn listing(
+        &self,
+        view: &CheckpointView,
+        placed: Vec<Placed>,
+        remote: &Remote,
+    ) -> Result<Listing, AppError> {
+        let infos: Vec<_> = placed.iter().map(|one| one.info.clone()).collect();
+        let reasons = self.save_reasons(&infos)?;
+        let entry = |one| CheckpointEntry::new(view, one, &reasons, self.now());
+        let checkpoints = placed.into_iter().map(entry).collect();
+        Ok(Listing { checkpoints, remote: remote.answer() })
+    }
+
+    /// How many entries of the log cannot be read.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn damaged_entry_count(&self) -> Result<usize, AppError> {
+        Ok(self.view()?.damaged_entries().len())
+    }
+
+    /// The checkpoints that were committed and not deleted, newest first, every byte of them read that is on this disk,
+    /// and with `there` also every byte at the remote; of one step when one is named.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
+    /// answer and `there` was asked for. Damage is no error but `verified: false`.
+    pub fn verify(&self, step: Option<Step>, there: bool, watch: &Watch) -> Result<Listing, AppError> {
+        let view = self.view()?;
+        let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
+            Some(there) => Remote::Answers(there),
+            None => self.ask_remote(),
+        };
+        let mut placed = self.placed(view.list(), &remote, false);
+        placed.retain(|one| {
+            matches!(one.info.state, State::Committed | State::Superseded | State::Suspect)
+                && step.is_none_or(|step| one.info.step == step)
+        });
+        if let Some(step) = step.filter(|_| placed.is_empty()) {
+            return Err(self.no_such_step(step));
+        }
+        let bytes_of = |one: &Placed| {
+            one.info.size_bytes.unwrap_or(0) * (u64::from(one.here) + u64::from(one.there && there))
+        };
+        let reading = Reading::new(watch, placed.iter().map(bytes_of).sum());
+        let view = reading.view(&self.root)?;
+        let places: Vec<(bool, bool)> = placed.iter().map(|one| (one.here, one.there && there)).collect();
+        let mut listing = self.listing(&view, placed, &remote)?;
+        for (entry, (here, there)) in listing.checkpoints.iter_mut().zip(places) {
+            if here {
+                entry.judge(view.verify(entry.info.number).map(drop));
+            }
+            if let (true, Remote::Answers(remote)) = (there, &remote) {
+                let prefix = &entry.info.object_prefix;
+                entry.judge(remote.replica.verify_there(prefix, &|done, _| reading.at_remote(prefix, done)));
+            }
+        }
+        Ok(listing)
+    }
+
+    /// Whether there are folders of checkpoints and no log that says which of them are real.
+    #[must_use]
+    pub fn log_is_gone(&self) -> bool {
+        !self.root.join("log").is_dir() && has_checkpoint_folders(&self.root)
+    }
+
+    fn view(&self) -> Result<CheckpointView, AppError> {
+        view(&self.root)
+    }
+
+    fn housekeeper(&self) -> Result<Housekeeper, AppError> {
+        let (clock, ids) = (std::sync::Arc::new(self.clock), std::sync::Arc::new(self.ids));
+        Housekeeper::open(&self.root, clock, ids).map_err(|error| self.error(&error))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn attempts(&self) -> &[AttemptRow] {
+        self.run.as_ref().map_or(&[], |run| &run.attempts)
+    }
+
+    /// What people call it.
+    fn title(&self) -> String {
+        match &self.run {
+            Some(run) => format!("run `{}`", run.row.name),
+            None => format!("`{}`", self.root.display()),
+        }
+    }
+
+    /// The one that is meant, among all of this disk and of the remote.
+    fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
+        let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
+        let meant = committed.filter(|one| match which {
+            Which::Latest => one.info.state == State::Committed,
+            Which::Step(step) => one.info.step == step,
+        });
+        // They are in order, newest first, and of equals `max_by_key` takes the last.
+        let nearest = |one: &&Placed| (one.info.on_branch, one.info.state != State::Retired, one.info.number);
+        meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
+            Which::Latest => self.nothing_committed(),
+            Which::Step(step) => self.no_such_step(step),
+        })
+    }
+
+    fn nothing_committed(&self) -> AppError {
+        AppError::new(ErrorKind::NotFound, format!("{} has no committed checkpoint", self.title()))
+    }
+
+    fn no_such_step(&self, step: Step) -> AppError {
+        let message = format!("{} has no committed checkpoint of step {step}", self.title());
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!("see which there are with: trackway checkpoint ls {}", self.subject))
+    }
+
+    fn error(&self, error: &CheckpointError) -> AppError {
+        use trackway_checkpoint::ErrorKind as Kind;
+        let kind = match (error, error.kind()) {
+            (CheckpointError::PinName { .. }, _) => ErrorKind::Usage,
+            (_, Kind::Input) => ErrorKind::NotFound,
+            (_, Kind::Integrity | Kind::Fenced) => ErrorKind::Integrity,
+            (_, Kind::Retry) => ErrorKind::Locked,
+            (_, Kind::Storage | Kind::State) => ErrorKind::Fault,
+        };
+        let told = AppError::new(kind, error.to_string());
+        match kind {
+            ErrorKind::Integrity => {
+                told.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
+            }
+            _ => told,
+        }
+    }
+}
+
+fn has_checkpoint_folders(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("step-"))
+}

@@ -1,0 +1,206 @@
+//! A run's remote, as commands see it: what its log and that of this disk say together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+use trackway_checkpoint::remote::{Replica, Truth};
+use trackway_checkpoint::{CheckpointInfo, State};
+use trackway_engine::error::AppError;
+use trackway_engine::run::remote::{Patience, is_passing, one_per_prefix, remote_error};
+use trackway_store::{Disk, RealDisk};
+
+use super::Checkpoints;
+
+/// Why a commit of this disk is none of the run's.
+const LOST: &str = "another attempt took over the run before this was uploaded";
+
+/// Whether a run's remote answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct RemoteAnswer {
+    /// Where it is, without secrets.
+    pub location: String,
+    /// Whether it answered within seconds.
+    pub answers: bool,
+    /// What it said instead.
+    pub error: Option<String>,
+}
+
+/// A remote that answered.
+pub(super) struct RemoteView {
+    pub replica: Replica,
+    pub truth: Truth,
+}
+
+/// What a remote says; [`Self::None`] without one.
+pub(super) enum Remote {
+    None,
+    /// `passing`: waiting may help.
+    Silent {
+        answer: RemoteAnswer,
+        passing: bool,
+    },
+    Answers(Box<RemoteView>),
+}
+
+/// A checkpoint and where its bytes are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed {
+    pub info: CheckpointInfo,
+    /// On this disk.
+    pub here: bool,
+    /// At the remote.
+    pub there: bool,
+    /// On this disk, and to be sent.
+    pub waits: bool,
+}
+
+impl Placed {
+    pub fn location(&self) -> &'static str {
+        match (self.here, self.there) {
+            (true, true) => "local+remote",
+            (true, false) if self.waits => "waiting",
+            (true, false) => "local",
+            (false, true) => "remote",
+            (false, false) => "none",
+        }
+    }
+}
+
+impl Remote {
+    pub fn answer(&self) -> Option<RemoteAnswer> {
+        match self {
+            Self::None => None,
+            Self::Silent { answer, .. } => Some(answer.clone()),
+            Self::Answers(there) => {
+                Some(RemoteAnswer { location: there.replica.location(), answers: true, error: None })
+            }
+        }
+    }
+
+    fn truth(&self) -> Option<&Truth> {
+        match self {
+            Self::Answers(there) => Some(&there.truth),
+            Self::None | Self::Silent { .. } => None,
+        }
+    }
+}
+
+impl Checkpoints {
+    /// Asks the remote, with the patience of a person at a terminal.
+    pub(super) fn ask_remote(&self) -> Remote {
+        self.ask_remote_through(Arc::new(RealDisk))
+    }
+
+    /// The same, reading local bytes through a given disk.
+    pub(super) fn ask_remote_through(&self, disk: Arc<dyn Disk>) -> Remote {
+        let Some(plan) = &self.remote else { return Remote::None };
+        let never = Arc::new(AtomicBool::new(false));
+        let opened = plan.open_on(disk, Patience::Short, &never).and_then(|replica| {
+            replica.refuse_empty_remote()?;
+            Ok(replica)
+        });
+        match opened {
+            Ok(replica) => {
+                let truth = replica.truth(plan.policy());
+                Remote::Answers(Box::new(RemoteView { replica, truth }))
+            }
+            Err(error) => {
+                let (location, why) = (plan.location(), error.to_string());
+                let answer = RemoteAnswer { location, answers: false, error: Some(why) };
+                Remote::Silent { answer, passing: is_passing(&error) }
+            }
+        }
+    }
+
+    /// The same where nothing can be done without its answer.
+    pub(super) fn demand_remote(&self) -> Result<Option<Box<RemoteView>>, AppError> {
+        let Some(plan) = &self.remote else { return Ok(None) };
+        let failed = |error| {
+            remote_error("the remote does not answer", &error)
+                .hint("it holds the truth about this run; nothing was changed")
+        };
+        let replica = plan.open(Patience::Short, &Arc::new(AtomicBool::new(false))).map_err(failed)?;
+        replica.refuse_empty_remote().map_err(|error| remote_error("the remote cannot be used", &error))?;
+        let truth = replica.truth(plan.policy());
+        Ok(Some(Box::new(RemoteView { replica, truth })))
+    }
+
+    /// The checkpoints of this disk and of the remote, newest first. Several entries of one prefix stay when `all` are
+    /// asked for.
+    pub(super) fn placed(&self, local: Vec<CheckpointInfo>, remote: &Remote, all: bool) -> Vec<Placed> {
+        let local = if all { local } else { one_per_prefix(local) };
+        match remote.truth() {
+            Some(truth) => merged(local, truth),
+            None => by_log(local, self.remote.is_some()),
+        }
+    }
+}
+
+/// As the log of this disk has it, newest first.
+fn by_log(local: Vec<CheckpointInfo>, has_remote: bool) -> Vec<Placed> {
+    let place = |info: CheckpointInfo| {
+        let here = info.state != State::Retired;
+        let there = info.uploaded_to.is_some();
+        let committed = matches!(info.state, State::Committed | State::Superseded);
+        Placed { here, there, waits: has_remote && committed && info.on_branch && !there, info }
+    };
+    local.into_iter().rev().map(place).collect()
+}
+
+/// As both logs have it, newest first.
+fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<Placed> {
+    let mut there: BTreeMap<&str, &CheckpointInfo> =
+        truth.checkpoints.iter().map(|info| (info.object_prefix.as_str(), info)).collect();
+    let mut placed: Vec<Placed> = local
+        .into_iter()
+        .rev()
+        .map(|info| {
+            let found = there.get(info.object_prefix.as_str()).copied();
+            place(info, found, truth)
+        })
+        .collect();
+    for one in &placed {
+        there.remove(one.info.object_prefix.as_str());
+    }
+    let held = |info: &&CheckpointInfo| is_held(info);
+    placed.extend(there.into_values().filter(held).map(|info| Placed {
+        info: info.clone(),
+        here: false,
+        there: true,
+        waits: false,
+    }));
+    placed.sort_by_key(|one| std::cmp::Reverse((one.info.epoch, one.info.step)));
+    placed
+}
+
+pub(super) fn is_held(info: &CheckpointInfo) -> bool {
+    info.uploaded_to.is_some() && info.state != State::Retired
+}
+
+/// What this disk knows of a checkpoint, set right by the truth: its state is what the remote's log says, but that bytes
+/// here were found bad, or are deleted, only this disk knows.
+fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth) -> Placed {
+    let here = info.state != State::Retired;
+    let waits = here && truth.due.contains(&info.object_prefix);
+    let Some(found) = found.filter(|found| found.state != State::Retired) else {
+        if info.state == State::Committed {
+            info.state = State::Superseded;
+        }
+        if truth.lost.contains(&info.object_prefix) {
+            info.why = Some(LOST.into());
+        }
+        info.on_branch = false;
+        return Placed { info, here, there: false, waits: false };
+    };
+    let there = is_held(found);
+    if info.state != State::Suspect && (here || there) {
+        info.state = found.state;
+        info.why.clone_from(&found.why);
+    }
+    info.on_branch = found.on_branch && info.state != State::Suspect;
+    info.uploaded_to.clone_from(&found.uploaded_to);
+    info.pins.extend(found.pins.iter().filter(|name| !info.pins.contains(name)).cloned().collect::<Vec<_>>());
+    Placed { info, here, there, waits }
+}

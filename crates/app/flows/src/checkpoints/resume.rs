@@ -1,0 +1,113 @@
+//! What a resume would take.
+
+use serde::Serialize;
+use trackway_checkpoint::Fallback;
+use trackway_checkpoint::remote::Source;
+use trackway_core::Step;
+use trackway_engine::checkpoints::{FallBackCost, Pace};
+use trackway_engine::error::AppError;
+use trackway_engine::run::remote::remote_error;
+
+use super::reading::{Reading, Watch};
+use super::remote_view::{Placed, Remote, RemoteAnswer, RemoteView};
+use super::{CheckpointEntry, Checkpoints, Listing};
+
+/// The answer to `trackway checkpoint resume-target`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResumeTarget {
+    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are when they come.
+    pub checkpoints: Vec<CheckpointEntry>,
+    /// Where its bytes would come from: `local` or `remote`.
+    pub source: Source,
+    /// Bytes that would be fetched.
+    pub fetch_bytes: u64,
+    /// Newer ones that may not be resumed from, newest first.
+    pub passed_over: Vec<PassedOver>,
+    /// What that costs.
+    pub cost: FallBackCost,
+    /// Steps of checkpoints of this disk that are none of the run's, because another attempt was granted it before the
+    /// remote knew of them; oldest first.
+    pub lost: Vec<Step>,
+    /// Whether the remote answered; none: the run has none. Where it did not, nothing can be launched, and the answer
+    /// is only what this disk has.
+    pub remote: Option<RemoteAnswer>,
+}
+
+/// A checkpoint that was passed over.
+#[derive(Debug, Clone, Serialize)]
+pub struct PassedOver {
+    /// Its step; none when even the log entry that names it cannot be read.
+    pub step: Option<Step>,
+    /// Why.
+    pub why: String,
+}
+
+impl Checkpoints {
+    /// The checkpoint a resume would take, every byte of it read that is on this disk, what was passed over, and what
+    /// that costs. With a remote that answers it is the nearest copy of what the remote's log says.
+    ///
+    /// # Errors
+    /// [`trackway_engine::error::ErrorKind::NotFound`] when nothing was committed, `Integrity` when nothing verifies.
+    pub fn resume_target(&self, watch: &Watch) -> Result<ResumeTarget, AppError> {
+        let infos = self.view()?.list();
+        let newest = infos.iter().rev().find(|info| info.on_branch);
+        let reading = Reading::new(watch, newest.and_then(|info| info.size_bytes).unwrap_or(0));
+        match self.ask_remote_through(reading.disk()) {
+            Remote::Answers(there) => self.target_of_truth(*there),
+            silent => self.target_of_this_disk(&reading, &silent),
+        }
+    }
+
+    fn target_of_this_disk(&self, reading: &Reading, remote: &Remote) -> Result<ResumeTarget, AppError> {
+        let view = reading.view(&self.root)?;
+        let found = view.resume_target().map_err(|error| self.error(&error))?;
+        let target = found.ok_or_else(|| self.nothing_committed())?;
+        let placed = self.placed(vec![target.info], remote, true);
+        let listing = self.listing(&view, placed, remote)?;
+        Ok(ResumeTarget {
+            checkpoints: verified(listing.checkpoints),
+            source: Source::Local,
+            fetch_bytes: 0,
+            passed_over: passed_over(target.fallbacks),
+            cost: FallBackCost::of(target.lost_steps, Pace::measured(self.attempts())),
+            lost: Vec::new(),
+            remote: listing.remote,
+        })
+    }
+
+    fn target_of_truth(&self, mut there: RemoteView) -> Result<ResumeTarget, AppError> {
+        let view = self.view()?;
+        let foreseen = there.replica.foresee(None).map_err(|error| match error.kind() {
+            trackway_checkpoint::ErrorKind::Integrity => self.error(&error),
+            _ => remote_error("the remote could not be read", &error),
+        })?;
+        let target = foreseen.ok_or_else(|| self.nothing_committed())?;
+        let lost = |prefix: &String| view.list().into_iter().find(|info| info.object_prefix == *prefix);
+        let lost = there.truth.lost.iter().filter_map(lost).map(|info| info.step).collect();
+        let remote = Remote::Answers(Box::new(there));
+        let mut placed = self.placed(view.list(), &remote, false);
+        placed.retain(|one| one.info.object_prefix == target.info.object_prefix);
+        if placed.is_empty() {
+            placed.push(Placed { info: target.info, here: false, there: true, waits: false });
+        }
+        let Listing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
+        Ok(ResumeTarget {
+            checkpoints: if target.source == Source::Local { verified(checkpoints) } else { checkpoints },
+            source: target.source,
+            fetch_bytes: target.fetch_bytes,
+            passed_over: passed_over(target.fallbacks),
+            cost: FallBackCost::of(target.lost_steps, Pace::measured(self.attempts())),
+            lost,
+            remote,
+        })
+    }
+}
+
+fn verified(mut entries: Vec<CheckpointEntry>) -> Vec<CheckpointEntry> {
+    entries.iter_mut().for_each(|entry| entry.verified = Some(true));
+    entries
+}
+
+fn passed_over(fallbacks: Vec<Fallback>) -> Vec<PassedOver> {
+    fallbacks.into_iter().map(|it| PassedOver { step: it.step, why: it.why }).collect()
+}

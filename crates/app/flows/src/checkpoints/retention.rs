@@ -1,0 +1,364 @@
+//! Pins, and deleting what retention lets go.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+
+use serde::Serialize;
+use trackway_checkpoint::remote::RemoteCollected;
+use trackway_checkpoint::{
+    CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan, RetireReason,
+};
+use trackway_core::{Step, Timestamp};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_redact::Redactor;
+
+use super::policy::{best_in_words, in_words};
+use super::remote_view::{Placed, Remote, RemoteAnswer};
+use super::{Checkpoints, KeepChanges, Which};
+
+/// A pin that was set or taken away.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pinned {
+    /// Its name.
+    pub name: String,
+    /// The number of the commit it holds, or held.
+    pub number: u64,
+    /// The step of that checkpoint.
+    pub step: Option<Step>,
+    /// Why it was set.
+    pub why: String,
+    /// When it ends by itself.
+    pub until: Option<String>,
+    /// When it was set.
+    pub at: String,
+}
+
+/// What is deleted, and by which rules.
+#[derive(Debug, Clone)]
+pub struct Garbage {
+    /// What a command line says instead of the run file.
+    pub keep: KeepChanges,
+    /// Suspect and dead checkpoints, and what fenced attempts left behind, go when they are older than this.
+    pub older_than_seconds: f64,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// The answer to `trackway checkpoint gc`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Collection {
+    /// Whether nothing was deleted.
+    pub dry_run: bool,
+    /// What is kept by rule, in words.
+    pub policy: String,
+    /// What stays, newest first.
+    pub keep: Vec<KeptEntry>,
+    /// What goes, or would, newest first.
+    pub retire: Vec<CollectedEntry>,
+    /// Left-over files of what was never committed or deleted only in part.
+    pub orphans: Vec<OrphanEntry>,
+    /// Steps found not to verify on the way, and marked suspect.
+    pub suspects: Vec<Step>,
+    /// Why nothing is deleted, when that is so.
+    pub refused: Option<String>,
+    /// Bytes of the disk that are, or would be, free again.
+    pub freed_bytes: u64,
+    /// The same at the remote; none: the run has none.
+    pub remote: Option<RemoteCollection>,
+}
+
+/// What is deleted at a remote. Numbers are those of its log.
+#[derive(Debug, Clone, Serialize)]
+pub struct RemoteCollection {
+    /// Where it is.
+    pub location: String,
+    /// What stays there, newest first.
+    pub keep: Vec<KeptEntry>,
+    /// What goes, or would, newest first.
+    pub retire: Vec<CollectedEntry>,
+    /// Objects that were removed.
+    pub removed_objects: u64,
+    /// Steps found not to be whole there, and marked suspect.
+    pub suspects: Vec<Step>,
+    /// Why nothing is deleted, when that is so.
+    pub refused: Option<String>,
+    /// Why it could not be looked at, or not to the end; what was retired is removed by the next collection.
+    pub error: Option<String>,
+}
+
+/// A checkpoint that stays.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeptEntry {
+    /// The number of its commit.
+    pub number: u64,
+    /// Its step.
+    pub step: Step,
+    /// Bytes of its files.
+    pub size_bytes: Option<u64>,
+    /// Why, in words.
+    pub reasons: Vec<String>,
+}
+
+/// A checkpoint that goes.
+#[derive(Debug, Clone, Serialize)]
+pub struct CollectedEntry {
+    /// The number of its commit.
+    pub number: u64,
+    /// Its step.
+    pub step: Step,
+    /// Bytes of its files, those included that others share.
+    pub size_bytes: Option<u64>,
+    /// `superseded`, `suspect` or `dead_branch`.
+    pub why: String,
+}
+
+/// Files without a checkpoint.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrphanEntry {
+    /// The number of its begin or commit.
+    pub number: u64,
+    /// Its step.
+    pub step: Step,
+    /// Where they are, below the root.
+    pub folder: String,
+}
+
+impl Checkpoints {
+    /// Holds a checkpoint, at the remote too: nothing deletes it while the pin exists. A pin of the same name moves. Secrets in
+    /// `why` are removed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when there is no such checkpoint, or its files are deleted already. When the remote does
+    /// not answer: then nothing is held.
+    pub fn pin(
+        &self,
+        name: &str,
+        which: Which,
+        why: &str,
+        until: Option<Timestamp>,
+    ) -> Result<Pinned, AppError> {
+        if until.is_some_and(|until| until <= self.now()) {
+            return Err(AppError::new(ErrorKind::Usage, "the pin would end before it begins"));
+        }
+        let redactor = Redactor::of_this_process();
+        let why = &*redactor.text(why);
+        let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
+        let local = self.view()?.list();
+        let Placed { info, .. } = self.choose(&self.placed(local, &remote, false), which)?;
+        let pin = match remote {
+            Remote::Answers(mut there) => there.replica.pin(name, &info.object_prefix, why, until),
+            _ => self.housekeeper()?.pin(name, info.number, why, until),
+        };
+        Ok(pinned(pin.map_err(|error| self.error(&error))?, Some(info.step)))
+    }
+
+    /// A pin for so many seconds from now.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::pin`].
+    pub fn pin_for(&self, name: &str, which: Which, why: &str, seconds: f64) -> Result<Pinned, AppError> {
+        self.pin(name, which, why, Some(self.now().plus_seconds(seconds)))
+    }
+
+    /// Takes a pin away, at the remote too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it stands.
+    pub fn unpin(&self, name: &str) -> Result<Pinned, AppError> {
+        if let Some(mut there) = self.demand_remote()? {
+            let pin = there.replica.unpin(name).map_err(|error| self.error(&error))?;
+            let held = there.truth.checkpoints.iter().find(|info| info.pins.contains(&pin.name));
+            let step = held.map(|info| info.step);
+            return Ok(pinned(pin, step));
+        }
+        let mut house = self.housekeeper()?;
+        let pin = house.view().pins().into_iter().find(|pin| pin.name == name);
+        let steps: BTreeMap<u64, Step> =
+            house.view().list().into_iter().map(|info| (info.number, info.step)).collect();
+        house.unpin(name).map_err(|error| self.error(&error))?;
+        let gone = || AppError::new(ErrorKind::NotFound, format!("no pin has the name `{name}`"));
+        let pin = pin.ok_or_else(gone)?;
+        let step = steps.get(&pin.commit).copied();
+        Ok(pinned(pin, step))
+    }
+
+    /// Deletes what retention lets go, or says what would go: on this disk, then at the remote. That the remote does not
+    /// answer is told in its part.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when nothing was committed; when the disk refuses.
+    pub fn collect(&self, garbage: &Garbage) -> Result<Collection, AppError> {
+        let policy = self.policy(&garbage.keep)?;
+        let mut house = self.housekeeper()?;
+        let infos: BTreeMap<u64, CheckpointInfo> =
+            house.view().list().into_iter().map(|info| (info.number, info)).collect();
+        if self.remote.is_none() && infos.values().all(|info| info.manifest_sha256.is_none()) {
+            return Err(self.nothing_committed());
+        }
+        let files = self.files(&infos);
+        let done = house
+            .collect(&policy, garbage.older_than_seconds, garbage.dry_run)
+            .map_err(|error| self.error(&error))?;
+        let here = collection(&policy, garbage.dry_run, &infos, &files, done);
+        Ok(Collection { remote: self.collect_there(&policy, garbage), ..here })
+    }
+
+    fn collect_there(&self, policy: &Retention, garbage: &Garbage) -> Option<RemoteCollection> {
+        let (mut there, location) = match self.ask_remote() {
+            Remote::None => return None,
+            Remote::Silent { answer: RemoteAnswer { location, error, .. }, .. } => {
+                return Some(RemoteCollection::failed(location, error.unwrap_or_default()));
+            }
+            Remote::Answers(there) => {
+                let location = there.replica.location();
+                (*there, location)
+            }
+        };
+        let done = there.replica.collect(Some(policy), Some(garbage.older_than_seconds), garbage.dry_run);
+        match done {
+            Err(error) => Some(RemoteCollection::failed(location, error.to_string())),
+            Ok(done) => {
+                let list = there.replica.remote_list();
+                let infos = list.into_iter().map(|info| (info.number, info)).collect();
+                Some(collection_there(location, policy, &infos, &done))
+            }
+        }
+    }
+
+    /// The files on the disk of every checkpoint.
+    fn files(&self, infos: &BTreeMap<u64, CheckpointInfo>) -> BTreeMap<u64, Vec<std::fs::Metadata>> {
+        let below = |info: &CheckpointInfo| {
+            let entries = std::fs::read_dir(self.root.join(&info.folder)).into_iter().flatten();
+            entries.flatten().filter_map(|entry| entry.metadata().ok()).collect()
+        };
+        infos.iter().map(|(number, info)| (*number, below(info))).collect()
+    }
+}
+
+fn pinned(pin: PinInfo, step: Option<Step>) -> Pinned {
+    Pinned { name: pin.name, number: pin.commit, step, why: pin.why, until: pin.until, at: pin.at }
+}
+
+fn steps_of(numbers: &[u64], infos: &BTreeMap<u64, CheckpointInfo>) -> Vec<Step> {
+    numbers.iter().filter_map(|number| infos.get(number)).map(|info| info.step).collect()
+}
+
+/// What stays and what goes, newest first.
+fn fates(
+    plan: &RetentionPlan,
+    infos: &BTreeMap<u64, CheckpointInfo>,
+    policy: &Retention,
+) -> (Vec<KeptEntry>, Vec<CollectedEntry>) {
+    let step = |number: &u64| infos.get(number).map_or(0, |info| info.step);
+    let size_bytes = |number: &u64| infos.get(number).and_then(|info| info.size_bytes);
+    let keep = plan.keep.iter().rev().map(|(number, reasons)| KeptEntry {
+        number: *number,
+        step: step(number),
+        size_bytes: size_bytes(number),
+        reasons: reasons.iter().map(|reason| reason_in_words(reason, policy)).collect(),
+    });
+    let retire = plan.retire.iter().rev().map(|(number, why)| CollectedEntry {
+        number: *number,
+        step: step(number),
+        size_bytes: size_bytes(number),
+        why: retire_word(*why).into(),
+    });
+    (keep.collect(), retire.collect())
+}
+
+impl RemoteCollection {
+    fn failed(location: String, error: String) -> Self {
+        Self {
+            location,
+            keep: Vec::new(),
+            retire: Vec::new(),
+            removed_objects: 0,
+            suspects: Vec::new(),
+            refused: None,
+            error: Some(error),
+        }
+    }
+}
+
+fn collection_there(
+    location: String,
+    policy: &Retention,
+    infos: &BTreeMap<u64, CheckpointInfo>,
+    done: &RemoteCollected,
+) -> RemoteCollection {
+    let (keep, retire) = fates(&done.plan, infos, policy);
+    RemoteCollection {
+        location,
+        keep,
+        retire,
+        removed_objects: done.removed_objects,
+        suspects: steps_of(&done.suspects, infos),
+        refused: done.refused.clone(),
+        error: None,
+    }
+}
+
+fn collection(
+    policy: &Retention,
+    dry_run: bool,
+    infos: &BTreeMap<u64, CheckpointInfo>,
+    files: &BTreeMap<u64, Vec<std::fs::Metadata>>,
+    done: Collected,
+) -> Collection {
+    let (keep, retire) = fates(&done.plan, infos, policy);
+    let orphans = done.orphans.iter().filter_map(|number| {
+        let info = infos.get(number)?;
+        let here = files.get(number).is_some_and(|files| !files.is_empty());
+        here.then(|| OrphanEntry { number: *number, step: info.step, folder: info.folder.clone() })
+    });
+    let going = done.plan.retire.keys().chain(&done.orphans).filter_map(|number| files.get(number));
+    Collection {
+        dry_run,
+        policy: in_words(policy),
+        keep,
+        retire,
+        orphans: orphans.collect(),
+        suspects: steps_of(&done.suspects, infos),
+        remote: None,
+        freed_bytes: freed_bytes(going.flatten()),
+        refused: done.refused,
+    }
+}
+
+/// What deleting files frees: of a file with several names nothing before the last one goes.
+fn freed_bytes<'a>(files: impl Iterator<Item = &'a std::fs::Metadata>) -> u64 {
+    let mut names_left: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    let mut freed = 0;
+    for file in files {
+        let left = names_left.entry((file.dev(), file.ino())).or_insert(file.nlink());
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            freed += file.size();
+        }
+    }
+    freed
+}
+
+pub(super) fn retire_word(why: RetireReason) -> &'static str {
+    match why {
+        RetireReason::Superseded => "superseded",
+        RetireReason::Suspect => "suspect",
+        RetireReason::DeadBranch => "dead_branch",
+    }
+}
+
+pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String {
+    match reason {
+        KeepReason::Last if policy.last == usize::MAX => "everything is kept".into(),
+        KeepReason::Last => format!("one of the {} newest", policy.last.max(trackway_checkpoint::MIN_KEPT)),
+        KeepReason::Every => {
+            format!("the first at or after a multiple of {} steps", policy.every_steps.unwrap_or(0))
+        }
+        KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
+        KeepReason::Pinned(name) => format!("pinned as `{name}`"),
+        KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
+        KeepReason::NotUploaded => "not at the remote yet".into(),
+        KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
+        KeepReason::Recent => "no resume uses it, so it is deleted when it is old enough".into(),
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether data still has the distribution of other data.
+
+use std::path::Path;
+
+pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, JointDrift, Role};
+use trackway_data::drift::{
+    DriftSettings, JointError, JointSettings, SAMPLED_ROWS_MIN, compare, joint_drift,
+};
+use trackway_data::profile::Profile;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::home::Home;
+
+use super::snapshot::{self, kept_profile};
+use super::table::{Onlooker, TableRequest, data_error};
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DriftRequest<'r> {
+    /// The column to be predicted.
+    pub label: Option<&'r str>,
+    /// Whether a model is to tell the sides apart; rows of both are read once more for it.
+    pub joint: bool,
+    /// Whether the numbers of every row are compared, not those of a [sample](Profile::sampled).
+    pub all_rows: bool,
+}
+
+/// Compares two data sets, each by its profile: one that was kept (a `.json` file, or a snapshot of the home), or one
+/// that is made now.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
+/// a file that holds no profile; for a joint shift that is asked of profiles, or of too few rows.
+pub fn drift(
+    home: &Home,
+    base: &Path,
+    (reference, current): (&TableRequest, &TableRequest),
+    asked: DriftRequest<'_>,
+    onlooker: &Onlooker<'_>,
+) -> Result<DriftReport, AppError> {
+    let profile = |request: &TableRequest, set: &str| {
+        if asked.joint && (is_profile(request) || is_snapshot(home, base, request)?) {
+            let message = "multivariate drift (`--joint`) needs the rows of both data sets, not a saved profile or snapshot";
+            return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
+        }
+        if let Some(kept) = kept(home, base, request)? {
+            return Ok(kept);
+        }
+        let mut source = request.open(base, set)?;
+        let watch = onlooker.watch();
+        let profile = match asked.all_rows {
+            true => Profile::of(&mut source, None, &watch).map(|(profile, _)| profile),
+            false => Profile::sampled(&mut source, SAMPLED_ROWS_MIN, &watch),
+        };
+        profile.map_err(data_error)
+    };
+    let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
+    for (profile, set) in [(&before, "reference"), (&after, "current")] {
+        if profile.rows == 0 {
+            let message = format!("the {set} side has no rows: nothing can be compared");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+    }
+    let mut report = compare(&before, &after, asked.label, &DriftSettings::default());
+    if asked.joint {
+        let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
+        let settings = JointSettings::default();
+        let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &settings, &onlooker.watch());
+        report.joint = Some(found.map_err(|error| match error {
+            JointError::Data(error) => data_error(error),
+            other => AppError::new(ErrorKind::Usage, other.to_string()),
+        })?);
+    }
+    Ok(report)
+}
+
+fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {
+    let [word] = request.paths.as_slice() else { return Ok(false) };
+    Ok(snapshot::find(&snapshot::store(home), base, word)?.is_some())
+}
+
+fn is_profile(request: &TableRequest) -> bool {
+    matches!(request.paths.as_slice(), [only] if only.ends_with(".json"))
+}
+
+/// The profile of a data set: one that was kept, in a file or with a snapshot, or one that is made now. `set` is what errors call it.
+pub(crate) fn profile_of(
+    home: &Home,
+    base: &Path,
+    request: &TableRequest,
+    set: &str,
+    onlooker: &Onlooker<'_>,
+) -> Result<Profile, AppError> {
+    if let Some(kept) = kept(home, base, request)? {
+        return Ok(kept);
+    }
+    let mut source = request.open(base, set)?;
+    // Correlations with a label are not compared.
+    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    Ok(profile)
+}
+
+/// The profile that a request names: in a file, or with a snapshot.
+fn kept(home: &Home, base: &Path, request: &TableRequest) -> Result<Option<Profile>, AppError> {
+    if is_profile(request) {
+        let only = &request.paths[0];
+        let path = base.join(only);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| AppError::file("read the profile in", &path, &error))?;
+        let usage = |error: trackway_data::profile::ProfileError| {
+            AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
+        };
+        return Profile::from_json(&text).map(Some).map_err(usage);
+    }
+    kept_profile(&snapshot::store(home), base, request, None)
+}

@@ -1,0 +1,70 @@
+//! Folders of images and texts.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_data::media::{Content, MediaChecks, are_images, check, find_image_overlap, look_at};
+pub use trackway_data::media::{MediaCount, MediaRequest};
+use trackway_engine::error::AppError;
+
+use super::table::{Onlooker, data_error};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImagesAnswer {
+    /// What there is, and every check.
+    #[serde(flatten)]
+    pub found: MediaChecks,
+    /// The findings of all checks, worst first.
+    pub findings: Vec<Finding>,
+    /// What was asked for and could not be checked, with the reason.
+    pub not_run: Vec<String>,
+}
+
+impl ImagesAnswer {
+    /// Whether something was found that must not be trained on, or could not be checked.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)
+    }
+}
+
+/// Reads every file once and checks it, also against masks and a table of labels.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::NotFound`] for a path that names nothing; [`trackway_engine::error::ErrorKind::Usage`] for labels that
+/// cannot be read as a table.
+pub fn images(
+    base: &Path,
+    request: &MediaRequest,
+    onlooker: &Onlooker<'_>,
+) -> Result<ImagesAnswer, AppError> {
+    let found = check(base, request, &onlooker.watch()).map_err(data_error)?;
+    let mut findings: Vec<Finding> = found.checks.iter().flat_map(|check| check.findings.clone()).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let not_run = found.checks.iter().filter(|check| check.verdict == Verdict::NotRun);
+    let not_run =
+        not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
+    Ok(ImagesAnswer { findings, not_run, found })
+}
+
+/// The checks of leakage that images know, and how many files were read and could not be; `None` where the two sides
+/// are not both images.
+pub(super) fn leakage(
+    base: &Path,
+    train: &[String],
+    test: &[String],
+    onlooker: &Onlooker<'_>,
+) -> Result<Option<(Vec<CheckResult>, u64, u64)>, AppError> {
+    let is_both = are_images(base, "train", train).and_then(|one| Ok(one && are_images(base, "test", test)?));
+    if !is_both.map_err(data_error)? {
+        return Ok(None);
+    }
+    let look = |set: &str, paths: &[String]| look_at(base, set, paths, &onlooker.watch()).map_err(data_error);
+    let (train, test) = (look("train", train)?, look("test", test)?);
+    let is_lost = |content: &Content| matches!(content, Content::Broken(_) | Content::NotChecked(_));
+    let lost = train.iter().chain(&test).filter(|file| is_lost(&file.content)).count() as u64;
+    let read = (train.len() + test.len()) as u64 - lost;
+    Ok(Some((find_image_overlap(&train, &test).results(lost).into(), read, lost)))
+}

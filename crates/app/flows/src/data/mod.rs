@@ -1,0 +1,22 @@
+//! Data sets by themselves, outside of a run: no home and no ledger is needed, but for snapshots.
+
+pub mod check;
+pub mod drift;
+pub mod images;
+pub mod leakage;
+pub mod profile;
+mod remote;
+pub mod schema;
+pub mod snapshot;
+pub mod split;
+pub mod table;
+
+pub use trackway_data::limits::{
+    COLUMNS_VARIABLE, DEFAULT as DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
+    use_limits,
+};
+pub use trackway_data::personal::{masked, masked_json};
+
+pub use remote::install as read_urls;
+pub use snapshot::snapshot_data;
+pub(crate) use table::data_error;

@@ -1,0 +1,114 @@
+//! What a data set is like.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value, ValueCount};
+use trackway_data::profile::{PROFILE_VERSION, Profile};
+use trackway_data::read::{Coverage, Place, Rejects, Source};
+use trackway_engine::error::AppError;
+
+use super::table::{Onlooker, TableRequest, data_error};
+
+/// What to profile.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileRequest {
+    /// The data.
+    pub table: TableRequest,
+    /// The column that others are compared with.
+    pub label: Option<String>,
+    /// Where to keep the profile, so that a later comparison reads no data.
+    pub save_to: Option<PathBuf>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileRead {
+    /// Its path.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Rows read from it.
+    pub rows: u64,
+}
+
+/// A profile for people and programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProfileAnswer {
+    /// Version of this document's form.
+    pub version: u32,
+    /// The files in reading order; places name them by their index.
+    pub files: Vec<FileRead>,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows rejected. With the rows read, these are all rows of the files.
+    pub rows_rejected: u64,
+    /// Why rows were rejected, with examples.
+    pub rejects: Vec<Rejects>,
+    /// Rows with bytes that are no UTF-8, read as Windows-1252.
+    pub rows_recoded: u64,
+    /// The first of them.
+    pub first_recoded: Option<Place>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+    /// The label, if one was named.
+    pub label: Option<String>,
+    /// The columns, in file order.
+    pub columns: Vec<ColumnSummary>,
+}
+
+impl ProfileAnswer {
+    /// `FILE line N`, as a person looks it up.
+    #[must_use]
+    pub fn place(&self, place: Place) -> String {
+        let path = self.files.get(place.file).map_or("?", |file| file.path.as_str());
+        let is_text = !(path.ends_with(".parquet") || path.ends_with(".pq"));
+        format!("{path} {} {}", if is_text { "line" } else { "row" }, place.row)
+    }
+}
+
+/// Reads the data once and says what is in it.
+///
+/// # Errors
+/// [`NotFound`](trackway_engine::error::ErrorKind::NotFound) for a path that names nothing; [`Usage`](trackway_engine::error::ErrorKind::Usage)
+/// for data that cannot be read as a table or lacks the label; when the profile cannot be saved.
+pub fn profile(
+    base: &Path,
+    request: &ProfileRequest,
+    onlooker: &Onlooker<'_>,
+) -> Result<ProfileAnswer, AppError> {
+    request.table.refuse_outputs(base, request.save_to.as_deref())?;
+    let mut source = request.table.open(base, "data")?;
+    let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
+    let (profile, coverage) = profiled.map_err(data_error)?;
+    if let Some(path) = &request.save_to {
+        let text = serde_json::to_string(&profile).map_err(|error| AppError::fault("the profile", &error))?;
+        let written = std::fs::write(path, text).and_then(|()| trackway_files::give_to_user(path));
+        written.map_err(|error| AppError::file("save the profile in", path, &error))?;
+    }
+    Ok(answer(&source, &profile, coverage))
+}
+
+fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnswer {
+    let file = |(index, file): (usize, &trackway_data::read::SourceFile)| FileRead {
+        path: file.path.clone(),
+        size_bytes: file.size_bytes,
+        rows: coverage.file_rows.get(&index).copied().unwrap_or(0),
+    };
+    let mut notes = source.notes().to_vec();
+    let unknown =
+        |(key, rows): (&String, &u64)| format!("{rows} rows have a key `{key}` that is not a column");
+    notes.extend(coverage.unknown_keys.iter().map(unknown));
+    ProfileAnswer {
+        version: PROFILE_VERSION,
+        files: source.files().iter().enumerate().map(file).collect(),
+        rows: coverage.rows_read,
+        rows_rejected: coverage.rows_rejected,
+        rejects: coverage.rejects,
+        rows_recoded: coverage.rows_recoded,
+        first_recoded: coverage.first_recoded,
+        notes,
+        label: profile.label.clone(),
+        columns: profile.columns.iter().map(|column| column.summary()).collect(),
+    }
+}

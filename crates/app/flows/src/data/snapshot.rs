@@ -1,0 +1,307 @@
+//! Snapshots of data: taken, listed, named, compared.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::name::Name;
+use trackway_core::{Clock as _, Timestamp};
+use trackway_data::drift::{DriftReport, DriftSettings, compare};
+use trackway_data::profile::Profile;
+pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
+use trackway_data::snapshot::{
+    NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotDiff, SnapshotError, SnapshotId, SnapshotStore,
+};
+use trackway_data::{Column, DataManifest, HashCache, Resolver};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::home::Home;
+use trackway_engine::{Context, run};
+use trackway_system::SystemClock;
+
+use super::table::{Onlooker, TableRequest, data_error};
+
+/// Marks a word as a snapshot where a file has the same name.
+const SNAPSHOT_MARK: &str = "snapshot:";
+
+/// What to snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotRequest {
+    /// The data.
+    pub table: TableRequest,
+    /// The column that others are compared with in the profile.
+    pub label: Option<String>,
+    /// A name that points to it from now on.
+    pub name: Option<Name>,
+}
+
+/// A snapshot that was taken.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SnapshotAnswer {
+    /// Its id: the hash of the content.
+    pub data_sha256: String,
+    /// Whether it was not there yet.
+    pub is_new: bool,
+    /// The name that points to it.
+    pub name: Option<String>,
+    /// Files in it.
+    pub files: u64,
+    /// Files that had to be read; the others did not change since they were last read.
+    pub files_read: u64,
+    /// Bytes of all files.
+    pub size_bytes: u64,
+    /// Rows of the tables; `None` if there is none.
+    pub rows: Option<u64>,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+    /// Columns of the tables.
+    pub schema: Option<Vec<Column>>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A snapshot that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KeptSnapshot {
+    /// Its id.
+    pub data_sha256: String,
+    /// The names that point to it now.
+    pub names: Vec<String>,
+    /// When it was last given a name; `None`: never.
+    pub named_at: Option<Timestamp>,
+    /// Files in it.
+    pub files: u64,
+    /// Bytes of all files.
+    pub size_bytes: u64,
+    /// Rows of the tables.
+    pub rows: Option<u64>,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+}
+
+/// All that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SnapshotList {
+    /// The snapshots, those named last first.
+    pub snapshots: Vec<KeptSnapshot>,
+    /// The names with all they ever pointed to.
+    pub names: Vec<NamedSnapshot>,
+    /// Snapshots that cannot be read, with the reason.
+    pub damaged: Vec<String>,
+}
+
+/// What is different in the second of two data sets.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffAnswer {
+    /// The id of the first.
+    pub before: String,
+    /// The id of the second.
+    pub after: String,
+    /// Files, columns, rows.
+    #[serde(flatten)]
+    pub diff: SnapshotDiff,
+    /// The distributions; `None` where one side holds no table, or both are the same.
+    pub drift: Option<DriftReport>,
+    /// Files that had to be read; 0 where both sides are snapshots.
+    pub files_read: u64,
+}
+
+/// The snapshots of a home.
+#[must_use]
+pub fn store(home: &Home) -> SnapshotStore {
+    SnapshotStore::new(&home.data_folder())
+}
+
+/// The id a word stands for when it is no path: `snapshot:NAME`, or a name or an id that no file has.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a marked word that is no snapshot, and for the beginning of several ids.
+pub fn find(store: &SnapshotStore, base: &Path, word: &str) -> Result<Option<SnapshotId>, AppError> {
+    let marked = word.strip_prefix(SNAPSHOT_MARK);
+    if marked.is_none() && (word.contains("://") || base.join(word).exists()) {
+        return Ok(None);
+    }
+    let found = store.find(marked.unwrap_or(word)).map_err(|error| snapshot_error(&error))?;
+    match (marked, found) {
+        (Some(name), None) => {
+            let message = format!("there is no snapshot `{name}`");
+            Err(AppError::new(ErrorKind::NotFound, message).hint("list them with: trackway data ls"))
+        }
+        (_, found) => Ok(found),
+    }
+}
+
+/// The profile kept with the snapshot that the request names; `None` if it names data.
+///
+/// # Errors
+/// As [`find`]; [`ErrorKind::Usage`] for a snapshot without a table.
+pub fn kept_profile(
+    store: &SnapshotStore,
+    base: &Path,
+    request: &TableRequest,
+    label: Option<&str>,
+) -> Result<Option<Profile>, AppError> {
+    let [word] = request.paths.as_slice() else { return Ok(None) };
+    let Some(id) = find(store, base, word)? else { return Ok(None) };
+    let profile = store.profile(&id, label).map_err(|error| snapshot_error(&error))?;
+    let no_table = || AppError::new(ErrorKind::Usage, format!("the snapshot `{word}` contains no table"));
+    profile.map(Some).ok_or_else(no_table)
+}
+
+/// Reads data, as far as it changed since it was last read, and keeps what it consists of: in the home, and in the
+/// ledger under the hash that runs over the same data record.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read, lacks
+/// the label, or a word that is no name; when it cannot be kept.
+pub fn snapshot_data(
+    context: &Context,
+    base: &Path,
+    request: &SnapshotRequest,
+    onlooker: &Onlooker<'_>,
+) -> Result<SnapshotAnswer, AppError> {
+    let store = store(&context.home);
+    let label = request.label.as_deref();
+    let set = request.name.as_ref().map_or("data", Name::as_str);
+    let taken = Taken::read(&context.home, base, (set, &request.table), label, onlooker)?;
+    let snapshot = taken.snapshot;
+    let kept = store.put(&snapshot, taken.profile.as_ref());
+    let is_new = kept.map_err(|error| snapshot_error(&error))?;
+    if let Some(name) = &request.name {
+        let entry = NameEntry {
+            data_sha256: snapshot.data_sha256.clone(),
+            at: context.clock.now(),
+            paths: request.table.paths.clone(),
+        };
+        store.point(name, &entry).map_err(|error| snapshot_error(&error))?;
+    }
+    run::record_data(context, std::slice::from_ref(&taken.manifest))?;
+    Ok(SnapshotAnswer {
+        is_new,
+        name: request.name.clone().map(String::from),
+        files: snapshot.files.len() as u64,
+        files_read: taken.files_read,
+        size_bytes: snapshot.size_bytes,
+        rows: snapshot.rows,
+        rows_rejected: snapshot.rows_rejected,
+        data_sha256: snapshot.data_sha256,
+        schema: snapshot.schema,
+        notes: snapshot.notes,
+    })
+}
+
+/// A data set that was read for a snapshot.
+struct Taken {
+    manifest: DataManifest,
+    snapshot: Snapshot,
+    profile: Option<Profile>,
+    files_read: u64,
+}
+
+impl Taken {
+    fn read(
+        home: &Home,
+        base: &Path,
+        (set, table): (&str, &TableRequest),
+        label: Option<&str>,
+        onlooker: &Onlooker<'_>,
+    ) -> Result<Self, AppError> {
+        let cache = HashCache::load(&home.data_cache());
+        let watch = onlooker.watch();
+        let resolver = Resolver { base, cache: Some(&cache), clock: &SystemClock, watch: &watch };
+        let kept = store(home).profiles();
+        let keeper = ProfileKeeper { folder: &kept, label };
+        let spec = trackway_data::DataSpec {
+            path: table.paths.join(" "),
+            label: label.map(str::to_owned),
+            ..table.spec()
+        };
+        let resolved = resolver.resolve_with_profile(set, &spec, &table.paths, &keeper);
+        let (manifest, profile) = resolved.map_err(data_error)?;
+        // A cache that cannot be kept costs time only.
+        let _ = std::fs::create_dir_all(home.data_folder()).and_then(|()| cache.save());
+        let snapshot = Snapshot::of(&manifest, &spec.missing);
+        let files_read = (manifest.files.len() as u64).saturating_sub(cache.hits());
+        Ok(Self { manifest, snapshot, profile, files_read })
+    }
+}
+
+/// Every snapshot and every name of a home.
+///
+/// # Errors
+/// When the names cannot be read.
+pub fn list(home: &Home) -> Result<SnapshotList, AppError> {
+    let store = store(home);
+    let names = store.names().map_err(|error| snapshot_error(&error))?;
+    let mut list = SnapshotList { snapshots: Vec::new(), names, damaged: Vec::new() };
+    for id in store.ids() {
+        match store.snapshot(&id) {
+            Ok(snapshot) => list.snapshots.push(kept(&list.names, &snapshot)),
+            Err(error) => list.damaged.push(error.to_string()),
+        }
+    }
+    list.snapshots.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.named_at));
+    Ok(list)
+}
+
+fn kept(names: &[NamedSnapshot], snapshot: &Snapshot) -> KeptSnapshot {
+    let id = &snapshot.data_sha256;
+    let points_here =
+        |named: &&NamedSnapshot| named.history.last().is_some_and(|last| last.data_sha256 == *id);
+    let entries = names.iter().flat_map(|named| &named.history);
+    KeptSnapshot {
+        data_sha256: id.clone(),
+        names: names.iter().filter(points_here).map(|named| named.name.clone()).collect(),
+        named_at: entries.filter(|entry| entry.data_sha256 == *id).map(|entry| entry.at).max(),
+        files: snapshot.files.len() as u64,
+        size_bytes: snapshot.size_bytes,
+        rows: snapshot.rows,
+        rows_rejected: snapshot.rows_rejected,
+    }
+}
+
+/// Compares two data sets, each a snapshot (name, id, beginning of an id) or paths that are read now. Of two snapshots
+/// no data is read.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for what is neither; [`ErrorKind::Usage`] for data that cannot be read.
+pub fn diff(
+    home: &Home,
+    base: &Path,
+    (before, after): (&TableRequest, &TableRequest),
+    label: Option<&str>,
+    onlooker: &Onlooker<'_>,
+) -> Result<DiffAnswer, AppError> {
+    let side = |request: &TableRequest, set: &str| -> Result<(Snapshot, Option<Profile>, u64), AppError> {
+        let store = store(home);
+        let named = match request.paths.as_slice() {
+            [word] => find(&store, base, word)?,
+            _ => None,
+        };
+        if let Some(id) = named {
+            let read = store.snapshot(&id).and_then(|snapshot| Ok((snapshot, store.profile(&id, label)?, 0)));
+            return read.map_err(|error| snapshot_error(&error));
+        }
+        let taken = Taken::read(home, base, (set, request), None, onlooker)?;
+        Ok((taken.snapshot, taken.profile, taken.files_read))
+    };
+    let (before, was, read_before) = side(before, "before")?;
+    let (after, is, read_after) = side(after, "after")?;
+    let differ = before.data_sha256 != after.data_sha256;
+    let drift =
+        was.zip(is).filter(|_| differ).map(|(was, is)| compare(&was, &is, label, &DriftSettings::default()));
+    Ok(DiffAnswer {
+        diff: trackway_data::snapshot::diff(&before, &after),
+        before: before.data_sha256,
+        after: after.data_sha256,
+        drift,
+        files_read: read_before + read_after,
+    })
+}
+
+fn snapshot_error(error: &SnapshotError) -> AppError {
+    let kind = match error {
+        SnapshotError::Ambiguous { .. } => ErrorKind::NotFound,
+        SnapshotError::Damaged { .. } => ErrorKind::Integrity,
+        _ => ErrorKind::Fault,
+    };
+    AppError::new(kind, error.to_string())
+}

@@ -1,0 +1,244 @@
+//! Parts, folds and rungs of a data set, written down with their proof.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use trackway_data::split::{
+    Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, read_rows, write_assignment,
+    write_parts,
+};
+pub use trackway_data::split::{SplitMethod, SplitProof};
+use trackway_data::write::WriteError;
+use trackway_engine::error::{AppError, ErrorKind};
+
+use super::table::{Onlooker, TableRequest, data_error};
+
+/// The name of the only part where no parts were asked for.
+const WHOLE: &str = "all";
+
+pub use trackway_formats::subset::DEFAULT_SEED;
+
+/// How to split.
+#[derive(Debug, Clone)]
+pub struct SplitRequest {
+    /// The data.
+    pub table: TableRequest,
+    /// By what.
+    pub method: SplitMethod,
+    /// Names and shares; empty: all rows are one part.
+    pub parts: Vec<(String, f64)>,
+    /// Folds of the first part.
+    pub folds: Option<usize>,
+    /// Identifies a row; its content where absent.
+    pub key: Option<String>,
+    /// What is to be predicted.
+    pub label: Option<String>,
+    /// What must stay on one side.
+    pub group: Option<String>,
+    /// When a row is from.
+    pub time: Option<String>,
+    /// Another seed gives another split.
+    pub seed: u64,
+    /// Shares of the rungs, each from 0 to 1.
+    pub rungs: Vec<f64>,
+    /// The folder that the files go to; made where it is not there.
+    pub out: PathBuf,
+    /// Whether the parts themselves are written too.
+    pub write_parts: bool,
+}
+
+/// One part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartAnswer {
+    /// Its name.
+    pub name: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Of all rows.
+    pub share: f64,
+    /// Rows by label, where there is one.
+    pub labels: Vec<LabelCount>,
+}
+
+/// Rows with a label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LabelCount {
+    /// The label; empty where it is missing.
+    pub label: String,
+    /// How many.
+    pub rows: u64,
+}
+
+/// Rows of the first part in a rung.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RungAnswer {
+    /// The rung's share.
+    pub share: f64,
+    /// Rows of the first part that belong to it.
+    pub rows: u64,
+}
+
+/// A split.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SplitAnswer {
+    /// By what.
+    pub method: SplitMethod,
+    /// The seed.
+    pub seed: u64,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows that could not be read; they have no part.
+    pub rows_rejected: u64,
+    /// The parts in the order asked for.
+    pub parts: Vec<PartAnswer>,
+    /// Rows of each fold of the first part.
+    pub folds: Vec<u64>,
+    /// The rungs, smallest first.
+    pub rungs: Vec<RungAnswer>,
+    /// What was found when the split was looked at from scratch.
+    pub proof: SplitProof,
+    /// Whether the proof shows what the method promises. Nothing is written where it does not.
+    pub proved: bool,
+    /// The file that says where each row goes.
+    pub assignment: Option<PathBuf>,
+    /// The parts as files.
+    pub files: Vec<PathBuf>,
+}
+
+/// Splits a data set, proves the split, and writes it down.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a column, a share or a number of folds
+/// that makes no sense; when the files cannot be written.
+pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Result<SplitAnswer, AppError> {
+    check(request)?;
+    let shares: Vec<(&str, f64)> =
+        request.parts.iter().map(|(name, share)| (name.as_str(), *share)).collect();
+    let shares = (!shares.is_empty()).then(|| Shares::new(&shares)).transpose().map_err(usage)?;
+    let names = shares.as_ref().map_or(vec![WHOLE.to_owned()], |shares| shares.names().to_vec());
+    let mut rungs = request.rungs.clone();
+    rungs.sort_by(f64::total_cmp);
+    let plan = SplitPlan { method: request.method, shares, folds: request.folds, rungs, seed: request.seed };
+    let columns = SplitColumns {
+        key: request.key.clone(),
+        label: request.label.clone(),
+        group: request.group.clone(),
+        time: request.time.clone(),
+    };
+    let out = base.join(&request.out);
+    let files = request.parts.iter().map(|(name, _)| name.as_str()).chain(["split", WHOLE]);
+    let files: Vec<PathBuf> = files.map(|name| out.join(format!("{name}.parquet"))).collect();
+    request.table.refuse_outputs(base, files.iter().map(PathBuf::as_path))?;
+    let mut source = request.table.open(base, "data")?;
+    let watch = onlooker.watch();
+    let (rows, coverage) = read_rows(&mut source, &columns, &watch).map_err(data_error)?;
+    let assignment = plan.assign(&rows).map_err(usage)?;
+    let proof = plan.prove(&rows, &assignment);
+    let mut answer = SplitAnswer {
+        method: plan.method,
+        seed: plan.seed,
+        rows: coverage.rows_read,
+        rows_rejected: coverage.rows_rejected,
+        parts: parts(&names, &rows, &assignment),
+        folds: folds(&assignment, request.folds.unwrap_or(0)),
+        rungs: rung_answers(&plan.rungs, &assignment),
+        proved: proof.holds(plan.method),
+        proof,
+        assignment: None,
+        files: Vec::new(),
+    };
+    if answer.proved {
+        let is_new = !out.exists();
+        let made = std::fs::create_dir_all(&out)
+            .and_then(|()| if is_new { trackway_files::give_to_user(&out) } else { Ok(()) });
+        made.map_err(|error| AppError::file("make the folder", &out, &error))?;
+        let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
+        let path = out.join("split.parquet");
+        answer.assignment =
+            Some(write_assignment(&path, &files, &rows, &assignment, &names).map_err(write_error)?);
+        if request.write_parts {
+            answer.files =
+                write_parts(&out, &source, &assignment.parts, &names, &watch).map_err(write_error)?;
+        }
+    }
+    Ok(answer)
+}
+
+fn check(request: &SplitRequest) -> Result<(), AppError> {
+    let refuse = |message: &str, hint: &str| Err(AppError::new(ErrorKind::Usage, message).hint(hint));
+    let needs = |column: &Option<String>, flag: &str| match column {
+        None => refuse(&format!("this split needs a column: {flag}"), "see `trackway data split --help`"),
+        Some(_) => Ok(()),
+    };
+    match request.method {
+        SplitMethod::Hash => {}
+        SplitMethod::Group => needs(&request.group, "--group")?,
+        SplitMethod::Stratified => needs(&request.label, "--label")?,
+        SplitMethod::StratifiedGroup => {
+            needs(&request.group, "--group")?;
+            needs(&request.label, "--label")?;
+        }
+        SplitMethod::Time => needs(&request.time, "--time")?,
+    }
+    if request.parts.is_empty() && request.folds.is_none() && request.rungs.is_empty() {
+        return refuse(
+            "nothing to split into",
+            "give --parts train=0.8,test=0.2, --folds 5 or --rungs 1%,10%",
+        );
+    }
+    let is_file_name = |name: &String| {
+        let fits = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_');
+        !name.is_empty() && name != "split" && name.bytes().all(fits)
+    };
+    if let Some((name, _)) = request.parts.iter().find(|(name, _)| !is_file_name(name)) {
+        let hint = "use letters, digits, `-` and `_`; `split` is taken";
+        return refuse(&format!("`{name}` cannot be the name of a part"), hint);
+    }
+    if request.rungs.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
+        return refuse("a rung is a fraction above 0 and at most 100%", "such as --rungs 1%,10%,100%");
+    }
+    Ok(())
+}
+
+fn parts(names: &[String], rows: &SplitRows, assignment: &Assignment) -> Vec<PartAnswer> {
+    let answer = |(part, name): (Part, &String)| {
+        let mine: Vec<usize> =
+            (0..rows.keys.len()).filter(|row| assignment.parts[*row] == Some(part)).collect();
+        let mut counts = vec![0; rows.class_names.len()];
+        if !rows.classes.is_empty() {
+            mine.iter().for_each(|row| counts[rows.classes[*row] as usize] += 1);
+        }
+        let label = |(label, rows): (&String, u64)| LabelCount { label: label.clone(), rows };
+        PartAnswer {
+            name: name.clone(),
+            rows: mine.len() as u64,
+            share: mine.len() as f64 / rows.keys.len().max(1) as f64,
+            labels: rows.class_names.iter().zip(counts).map(label).collect(),
+        }
+    };
+    (0..).zip(names).map(answer).collect()
+}
+
+fn folds(assignment: &Assignment, count: usize) -> Vec<u64> {
+    let mut folds = vec![0; count];
+    assignment.folds.iter().flatten().for_each(|fold| folds[usize::from(*fold)] += 1);
+    folds
+}
+
+fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<RungAnswer> {
+    let in_first = assignment.rungs.iter().zip(&assignment.parts).filter(|(_, part)| **part == Some(0));
+    let smallest: Vec<f64> = in_first.filter_map(|(rung, _)| *rung).collect();
+    let rows = |share: f64| smallest.iter().filter(|rung| **rung <= share).count() as u64;
+    shares.iter().map(|share| RungAnswer { share: *share, rows: rows(*share) }).collect()
+}
+
+fn usage(error: SplitError) -> AppError {
+    AppError::new(ErrorKind::Usage, error.to_string())
+}
+
+fn write_error(error: WriteError) -> AppError {
+    match error {
+        WriteError::Data(error) => data_error(error),
+        error => AppError::new(ErrorKind::Fault, error.to_string()),
+    }
+}

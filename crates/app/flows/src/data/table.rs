@@ -1,0 +1,119 @@
+//! Which data a command reads, and how.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_data::pass::{Watch, default_units_in_flight};
+use trackway_data::read::Source;
+use trackway_data::{DataError, DataFormat, DataSpec};
+use trackway_engine::error::{AppError, ErrorKind};
+
+/// Files that are read as one table.
+#[derive(Debug, Clone, Default)]
+pub struct TableRequest {
+    /// Files, globs and folders.
+    pub paths: Vec<String>,
+    /// How to read the files; by their names when absent.
+    pub format: Option<DataFormat>,
+    /// Column names of CSV files without a header.
+    pub columns: Vec<String>,
+    /// The separator of CSV files; detected when absent.
+    pub delimiter: Option<char>,
+    /// Texts that stand for a missing value; the usual ones when empty.
+    pub missing: Vec<String>,
+}
+
+impl TableRequest {
+    /// How the files are read, and the first path.
+    pub(crate) fn spec(&self) -> DataSpec {
+        DataSpec {
+            path: self.paths.first().cloned().unwrap_or_default(),
+            format: self.format,
+            columns: self.columns.clone(),
+            delimiter: self.delimiter,
+            missing: self.missing.clone(),
+            ..DataSpec::default()
+        }
+    }
+
+    /// Opens the files. `set` is what errors call them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
+    pub(crate) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
+        self.source(base, set).map_err(data_error)
+    }
+
+    /// As [`TableRequest::open`], for callers to whom a damaged file is a finding.
+    pub(super) fn source(&self, base: &Path, set: &str) -> Result<Source, DataError> {
+        Source::open_paths(base, set, &self.spec(), &self.paths)
+    }
+}
+
+/// Bytes of a file that one core reads and checks in a second. A CSV profile reads 300 MB on a core; a schema, a
+/// fingerprint of each row and Parquet's compression take longer.
+const BYTES_PER_CORE_SECOND: f64 = 80e6;
+
+/// What reading and checking so many bytes takes on all cores, about.
+#[must_use]
+pub fn expected_seconds(size_bytes: u64) -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    size_bytes as f64 / (BYTES_PER_CORE_SECOND * cores as f64)
+}
+
+/// Who looks on while data is read: told the bytes done and the bytes in all, and able to end it.
+pub struct Onlooker<'o> {
+    /// Called from several threads.
+    pub progress: &'o (dyn Fn(u64, u64) + Sync),
+    /// Set it to end the reading.
+    pub cancelled: &'o AtomicBool,
+}
+
+impl<'o> Onlooker<'o> {
+    pub(crate) fn watch(&self) -> Watch<'o> {
+        Watch {
+            progress: self.progress,
+            cancelled: self.cancelled,
+            units_in_flight: default_units_in_flight(),
+        }
+    }
+}
+
+/// What a data check found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingsAnswer {
+    /// What was found, worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be checked, with the reason.
+    pub not_run: Vec<String>,
+    /// Rows read, of all sides.
+    pub rows: u64,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+    /// How many rules were checked, where the check has rules.
+    pub rules_checked: Option<usize>,
+}
+
+impl FindingsAnswer {
+    /// Whether something was found that must not be trained on, or a rule that was asked for could not be checked:
+    /// silence is no pass.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)
+    }
+}
+
+/// The data's fault as an answer to the user.
+pub(crate) fn data_error(error: DataError) -> AppError {
+    let kind = match &error {
+        DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
+            ErrorKind::NotFound
+        }
+        DataError::Cancelled { .. } => ErrorKind::Cancelled,
+        DataError::Fault { .. } => ErrorKind::Fault,
+        _ => ErrorKind::Usage,
+    };
+    AppError::new(kind, error.to_string())
+}

@@ -1,0 +1,159 @@
+//! Ends evaluations whose conductor is gone: as it would have, where the evaluator ended well. Silence is never taken for an end.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use trackway_core::{LaunchKind, RunId, TerminationReason};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::{Context, run};
+use trackway_ledger::{AttemptRow, AttemptState, EvaluationEnd, EvaluationRow, EvaluationState, RunState};
+
+use crate::baseline::section_of;
+use crate::checkpoints::{self, CheckpointRef, Checkpoints, writable_again};
+use crate::evaluate::collect;
+
+/// How often finishing an evaluation is begun: one whose outputs bring every command down with it must not do so for ever.
+const FINISHES_MAX: u64 = 3;
+/// The file in an evaluation's folder that has a byte for each of these times.
+const FINISHES: &str = "finishes";
+
+/// Ends every evaluation of this home that nobody conducts any more and of which no launch lives. Where the evaluator ended well,
+/// what it left is judged and the receipt sealed as by its conductor; else it has failed. Says in a line each what was found.
+///
+/// Whoever holds the lock of the evaluator's run does it; a second command passes over it. A kill at any point leaves it to the next
+/// command, which begins anew. One that cannot be closed now is set aside ([`trackway_engine::deferred_seals`]).
+pub(crate) fn close_lost_evaluations(context: &Context, running: &[EvaluationRow]) -> Vec<String> {
+    running.iter().filter_map(|row| close_lost(context, row)).collect()
+}
+
+/// The run of an evaluator that is not launched again waits for nothing.
+pub(super) fn rest_launches(context: &Context, launch_run_id: RunId) -> Result<(), AppError> {
+    let run = context.run_by_id(launch_run_id)?;
+    if run.state.is_final() { Ok(()) } else { context.set_run_state(launch_run_id, RunState::Failed) }
+}
+
+/// Lets go of the checkpoint of an evaluation that reads it no more. What was brought here for it goes.
+pub(super) fn let_go_of(
+    context: &Context,
+    checkpoints: &Checkpoints,
+    evaluation_id: &str,
+) -> Result<(), AppError> {
+    let brought = context.home.brought_checkpoint(evaluation_id);
+    writable_again(&brought);
+    context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
+    checkpoints.let_go(evaluation_id)
+}
+
+fn close_lost(context: &Context, row: &EvaluationRow) -> Option<String> {
+    let launch_run_id = row.launch_run_id?;
+    let folder = context.home.run_folder(launch_run_id);
+    // A ledger may serve many homes: what is conducted elsewhere is not here.
+    if !folder.join("plan.json").exists() {
+        return None;
+    }
+    let _supervision = run::try_supervise(context, launch_run_id).ok()?.mine()?;
+    context.try_to_seal(&row.evaluation_id, || end_if_lost(context, row, launch_run_id))
+}
+
+fn end_if_lost(
+    context: &Context,
+    row: &EvaluationRow,
+    launch_run_id: RunId,
+) -> Result<Option<String>, AppError> {
+    // It may have ended since it was read.
+    let row = context.evaluation_by_id(&row.evaluation_id)?;
+    let attempts = context.attempts_of_kind(launch_run_id, LaunchKind::Evaluate)?;
+    let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
+    if row.state != EvaluationState::Running || !sealed {
+        return Ok(None);
+    }
+    let end = end_of_lost(context, row, &attempts)?;
+    rest_launches(context, launch_run_id)?;
+    let EvaluationRow { evaluation_id, run_id, .. } = &end.evaluation;
+    // The pin ends by itself if it cannot be taken away now.
+    let let_go = checkpoints::checkpoints(context, *run_id)
+        .and_then(|checkpoints| let_go_of(context, &checkpoints, evaluation_id));
+    let stored = context.end_evaluation(&end)?;
+    let held = let_go.err().map(|error| format!("; its checkpoint is still held: {error}"));
+    Ok(Some(format!("{}{}", sentence(&stored), held.unwrap_or_default())))
+}
+
+/// What its conductor would have written down. A fault that may pass (a full disk) leaves it to the next command.
+fn end_of_lost(
+    context: &Context,
+    row: EvaluationRow,
+    attempts: &[AttemptRow],
+) -> Result<EvaluationEnd, AppError> {
+    let last = attempts.last();
+    let row = EvaluationRow {
+        launch_attempt_id: last.map(|last| last.attempt_id),
+        launch_count: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
+        ..row
+    };
+    let timeout_seconds = section_of(&row)?.timeout_seconds;
+    if let Some(why) = why_lost(last, timeout_seconds) {
+        return Ok(collect::failed(context, row, &format!("its supervisor died; {why}")));
+    }
+    let count = count_finish(context, &row.evaluation_id)?;
+    if count > FINISHES_MAX {
+        let why = format!("{FINISHES_MAX} attempts to finish it were interrupted");
+        return Ok(collect::failed(context, row, &why));
+    }
+    if let Err(error) = check_subject(context, &row) {
+        return match error.kind {
+            ErrorKind::Fault | ErrorKind::Locked => Err(error),
+            _ => Ok(collect::failed(context, row, &error.message)),
+        };
+    }
+    let number = last.map_or(1, |last| last.attempt_number);
+    let folder = context.home.evaluator_outputs(&row.evaluation_id, number);
+    match collect::collected(context, row.clone(), &folder) {
+        Err(error)
+            if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable) =>
+        {
+            Ok(collect::failed(context, row, &error.message))
+        }
+        end => end,
+    }
+}
+
+/// Whether the weights that were judged are still those that were committed.
+fn check_subject(context: &Context, row: &EvaluationRow) -> Result<(), AppError> {
+    let checkpoints = checkpoints::checkpoints(context, row.run_id)?;
+    let chosen = checkpoints.chosen(&CheckpointRef::Manifest(row.checkpoint_manifest_sha256.clone()))?;
+    let far = context.home.brought_checkpoint(&row.evaluation_id);
+    checkpoints.writable_again(&chosen);
+    checkpoints.check_unchanged(&chosen, &far)
+}
+
+/// Counts that finishing an evaluation is begun, before it is.
+fn count_finish(context: &Context, evaluation_id: &str) -> Result<u64, AppError> {
+    let path = context.home.evaluation_folder(evaluation_id).join(FINISHES);
+    let count = || -> std::io::Result<u64> {
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        file.write_all(b".")?;
+        Ok(file.metadata()?.len())
+    };
+    count().map_err(|error| AppError::file("write", &path, &error))
+}
+
+/// Why there is nothing to judge; none: the evaluator ended in order, and in time. Nobody was there to end one that took too long.
+fn why_lost(last: Option<&AttemptRow>, timeout_seconds: f64) -> Option<String> {
+    let Some(last) = last else { return Some("the evaluator was not launched".into()) };
+    let reason = last.termination_reason.unwrap_or(TerminationReason::Unknown);
+    if !reason.is_success() {
+        return Some(format!("the evaluator ended as `{reason}` (`trackway logs {}`)", last.attempt_id));
+    }
+    let seconds = last.wall_seconds.unwrap_or(0.0);
+    (seconds > timeout_seconds).then(|| {
+        format!("the evaluator took {seconds:.0} s, longer than `evaluate.timeout` ({timeout_seconds:.0} s)")
+    })
+}
+
+fn sentence(ended: &EvaluationRow) -> String {
+    let id = &ended.evaluation_id;
+    match &ended.failure {
+        Some(why) => format!("evaluation {id} has failed: {why}"),
+        None => format!("evaluation {id} is finished: its supervisor died after its evaluator had succeeded"),
+    }
+}

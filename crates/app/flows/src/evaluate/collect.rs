@@ -1,0 +1,158 @@
+//! From what an evaluator left to the end of its evaluation.
+//!
+//! Everything comes from the row that was begun and from the launch's folder, never from who conducted it: the next command does the
+//! same for a conductor that was killed, and comes to the same receipt.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use trackway_core::Clock as _;
+use trackway_core::boundary::contained;
+use trackway_data::personal::masked_value;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::reported::ReportedEvaluation;
+use trackway_files::TempFile;
+use trackway_formats::runfile::EvaluateSection;
+use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
+
+use super::judge::{Judged, Terms};
+use super::outputs::{EVALUATION, Outputs, read_outputs, sampled, text_of};
+use super::task_set;
+use crate::baseline::section_of;
+use crate::gates;
+
+/// What the evaluator of a begun evaluation left in `folder`, read, judged and put to its gates. What is no answer is the end of
+/// an evaluation that failed.
+///
+/// # Errors
+/// When the outputs cannot be kept, or the baseline's rows are not what was kept.
+pub(super) fn collected(
+    context: &Context,
+    row: EvaluationRow,
+    folder: &Path,
+) -> Result<EvaluationEnd, AppError> {
+    let section = section_of(&row)?;
+    let seed = row.seed.unwrap_or(0);
+    // What an evaluator left is foreign: whatever it does to the code that judges it ends this evaluation, never the
+    // command, which may be any that finds the evaluation without a conductor.
+    let judged = contained(|| {
+        read_outputs(&context.home, folder, &section, seed)
+            .and_then(|outputs| completed(context, row.clone(), &section, &outputs))
+    });
+    clean_told(context, folder)?;
+    match judged {
+        Err(panic) => Ok(failed(context, row, &format!("judging it failed inside Trackway: {panic}"))),
+        Ok(Err(error)) if error.kind == ErrorKind::Usage => Ok(failed(context, row, &error.message)),
+        Ok(end) => end,
+    }
+}
+
+/// Takes secrets out of what the evaluator wrote of itself: the file stays in the home, beside the receipt that does not hold them.
+fn clean_told(context: &Context, folder: &Path) -> Result<(), AppError> {
+    let path = folder.join(EVALUATION);
+    // What is no text or too long was refused, and is no answer.
+    let Ok(Some(text)) = text_of(folder, EVALUATION) else { return Ok(()) };
+    let cleaned = match serde_json::from_str::<Json>(&text) {
+        Ok(mut told) => {
+            let before = told.clone();
+            context.redactor.json(&mut told);
+            (told != before).then(|| told.to_string())
+        }
+        Err(_) => Some(context.redactor.text(&text).into_owned()).filter(|cleaned| *cleaned != text),
+    };
+    let Some(cleaned) = cleaned else { return Ok(()) };
+    TempFile::write(&path, cleaned.as_bytes()).map_err(|error| AppError::file("write", &path, &error))
+}
+
+/// The end of an evaluation without an answer.
+pub(super) fn failed(context: &Context, row: EvaluationRow, why: &str) -> EvaluationEnd {
+    let evaluation = EvaluationRow {
+        state: EvaluationState::Failed,
+        ended_at: Some(context.clock.now()),
+        failure: Some(context.redactor.text(why).into_owned()),
+        ..row
+    };
+    EvaluationEnd { evaluation, metrics: Vec::new(), slices: Vec::new(), gate_receipt: None }
+}
+
+fn completed(
+    context: &Context,
+    row: EvaluationRow,
+    section: &EvaluateSection,
+    outputs: &Outputs,
+) -> Result<EvaluationEnd, AppError> {
+    let seed = row.seed.unwrap_or(0);
+    let baseline = row.baseline_evaluation_id.as_deref();
+    let baseline = baseline.map(|id| context.evaluation_by_id(id)).transpose()?;
+    let mut notes = outputs.notes.clone();
+    if section.baseline.is_some() && baseline.is_none() {
+        notes.push("there is no baseline to compare with yet".into());
+    }
+    let row = by_its_own_word(row, &outputs.told, &mut notes);
+    let tasks = task_set::tasks(&row)?;
+    let terms = Terms { section, seed, task: None, tasks: &tasks, baseline: baseline.as_ref() };
+    let judged = Judged::of(context, outputs, &terms)?;
+    let mut end = bound(context, row, outputs, judged, notes, seed);
+    end.evaluation.state = EvaluationState::Completed;
+    end.evaluation.ended_at = Some(context.clock.now());
+    let (gates, receipt) = gates::verdicts(context, &end.evaluation)?;
+    end.evaluation.gates_json = Some(json!(gates));
+    end.gate_receipt = receipt;
+    Ok(end)
+}
+
+/// Binds the numbers, the kept rows, a sample of those that are wrong, and what a reader should know.
+pub(super) fn bound(
+    context: &Context,
+    mut row: EvaluationRow,
+    outputs: &Outputs,
+    judged: Judged,
+    mut notes: Vec<String>,
+    seed: u64,
+) -> EvaluationEnd {
+    if let Some(predictions) = &outputs.predictions {
+        row.raw_outputs_location = Some(context.home.below(&predictions.path));
+        row.raw_outputs_sha256 = Some(predictions.sha256.clone());
+        row.raw_outputs_rows = Some(predictions.rows);
+        let mut failures = masked_value(json!(sampled(&predictions.frame, judged.columns(), seed)));
+        context.redactor.json(&mut failures);
+        row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+    }
+    notes.extend(judged.notes.iter().cloned());
+    row.notes_json = (!notes.is_empty()).then(|| json!(notes));
+    judged.end(row)
+}
+
+/// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
+fn by_its_own_word(row: EvaluationRow, told: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
+    let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
+        (Some(asked), Some(found)) if asked != found => {
+            notes
+                .push(format!("{what}: {asked} in the run file, {found} reported by the evaluator and used"));
+            Some(found)
+        }
+        (asked, found) => found.or(asked),
+    };
+    let judge = told.judge.as_ref();
+    let decoding = (!told.decoding.is_empty()).then(|| json!(told.decoding).to_string());
+    let decoding = take("decoding", row.decoding_json.as_ref().map(Json::to_string), decoding);
+    let seed = take("seed", row.seed.map(|seed| seed.to_string()), told.seed.map(|seed| seed.to_string()));
+    let version = take("the task set's version", row.task_set_version, told.task_set_version.clone());
+    let judge_model = take("the judge", row.judge_model, judge.map(|judge| judge.model.clone()));
+    let judge_rubric = take("the rubric", row.judge_rubric, judge.and_then(|judge| judge.rubric.clone()));
+    let named = told.evaluator.as_ref().map(|evaluator| match &evaluator.version {
+        Some(version) => format!("{} {version}", evaluator.name),
+        None => evaluator.name.clone(),
+    });
+    notes.extend(told.notes.iter().cloned());
+    EvaluationRow {
+        evaluator_name: named.unwrap_or(row.evaluator_name),
+        task_set_version: version,
+        judge_model,
+        judge_rubric,
+        seed: seed.and_then(|seed| seed.parse().ok()),
+        decoding_json: decoding.and_then(|text| serde_json::from_str(&text).ok()),
+        ..row
+    }
+}

@@ -1,0 +1,128 @@
+//! Which code judged: the files that the evaluator's command names.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::Job;
+use trackway_formats::runfile::Plan;
+use trackway_formats::sha256_hex;
+use trackway_formats::shell::words;
+
+use crate::file_digest::file_sha256;
+use crate::score::{EVALUATOR, VERSION};
+
+/// One file of an evaluator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeFile {
+    /// As the command names it.
+    pub path: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// An evaluator and its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evaluator {
+    /// The script's name, or the program's.
+    pub name: String,
+    /// SHA-256 over the names and hashes of its files; none where no file is known.
+    pub digest: Option<String>,
+    /// Its files, in the order of the command.
+    pub files: Vec<CodeFile>,
+}
+
+/// Looks at the files that the command of `job` names, but for `data`, which it reads. Where it names none, the program itself
+/// is the code. Of the built-in evaluator it is the `scorer` that has code, and the name tells the version of the rest.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
+    let argv = scorer.map_or_else(|| job.plan.run.command.clone(), words);
+    let folder = job.working_directory();
+    let mut files: Vec<CodeFile> = Vec::new();
+    for named in named_files(&argv) {
+        let path = folder.join(&named);
+        let known = files.iter().any(|file| file.path == named);
+        if !known && path.is_file() && !is_data(&path, data) {
+            files.push(code_file(&named, &path)?);
+        }
+    }
+    if files.is_empty() {
+        let program = argv.first().and_then(|name| Some((name, program(job, name)?)));
+        files.extend(program.map(|(name, path)| code_file(name, &path)).transpose()?);
+    }
+    let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
+    let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
+    let name = match scorer {
+        Some(_) => format!("{EVALUATOR} {VERSION}"),
+        // Secrets may stand in arguments; a name is taken from what may be stored.
+        None => Plan::for_command(&job.stored_plan.run.command).run.name,
+    };
+    Ok(Evaluator { name, digest, files })
+}
+
+/// What may be a file: arguments, what follows a `=` in them, and the module behind `-m`.
+fn named_files(argv: &[String]) -> Vec<String> {
+    let mut named = Vec::new();
+    for (place, argument) in argv.iter().enumerate() {
+        if place == 0 && !argument.contains('/') {
+            continue;
+        }
+        if place > 0 && argv[place - 1] == "-m" {
+            let module = argument.replace('.', "/");
+            named.extend([
+                format!("{module}.py"),
+                format!("{module}/__main__.py"),
+                format!("{module}/__init__.py"),
+            ]);
+        }
+        named.push(argument.clone());
+        named.extend(argument.split_once('=').map(|(_, value)| value.to_owned()));
+    }
+    named.retain(|name| !name.is_empty());
+    named
+}
+
+fn is_data(path: &Path, data: &[PathBuf]) -> bool {
+    let same = |one: &Path| one.canonicalize().unwrap_or_else(|_| one.to_owned());
+    let path = same(path);
+    data.iter().any(|data| path.starts_with(same(data)))
+}
+
+/// Where a program is, by the PATH that it will have.
+fn program(job: &Job, program: &str) -> Option<PathBuf> {
+    let path = job.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"))?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn code_file(named: &str, path: &Path) -> Result<CodeFile, AppError> {
+    let hashed = file_sha256(path).map_err(|error| {
+        AppError::new(
+            ErrorKind::Usage,
+            format!("the evaluator's `{}` cannot be read: {error}", path.display()),
+        )
+    })?;
+    let (sha256, size_bytes) = hashed;
+    Ok(CodeFile { path: named.to_owned(), sha256, size_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that arguments, values of options and modules may be files, and that a program from the PATH is none.
+    #[test]
+    fn what_a_command_names() {
+        let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            named_files(&argv(&["python", "eval.py", "--config=a.toml"])),
+            ["eval.py", "--config=a.toml", "a.toml"]
+        );
+        assert_eq!(named_files(&argv(&["./judge", ""])), ["./judge"]);
+        let module = named_files(&argv(&["python", "-m", "eval.main"]));
+        assert!(module.contains(&"eval/main.py".to_owned()), "{module:?}");
+    }
+}

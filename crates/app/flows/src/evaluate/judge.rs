@@ -1,0 +1,270 @@
+//! From what the evaluator left to the numbers of the receipt.
+
+use serde_json::{Value as Json, json};
+use trackway_core::{RowCoverage, UnmatchedTasks};
+use trackway_data::model::Frame;
+use trackway_data::personal::{masked, masked_value};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::metrics::is_over_all_rows;
+use trackway_evaluate::reported::ReportedMetrics;
+use trackway_evaluate::tasks::{Matching, match_tasks};
+use trackway_evaluate::{
+    AssessError, Assessment, Baseline, Columns, Estimate, Metrics, Slice, Spec, Task, Verdict, assess,
+};
+use trackway_formats::runfile::EvaluateSection;
+use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
+
+use super::outputs::Outputs;
+use super::task_set::Tasks;
+use crate::assess::{NamedPredicate, slices};
+use crate::baseline::{self, TASKS_UNMATCHED, spec_of};
+
+/// What a slice is called whose rows only the evaluator knows.
+const TOLD: &str = "reported by the evaluator";
+/// Why nothing is said of such a slice.
+const NOT_COMPARED: &str = "its rows are not in the outputs, so it was not compared with the rest";
+/// Two numbers of one metric that differ by more than this part are not the same.
+const SAME_WITHIN: f64 = 1e-6;
+
+/// The numbers of an evaluation.
+#[derive(Debug, Default)]
+pub struct Judged {
+    metrics: Metrics,
+    slices: Vec<Slice>,
+    /// What was computed from the rows.
+    assessment: Option<Assessment>,
+    /// Why the rows were not matched with the task set, where there is one.
+    unmatched: Option<String>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// How the rows are to be judged.
+pub struct Terms<'a> {
+    pub section: &'a EvaluateSection,
+    pub seed: u64,
+    /// Of an import, whose rows say by themselves what is right.
+    pub task: Option<Task>,
+    /// The task set.
+    pub tasks: &'a Tasks,
+    pub baseline: Option<&'a EvaluationRow>,
+}
+
+impl Judged {
+    /// Judges: computed from the rows where there are some, else as the evaluator said it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a slice, a column or a task that was asked for and cannot be; when the baseline's rows cannot be read.
+    pub fn of(context: &Context, outputs: &Outputs, terms: &Terms<'_>) -> Result<Self, AppError> {
+        let mut judged = match &outputs.predictions {
+            Some(predictions) => Self::of_rows(context, &predictions.frame, terms)?,
+            None => Self::default(),
+        };
+        let (count, unreadable) = match terms.tasks {
+            Tasks::None => (None, None),
+            Tasks::Table(tasks) => (Some(tasks.rows() as u64), None),
+            Tasks::Unreadable(why) => (None, Some(why.clone())),
+        };
+        judged.take_told(&outputs.metrics, count);
+        judged.unmatched = judged.unmatched.or(unreadable);
+        judged.note_unmatched(terms.section.unmatched_tasks);
+        Ok(judged)
+    }
+
+    fn of_rows(context: &Context, frame: &Frame, terms: &Terms<'_>) -> Result<Self, AppError> {
+        let section = terms.section;
+        let refused = |error: AssessError| AppError::new(ErrorKind::Usage, error.to_string());
+        let asked: Vec<NamedPredicate> = section
+            .slices
+            .iter()
+            .map(|(name, sql)| NamedPredicate { name: name.clone(), sql: sql.clone() })
+            .collect();
+        let spec = Spec {
+            slices: slices(frame, &asked)?,
+            fairness: section.fairness.clone(),
+            missing: section.missing,
+            ..spec_of(section, frame, terms.task, terms.seed).map_err(refused)?
+        };
+        let (tasks, unmatched) = match terms.tasks {
+            Tasks::Table(tasks) => match match_tasks(tasks, frame, &spec.columns).map_err(refused)? {
+                Matching::Found(found) => (Some(found), None),
+                Matching::Impossible(why) => (None, Some(why)),
+            },
+            Tasks::None | Tasks::Unreadable(_) => (None, None),
+        };
+        let spec = Spec { tasks, ..spec };
+        let rows_there =
+            terms.baseline.map(|row| baseline::kept_rows(context, row, terms.seed)).transpose()?;
+        let sides = rows_there.as_ref().map(|rows| Baseline { frame: rows, id: spec.columns.id.as_deref() });
+        let mut notes = Vec::new();
+        let assessed = match assess(frame, &spec, sides) {
+            // That the sides cannot be put side by side takes nothing from the numbers of this one.
+            Err(error) if sides.is_some() => {
+                notes.push(format!("not compared with the baseline: {error}"));
+                assess(frame, &spec, None)
+            }
+            assessed => assessed,
+        };
+        match assessed {
+            Ok(assessment) => Ok(Self {
+                metrics: assessment.metrics.clone(),
+                slices: assessment.slices.clone(),
+                notes: [notes, assessment.notes.clone()].concat(),
+                assessment: Some(assessment),
+                unmatched,
+            }),
+            Err(error) if asks_for_numbers(section) => Err(refused(error)),
+            Err(error) => {
+                notes.push(format!("nothing was computed from the rows: {error}"));
+                Ok(Self { notes, unmatched, ..Self::default() })
+            }
+        }
+    }
+
+    fn note_unmatched(&mut self, policy: UnmatchedTasks) {
+        let Some(why) = &self.unmatched else { return };
+        let consequence = match policy {
+            UnmatchedTasks::Inconclusive => {
+                "no number over rows decides a gate (`evaluate.unmatched_tasks = \"accepted\"` relies on the evaluator)"
+            }
+            UnmatchedTasks::Accepted => "the evaluator is relied on (`evaluate.unmatched_tasks`)",
+        };
+        self.notes.push(format!("whether each task was answered was not checked: {why}; {consequence}"));
+    }
+
+    /// What was said, and nothing computed.
+    pub fn told(told: &ReportedMetrics) -> Self {
+        let mut judged = Self::default();
+        judged.take_told(told, None);
+        judged
+    }
+
+    /// Adds what the evaluator says and the rows do not; of two answers the computed one counts. A metric over all rows has to cover every
+    /// task.
+    fn take_told(&mut self, told: &ReportedMetrics, tasks: Option<u64>) {
+        let rows = self.assessment.as_ref().map(|assessment| assessment.coverage.rows_expected);
+        let expected = tasks.max(rows);
+        for (name, estimate) in &told.metrics {
+            match self.metrics.get(name) {
+                Some(own) if differ(own.value, estimate.value) => self.notes.push(format!(
+                    "`{name}`: {} reported by the evaluator, {} computed from the rows and used",
+                    estimate.value, own.value
+                )),
+                Some(_) => {}
+                None => drop(self.metrics.insert(name.clone(), covering(name, *estimate, expected))),
+            }
+        }
+        for (name, metrics) in &told.slices {
+            if self.slices.iter().all(|slice| slice.name != *name) {
+                self.slices.push(told_slice(name, metrics));
+            }
+        }
+    }
+
+    /// The rows of the ledger, in which personal data in values and predicates is masked.
+    pub fn end(self, row: EvaluationRow) -> EvaluationEnd {
+        let id = &row.evaluation_id;
+        let mut metrics = metric_rows(id, "", &self.metrics);
+        for slice in &self.slices {
+            metrics.extend(metric_rows(id, &slice.name, &slice.metrics));
+        }
+        let slices = self.slices.iter().map(|slice| EvaluationSliceRow {
+            evaluation_id: id.clone(),
+            slice: slice.name.clone(),
+            predicate: masked(&slice.predicate).into_owned(),
+            support: slice.support,
+            verdict: Some(slice.verdict.as_str().into()),
+        });
+        let slices: Vec<EvaluationSliceRow> = slices.collect();
+        let assessment = self.assessment.as_ref();
+        let comparison = assessment.and_then(|it| it.comparison.as_ref());
+        let evaluation = EvaluationRow {
+            metrics_json: Some(json!(self.metrics)),
+            slices_json: Some(masked_value(json!(self.slices))),
+            fairness_json: assessment.map(|it| masked_value(json!(it.fairness))),
+            comparison_json: comparison.map(|it| masked_value(json!(it))),
+            assessment_json: with_unmatched(assessment.map(rest_of), self.unmatched.as_deref()),
+            ..row.clone()
+        };
+        EvaluationEnd { evaluation, metrics, slices, gate_receipt: None }
+    }
+
+    /// What the rows are taken for.
+    pub fn columns(&self) -> Option<(Task, &Columns)> {
+        self.assessment.as_ref().map(|assessment| (assessment.task, &assessment.columns))
+    }
+}
+
+/// Whether the run file wants what only rows that can be judged give.
+fn asks_for_numbers(section: &EvaluateSection) -> bool {
+    let columns = [
+        &section.label,
+        &section.positive,
+        &section.prediction,
+        &section.score,
+        &section.group,
+        &section.baseline,
+    ];
+    columns.iter().any(|it| it.is_some()) || !section.slices.is_empty() || !section.fairness.is_empty()
+}
+
+fn differ(one: f64, other: f64) -> bool {
+    (one - other).abs() > SAME_WITHIN * one.abs().max(other.abs()).max(1.0)
+}
+
+/// The parts that have columns of their own are left out.
+fn rest_of(assessment: &Assessment) -> Json {
+    let mut rest = json!(assessment);
+    if let Some(members) = rest.as_object_mut() {
+        for part in ["metrics", "slices", "fairness", "comparison", "notes"] {
+            members.remove(part);
+        }
+    }
+    masked_value(rest)
+}
+
+/// The assessment with why the rows were not matched with the task set.
+fn with_unmatched(assessment: Option<Json>, unmatched: Option<&str>) -> Option<Json> {
+    let Some(why) = unmatched else { return assessment };
+    let mut assessment = assessment.unwrap_or_else(|| json!({}));
+    assessment[TASKS_UNMATCHED] = why.into();
+    Some(assessment)
+}
+
+/// What an evaluator says of a metric over all rows, beside the rows that there should be.
+fn covering(name: &str, estimate: Estimate, expected: Option<u64>) -> Estimate {
+    let expected = expected.filter(|_| is_over_all_rows(name) && estimate.coverage.is_known());
+    let rows_used = estimate.coverage.rows_used;
+    let coverage = expected.map(|rows| RowCoverage { rows_used, rows_expected: rows.max(rows_used) });
+    Estimate { coverage: coverage.unwrap_or(estimate.coverage), ..estimate }
+}
+
+fn told_slice(name: &str, metrics: &Metrics) -> Slice {
+    Slice {
+        name: name.to_owned(),
+        predicate: TOLD.into(),
+        support: metrics.values().map(|estimate| estimate.support).max().unwrap_or(0),
+        verdict: Verdict::Inconclusive,
+        why: Some(NOT_COMPARED.into()),
+        metrics: metrics.clone(),
+        difference: None,
+        adjusted_p_value: None,
+    }
+}
+
+fn metric_rows(evaluation_id: &str, slice: &str, metrics: &Metrics) -> Vec<EvaluationMetricRow> {
+    let row = |(metric, estimate): (&String, &Estimate)| EvaluationMetricRow {
+        evaluation_id: evaluation_id.into(),
+        slice: slice.into(),
+        metric: metric.clone(),
+        value: Some(estimate.value),
+        low: estimate.low,
+        high: estimate.high,
+        support: Some(estimate.support).filter(|support| *support > 0),
+        method: json!(estimate.method).as_str().unwrap_or("none").into(),
+        rows_used: Some(estimate.coverage.rows_used).filter(|_| estimate.coverage.is_known()),
+        rows_expected: Some(estimate.coverage.rows_expected).filter(|_| estimate.coverage.is_known()),
+    };
+    metrics.iter().map(row).collect()
+}

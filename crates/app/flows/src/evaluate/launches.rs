@@ -1,0 +1,125 @@
+//! Launches the evaluator, and again where it failed and its budget allows it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use trackway_core::TerminationReason;
+use trackway_engine::error::AppError;
+use trackway_engine::home::run_file;
+use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
+use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::{Rehearsal, rehearse, wait};
+use trackway_ledger::{AttemptRow, Decision};
+
+use super::Case;
+use crate::checkpoints::ReadOnly;
+
+/// How much longer than its launch a checkpoint is held, for what comes after.
+const HOLD_SLACK_SECONDS: f64 = 900.0;
+
+/// How launching ended.
+pub enum Launched {
+    /// The evaluator ended in order; it left what it has to say here.
+    Answered(PathBuf),
+    /// It did not, for this reason.
+    Failed(String),
+}
+
+/// The launches of one evaluation.
+#[derive(Debug, Default)]
+pub struct Launches {
+    /// How many there were.
+    pub count: u32,
+    /// The last one.
+    pub last: Option<AttemptRow>,
+}
+
+impl Launches {
+    /// Launches until the evaluator answers or is given up.
+    ///
+    /// # Errors
+    /// What holding, launching and sealing say.
+    pub fn run(&mut self, case: &Case<'_>, reporter: &dyn Reporter) -> Result<Launched, AppError> {
+        let listening = Listening(reporter);
+        loop {
+            // Each launch has an empty folder: what a crashed one left is no part of an answer.
+            let out = case.out_folder(self.count + 1)?;
+            case.hold(case.section().timeout_seconds + HOLD_SLACK_SECONDS)?;
+            let folder = case.verified_folder(reporter)?;
+            let read_only = ReadOnly::of(&folder);
+            let rehearsal = Rehearsal {
+                environment: case.environment(&folder, &out),
+                timeout_seconds: Some(case.section().timeout_seconds),
+                ..Rehearsal::default()
+            };
+            let sealed = rehearse(case.context, &case.prepared, self.last.as_ref(), &rehearsal, &listening)?;
+            drop(read_only);
+            self.count += 1;
+            self.last = Some(sealed.row.clone());
+            case.check_unchanged()?;
+            if sealed.row.termination_reason.is_some_and(TerminationReason::is_success) {
+                return Ok(Launched::Answered(out));
+            }
+            if !self.again(case, &sealed, &listening) {
+                return Ok(Launched::Failed(why_failed(&sealed)));
+            }
+        }
+    }
+
+    /// Waits for another launch; false when there is none.
+    fn again(&self, case: &Case<'_>, sealed: &Sealed, reporter: &dyn Reporter) -> bool {
+        let decision = &sealed.decision;
+        let launches = decision.decision != Decision::Stop;
+        reporter.notice(&Notice::Decided {
+            rule: decision.rule.clone(),
+            why: decision.why.clone(),
+            delay_seconds: decision.delay_seconds.filter(|_| launches),
+        });
+        let asked = case.context.home.run_folder(case.prepared.run.run_id).join(run_file::STOP);
+        launches && wait(case.context, decision.delay_seconds.unwrap_or(0.0), &asked)
+    }
+}
+
+fn why_failed(sealed: &Sealed) -> String {
+    let reason = sealed.row.termination_reason.unwrap_or(TerminationReason::Unknown);
+    let id = sealed.row.attempt_id;
+    format!(
+        "the evaluator ended as `{reason}` ({}; `trackway logs {id}`); {}",
+        sealed.evidence, sealed.decision.why
+    )
+}
+
+/// What the evaluator prints and what goes wrong with it; that it was launched is no news.
+struct Listening<'a>(&'a dyn Reporter);
+
+impl Reporter for Listening<'_> {
+    fn notice(&self, notice: &Notice) {
+        let news = match notice {
+            Notice::Note { .. } | Notice::Decided { .. } => true,
+            Notice::AttemptEnded { reason, .. } => reason != TerminationReason::Completed.as_str(),
+            Notice::RunStarted { .. } | Notice::AttemptStarted { .. } => false,
+        };
+        if news {
+            self.0.notice(notice);
+        }
+    }
+
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        self.0.output(stream, bytes);
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.0.progress(progress);
+    }
+
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
+        self.0.reading_data(done_bytes, total_bytes);
+    }
+}
+
+/// Trackway's variables for an evaluator.
+pub fn variables(
+    pairs: impl IntoIterator<Item = (&'static str, Option<String>)>,
+) -> BTreeMap<String, String> {
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

@@ -1,0 +1,65 @@
+//! Evaluations, listed and found.
+
+use std::path::Path;
+
+use trackway_core::RunId;
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_ledger::{EvaluationRow, QueryLimits};
+
+use super::receipt::{self, EvaluationReceipt};
+use crate::assess::write_numbers;
+
+/// Evaluations, newest first; of one run when one is given.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn evaluations(
+    context: &Context,
+    run: Option<RunId>,
+    limit: u32,
+) -> Result<Vec<EvaluationReceipt>, AppError> {
+    let mut rows = match run {
+        Some(run) => {
+            let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run))?;
+            rows.reverse();
+            rows
+        }
+        None => context.ledger_read(|ledger| ledger.newest_evaluations(limit))?,
+    };
+    rows.truncate(limit as usize);
+    receipt::of_all(context, &rows)
+}
+
+/// Evaluations of a run, oldest first.
+pub fn evaluations_of(context: &Context, run_id: RunId) -> Result<Vec<EvaluationReceipt>, AppError> {
+    let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run_id))?;
+    receipt::of_all(context, &rows)
+}
+
+/// The receipt of an evaluation.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn evaluation(context: &Context, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
+    receipt::of(context, row)
+}
+
+/// Writes every number of an evaluation as a Parquet file, whole or not at all.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::Fault`] where it cannot be written.
+pub fn write_evaluation_numbers(
+    context: &Context,
+    receipt: &EvaluationReceipt,
+    path: &Path,
+) -> Result<(), AppError> {
+    if let Some(assessment) = receipt.judged() {
+        return write_numbers(path, &assessment);
+    }
+    let query = format!(
+        "select slice, metric, value, low, high, support, method, rows_used, rows_expected from evaluation_metrics where evaluation_id = '{}' order by slice, metric",
+        receipt.evaluation_id
+    );
+    context.write_parquet(&context.sql(&query, &QueryLimits::default())?, path).map(drop)
+}

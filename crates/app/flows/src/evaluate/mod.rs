@@ -1,0 +1,294 @@
+//! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and what it leaves
+//! is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
+//!
+//! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have receipts, logs and
+//! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
+//! evaluation; when nobody does and no launch lives, the next command ends it (`close`).
+
+mod close;
+mod collect;
+mod evaluator;
+mod import;
+mod judge;
+mod launches;
+mod list;
+mod outputs;
+mod receipt;
+mod subject;
+mod task_set;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use trackway_core::{Clock as _, EvaluationId, LaunchKind};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::run::{Prepared, Start, begin};
+use trackway_formats::runfile::EvaluateSection;
+use trackway_ledger::{EvaluationEnd, EvaluationRow};
+
+use self::evaluator::{Evaluator, evaluator};
+pub use self::import::{ImportRequest, ImportedEvaluation};
+use self::launches::{Launched, Launches, variables};
+pub(crate) use self::outputs::DRAFT_PREFIX;
+pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
+use self::subject::Asked;
+pub use self::subject::EvaluationSubject;
+pub(crate) use self::subject::Subject;
+use self::task_set::TaskSet;
+use crate::baseline::{self, Candidate};
+use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
+pub(crate) use close::close_lost_evaluations;
+pub use import::import_evaluations;
+pub use list::{evaluation, evaluations, evaluations_of, write_evaluation_numbers};
+
+/// What is asked for with `trackway eval run`.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    /// A run file or a run.
+    pub subject: EvaluationSubject,
+    /// Which checkpoint.
+    pub checkpoint: CheckpointRef,
+    /// The texts of `--set`.
+    pub overrides: Vec<String>,
+}
+
+/// Evaluates a checkpoint, and writes down what came out.
+///
+/// # Errors
+/// `ErrorKind::Usage` and `ErrorKind::NotFound` before anything is launched; `ErrorKind::Integrity` when the checkpoint
+/// does not verify. That the evaluator failed is no error but the answer's state.
+pub fn evaluate(
+    context: &Context,
+    request: &EvaluateRequest,
+    reporter: &dyn Reporter,
+) -> Result<EvaluationReceipt, AppError> {
+    let subject = Subject::find(context, &request.subject, &request.overrides, reporter)?;
+    evaluate_subject(context, &subject, &request.checkpoint, reporter)
+}
+
+/// Refuses, before a training costs anything, an evaluation behind it that could not begin.
+pub(crate) fn check_before_launch(
+    context: &Context,
+    job: &trackway_engine::run::Job,
+) -> Result<(), AppError> {
+    let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
+    let told = |error: AppError| {
+        error.hint("the evaluation after the run could not start; run it with `trackway eval run`, or set `evaluate.after = false`")
+    };
+    asked.check(context).map_err(told)?;
+    asked.task_set(context).map_err(told).map(drop)
+}
+
+/// One evaluation that was begun.
+pub(crate) struct Case<'a> {
+    context: &'a Context,
+    subject: &'a Subject,
+    checkpoints: Checkpoints,
+    chosen: Chosen,
+    prepared: Prepared,
+    evaluation_id: String,
+    task_set: Option<TaskSet>,
+    /// What it is compared with.
+    baseline_evaluation_id: Option<String>,
+}
+
+pub(crate) fn evaluate_subject(
+    context: &Context,
+    subject: &Subject,
+    reference: &CheckpointRef,
+    reporter: &dyn Reporter,
+) -> Result<EvaluationReceipt, AppError> {
+    let asked = &subject.asked;
+    asked.check(context)?;
+    let job = asked.evaluator_job(context)?;
+    let task_set = asked.task_set(context)?;
+    let evaluator = evaluator(&job, asked.section.scorer.as_deref(), &asked.data_paths())?;
+    let checkpoints = checkpoints::checkpoints(context, subject.run.run_id)?;
+    let chosen = checkpoints.chosen(reference)?;
+    let candidate = Candidate {
+        run: &subject.run,
+        manifest_sha256: &chosen.manifest_sha256,
+        task_set_sha256: task_set.as_ref().map(|set| set.sha256.as_str()),
+        evaluator_name: &evaluator.name,
+    };
+    let named = asked.section.baseline.as_deref();
+    let baseline = named.map(|named| baseline::baseline(context, named, &candidate)).transpose()?.flatten();
+    let baseline_evaluation_id = baseline.map(|row| row.evaluation_id);
+    let evaluation_id = EvaluationId::new(&context.ids).to_string();
+    let start = Start::without_data(context, job);
+    let prepared = begin(context, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
+    let case = Case {
+        context,
+        subject,
+        checkpoints,
+        chosen,
+        prepared,
+        evaluation_id,
+        task_set,
+        baseline_evaluation_id,
+    };
+    let row = case.begun(&evaluator)?;
+    context.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
+    reporter.notice(&Notice::Note {
+        text: format!(
+            "evaluating step {} of `{}` with `{}` ({})",
+            case.chosen.step, subject.run.name, row.evaluator_name, case.evaluation_id
+        ),
+    });
+    let mut launches = Launches::default();
+    let ended = case.conduct(row.clone(), &mut launches, reporter);
+    if ended.is_err() && context.cancel.is_detached() {
+        // The evaluator goes on without this process; the next command finds it.
+        return ended.and_then(|end| receipt::of(context, &end.evaluation));
+    }
+    let row = launches.noted(row);
+    let (end, error) = match ended {
+        Ok(end) => (end, None),
+        Err(error) => (collect::failed(context, row, &error.message), Some(error)),
+    };
+    // The receipt comes last: until it is there, the next command does all of this again.
+    close::rest_launches(context, case.prepared.run.run_id)?;
+    case.let_go(reporter);
+    let stored = context.end_evaluation(&end)?;
+    match error {
+        Some(error) => Err(error),
+        None => receipt::of(context, &stored),
+    }
+}
+
+impl Launches {
+    fn noted(&self, row: EvaluationRow) -> EvaluationRow {
+        let launch_attempt_id = self.last.as_ref().map(|last| last.attempt_id);
+        EvaluationRow { launch_count: self.count, launch_attempt_id, ..row }
+    }
+}
+
+impl Case<'_> {
+    fn section(&self) -> &EvaluateSection {
+        &self.subject.asked.section
+    }
+
+    /// The row of an evaluation that begins: everything that is known before the evaluator runs.
+    fn begun(&self, evaluator: &Evaluator) -> Result<EvaluationRow, AppError> {
+        let (section, job) = (self.section(), &self.subject.asked.job);
+        let stored = &self.prepared.job.stored_plan;
+        let spec = json!({
+            "command": stored.run.command,
+            "files": evaluator.files,
+            "scorer": stored.evaluate.as_ref().and_then(|section| section.scorer.as_ref()),
+            "task_set": section.tasks(),
+            "task_table": self.subject.asked.task_table(),
+            "label": section.label,
+            "positive": section.positive,
+            "prediction": section.prediction,
+            "score": section.score,
+            "group": section.group,
+            "missing": section.missing,
+            "unmatched_tasks": section.unmatched_tasks,
+            "slices": section.slices,
+            "fairness": section.fairness,
+            "baseline": section.baseline,
+            "gates": section.gates,
+            "timeout_seconds": section.timeout_seconds,
+            "run_file": job.run_file,
+        });
+        let capture = &self.prepared.capture;
+        let judge = section.judge.as_ref();
+        Ok(EvaluationRow {
+            attempt_id: Some(self.chosen.attempt_id),
+            evaluator_name: evaluator.name.clone(),
+            evaluator_digest: evaluator.digest.clone(),
+            task_set_version: self.task_set.as_ref().and_then(|set| set.version.clone()),
+            task_set_sha256: self.task_set.as_ref().map(|set| set.sha256.clone()),
+            judge_model: judge.map(|judge| judge.model.clone()),
+            judge_rubric: self.subject.asked.rubric(),
+            decoding_json: (!section.decoding.is_empty()).then(|| json!(section.decoding)),
+            step: Some(self.chosen.step),
+            launch_run_id: Some(self.prepared.run.run_id),
+            seed: self.prepared.job.plan.run.seed,
+            environment_lock_sha256: capture.environment_lock.sha256.clone(),
+            container_digest: capture.container.digest.clone(),
+            spec_json: Some(spec),
+            baseline_evaluation_id: self.baseline_evaluation_id.clone(),
+            ..EvaluationRow::begun(
+                self.evaluation_id.clone(),
+                self.subject.run.run_id,
+                self.chosen.manifest_sha256.clone(),
+                self.context.clock.now(),
+            )
+        })
+    }
+
+    /// Launches, reads and judges.
+    fn conduct(
+        &self,
+        row: EvaluationRow,
+        launches: &mut Launches,
+        reporter: &dyn Reporter,
+    ) -> Result<EvaluationEnd, AppError> {
+        let launched = launches.run(self, reporter)?;
+        let row = launches.noted(row);
+        match launched {
+            Launched::Failed(why) => Ok(collect::failed(self.context, row, &why)),
+            Launched::Answered(folder) => collect::collected(self.context, row, &folder),
+        }
+    }
+
+    /// An empty folder for one launch.
+    fn out_folder(&self, number: u32) -> Result<PathBuf, AppError> {
+        let folder = self.context.home.evaluator_outputs(&self.evaluation_id, number);
+        std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
+        Ok(folder)
+    }
+
+    fn hold(&self, seconds: f64) -> Result<(), AppError> {
+        self.checkpoints.hold(&self.evaluation_id, &self.chosen, "an evaluation reads it", seconds)
+    }
+
+    /// The checkpoint's files, every byte of them read; brought here where they are only at the remote.
+    fn verified_folder(&self, reporter: &dyn Reporter) -> Result<PathBuf, AppError> {
+        let far = self.context.home.brought_checkpoint(&self.evaluation_id);
+        if self.chosen.is_far() && !far.exists() {
+            let text = format!("step {} is only at the remote, and is brought here", self.chosen.step);
+            reporter.notice(&Notice::Note { text });
+        }
+        self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
+    }
+
+    /// Whether the evaluator left the checkpoint as it was.
+    fn check_unchanged(&self) -> Result<(), AppError> {
+        let far = self.context.home.brought_checkpoint(&self.evaluation_id);
+        self.checkpoints.check_unchanged(&self.chosen, &far)
+    }
+
+    /// A pin that cannot be taken away ends by itself.
+    fn let_go(&self, reporter: &dyn Reporter) {
+        if let Err(error) = close::let_go_of(self.context, &self.checkpoints, &self.evaluation_id) {
+            let text = format!("the pin `{}` stays until it expires: {error}", self.evaluation_id);
+            reporter.notice(&Notice::Note { text });
+        }
+    }
+
+    /// What the evaluator finds in its environment (`docs/evaluations.md`).
+    fn environment(&self, checkpoint: &Path, out: &Path) -> BTreeMap<String, String> {
+        let section = self.section();
+        let judge = section.judge.as_ref();
+        let shown = |path: &Path| Some(path.to_string_lossy().into_owned());
+        let tasks = section.task_set.as_ref().map(|path| self.subject.asked.job.base.join(path));
+        let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
+        variables([
+            ("TRACKWAY_EVALUATION", Some(self.evaluation_id.clone())),
+            ("TRACKWAY_EVALUATION_OUT", shown(out)),
+            ("TRACKWAY_CHECKPOINT_DIR", shown(checkpoint)),
+            ("TRACKWAY_CHECKPOINT_STEP", Some(self.chosen.step.to_string())),
+            ("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", Some(self.chosen.manifest_sha256.clone())),
+            ("TRACKWAY_TASK_SET", tasks.as_deref().and_then(shown)),
+            ("TRACKWAY_DECODING", decoding),
+            ("TRACKWAY_JUDGE_MODEL", judge.map(|judge| judge.model.clone())),
+            ("TRACKWAY_JUDGE_RUBRIC", judge.and_then(|judge| judge.rubric.clone())),
+        ])
+    }
+}

@@ -1,0 +1,262 @@
+//! Which run is judged, and by which `[evaluate]`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use trackway_core::RunId;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::reporter::{Notice, Reporter};
+use trackway_engine::run::{Job, Source, StoredJob};
+use trackway_formats::runfile::{CheckpointSection, DataSpec, DetectSection, EvaluateSection, Plan};
+use trackway_formats::shell::words;
+use trackway_ledger::{RunFilter, RunRow};
+
+use super::task_set::TaskSet;
+use crate::data::table::TableRequest;
+use crate::file_digest::file_sha256;
+use crate::score::{self, BATCH_ROWS, BatchFormat, ScoreRequest};
+
+/// The rule of `[retry]` that an evaluator spends from.
+const EVALUATOR_ERROR: &str = "evaluator_error";
+
+/// What to evaluate, as a command line names it.
+#[derive(Debug, Clone)]
+pub enum EvaluationSubject {
+    /// The newest run of a run file that committed a checkpoint.
+    File(PathBuf),
+    /// A run.
+    Run(RunId),
+}
+
+/// A run and what judges it.
+pub struct Subject {
+    pub run: RunRow,
+    pub asked: Asked,
+}
+
+/// What an `[evaluate]` asks for.
+pub struct Asked {
+    pub section: EvaluateSection,
+    /// The run's job, whose folder and environment the evaluator has.
+    pub job: Job,
+}
+
+impl Subject {
+    /// Finds the run and reads its `[evaluate]`, with the texts of `--set` put in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] without an `[evaluate]`; [`ErrorKind::NotFound`] without a run.
+    pub fn find(
+        context: &Context,
+        subject: &EvaluationSubject,
+        overrides: &[String],
+        reporter: &dyn Reporter,
+    ) -> Result<Self, AppError> {
+        let (run, job) = match subject {
+            EvaluationSubject::File(path) => {
+                let source = Source::File { path: path.clone(), overrides: overrides.to_vec() };
+                let job = Job::read(&source, &context.redactor)?;
+                (newest_run(context, &job, path, reporter)?, job)
+            }
+            EvaluationSubject::Run(run_id) => {
+                let run = context.run_by_id(*run_id)?;
+                let job = job_of(context, &run, overrides)?;
+                (run, job)
+            }
+        };
+        let asked = Asked::of(&job).ok_or_else(|| {
+            let message = format!("run `{}` has no `[evaluate]`", run.name);
+            AppError::new(ErrorKind::Usage, message)
+                .hint("write one into its run file, and name the file: trackway eval run FILE")
+        })?;
+        Ok(Self { run, asked })
+    }
+}
+
+impl Asked {
+    /// What a job asks for; none: it has no `[evaluate]`.
+    pub fn of(job: &Job) -> Option<Self> {
+        Some(Self { section: job.plan.evaluate.clone()?, job: job.clone() })
+    }
+
+    /// What is launched: the evaluator where the script ran, with the script's environment, and with nothing of the training's
+    /// own rules.
+    ///
+    /// # Errors
+    /// When the plan cannot be redacted.
+    pub fn evaluator_job(&self, context: &Context) -> Result<Job, AppError> {
+        let Self { section, job } = self;
+        let mut plan: Plan = job.plan.clone();
+        plan.run.command = self.command(context)?;
+        plan.run.seed = section.seed.or(plan.run.seed);
+        plan.data.clear();
+        plan.ladder = None;
+        plan.preflight = None;
+        plan.early_stop = None;
+        plan.detect = DetectSection::default();
+        plan.checkpoint = CheckpointSection::default();
+        plan.supervise.timeout_seconds = Some(section.timeout_seconds);
+        plan.supervise.hang_after_seconds = None;
+        if let Some(rule) = &section.retry {
+            plan.retry.rules.insert(EVALUATOR_ERROR.into(), rule.clone());
+        }
+        Job::new(plan, job.base.clone(), job.run_file.clone(), job.overrides.clone(), &context.redactor)
+    }
+
+    /// The evaluator's own command, or the built-in one's.
+    fn command(&self, context: &Context) -> Result<Vec<String>, AppError> {
+        let Some(request) = self.score_request() else { return Ok(self.section.command.clone()) };
+        let binary = context.binary.to_string_lossy().into_owned();
+        Ok([vec![binary], request.arguments()?].concat())
+    }
+
+    /// What the built-in evaluator scores; none: the evaluator is a command.
+    pub fn score_request(&self) -> Option<ScoreRequest> {
+        let Self { section, job } = self;
+        let rows = section.rows_spec(&job.plan.data)?;
+        // It starts where the script does, and paths start at the run file's folder.
+        let path = match rows.path.contains("://") {
+            true => rows.path,
+            false => job.base.join(rows.path).to_string_lossy().into_owned(),
+        };
+        let table = TableRequest {
+            paths: vec![path],
+            format: rows.format,
+            columns: rows.columns,
+            delimiter: rows.delimiter,
+            missing: rows.missing,
+        };
+        Some(ScoreRequest {
+            table,
+            command: section.scorer.clone()?,
+            format: BatchFormat::Csv,
+            label: section.label.clone(),
+            positive: section.positive.clone(),
+            features: section.features.clone(),
+            skip: section.skip.clone(),
+            batch_rows: BATCH_ROWS,
+            limit: None,
+        })
+    }
+
+    /// Looks whether the evaluator can start: its program; of the built-in one the program that it asks, and the rows with their
+    /// columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] naming what is missing.
+    pub fn check(&self, context: &Context) -> Result<(), AppError> {
+        let job = self.evaluator_job(context)?;
+        job.check_command()?;
+        let Some(request) = self.score_request() else { return Ok(()) };
+        check_scorer(&job, &request.command)?;
+        score::check(&self.job.base, &request)
+    }
+
+    /// Files and folders that the evaluator may be given as arguments and that are no code.
+    pub fn data_paths(&self) -> Vec<PathBuf> {
+        let sets = self.job.plan.data.values().map(|set| &set.path);
+        let named = sets.chain(&self.section.task_set).chain(&self.section.rows);
+        named.map(|path| self.job.base.join(path)).collect()
+    }
+
+    /// The tasks, where some are named.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when they are not there.
+    pub fn task_set(&self, context: &Context) -> Result<Option<TaskSet>, AppError> {
+        let version = self.section.task_set_version.as_deref();
+        self.section.tasks().map(|path| TaskSet::read(context, &self.job.base, path, version)).transpose()
+    }
+
+    /// How the tasks are read as a table: by their full path, for whoever ends the evaluation.
+    pub fn task_table(&self) -> Option<DataSpec> {
+        let path = self.section.tasks()?;
+        let known = self.section.rows_spec(&self.job.plan.data).filter(|spec| spec.path == path);
+        let data = self.job.plan.data.values().find(|set| set.path == path).cloned();
+        let spec =
+            known.or(data).unwrap_or_else(|| DataSpec { path: path.to_owned(), ..DataSpec::default() });
+        let path = match path.contains("://") {
+            true => path.to_owned(),
+            false => self.job.base.join(path).to_string_lossy().into_owned(),
+        };
+        Some(DataSpec { path, ..spec })
+    }
+
+    /// The judge's rubric with the hash of its file, where it names one.
+    pub fn rubric(&self) -> Option<String> {
+        let rubric = self.section.judge.as_ref()?.rubric.clone()?;
+        let hashed = file_sha256(&self.job.base.join(&rubric)).ok();
+        Some(hashed.map_or_else(|| rubric.clone(), |(sha256, _)| format!("{rubric}@sha256:{sha256}")))
+    }
+}
+
+/// Asks the shell whether it knows the first word of a scoring command, where that is a plain word.
+fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
+    let is_plain = |word: &String| word.chars().all(|it| it.is_alphanumeric() || "/._-+".contains(it));
+    let Some(program) = words(line).into_iter().next().filter(is_plain) else { return Ok(()) };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "command -v \"$0\"", &program]).envs(&job.plan.run.environment);
+    shell.current_dir(job.working_directory()).stdin(Stdio::null()).stdout(Stdio::null());
+    let known = shell.status().map_err(|error| AppError::fault("cannot start a shell", &error))?;
+    if known.success() {
+        return Ok(());
+    }
+    let folder = job.working_directory();
+    let message = format!(
+        "a shell in `{}` does not know `{program}`, which `evaluate.scorer` begins with",
+        folder.display()
+    );
+    Err(AppError::new(ErrorKind::Usage, message)
+        .hint("a scorer starts where the script starts, with its PATH"))
+}
+
+/// The newest run of the name that committed something: of this very config where there is one.
+fn newest_run(
+    context: &Context,
+    job: &Job,
+    path: &Path,
+    reporter: &dyn Reporter,
+) -> Result<RunRow, AppError> {
+    let filter = RunFilter { name: Some(job.plan.run.name.clone()), ..RunFilter::default() };
+    let mut runs = context.ledger_read(|ledger| ledger.list_runs(&filter))?;
+    runs.retain(|run| run.last_committed_step.is_some());
+    if let Some(same) = runs.iter().position(|run| run.config_sha256 == job.config_sha256) {
+        return Ok(runs.swap_remove(same));
+    }
+    let newest = runs.into_iter().next().ok_or_else(|| {
+        let message = format!("no run `{}` has a committed checkpoint", job.plan.run.name);
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!("train one: trackway run {}", path.display()))
+    })?;
+    let text = format!(
+        "`{}` is not the config of run {} any more; its newest checkpoint is evaluated anyway",
+        path.display(),
+        newest.run_id
+    );
+    reporter.notice(&Notice::Note { text });
+    Ok(newest)
+}
+
+/// The plan of a run as it was stored; with overrides its run file is read again.
+fn job_of(context: &Context, run: &RunRow, overrides: &[String]) -> Result<Job, AppError> {
+    let path = context.home.run_folder(run.run_id).join("plan.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))
+                .hint("name its run file: trackway eval run FILE")
+        }
+        _ => AppError::file("read", &path, &error),
+    })?;
+    let stored: StoredJob = serde_json::from_str(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    if overrides.is_empty() {
+        return Job::restore(stored, &context.redactor);
+    }
+    let Some(file) = stored.run_file else {
+        let message = format!("`--set` changes a run file, and run `{}` has none", run.name);
+        return Err(AppError::new(ErrorKind::Usage, message));
+    };
+    let overrides = [stored.overrides, overrides.to_vec()].concat();
+    Job::read(&Source::File { path: file, overrides }, &context.redactor)
+}

@@ -1,0 +1,137 @@
+//! From what is written down about an evaluation to the numbers that gates name. Pure.
+//!
+//! | name | from |
+//! |---|---|
+//! | `accuracy`, … | the metrics of all rows |
+//! | `slice.NAME.METRIC` | the curated slices |
+//! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns |
+//! | `size_bytes`, `weights_bytes`, `training_seconds`, `gpu_seconds`, `cost_usd` | facts, which need no interval |
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use trackway_core::{RowCoverage, UnmatchedTasks};
+use trackway_engine::error::AppError;
+use trackway_engine::stored::read_stored;
+use trackway_evaluate::{Comparison, Estimate, Fairness, Method, Metrics, Slice};
+use trackway_ledger::EvaluationRow;
+use trackway_tower::gate::{Evidence, Measured, Numbers};
+
+use crate::baseline::TASKS_UNMATCHED;
+
+const RATIO: &str = "_ratio";
+
+/// What is known of a model beside its evaluation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    pub size_bytes: Option<u64>,
+    pub weights_bytes: Option<u64>,
+    pub training_seconds: Option<f64>,
+    pub gpu_seconds: Option<f64>,
+    pub cost_usd: Option<f64>,
+}
+
+/// The evidence of an evaluation, beside that of the baseline's, and how the two compare on the same rows.
+pub(super) fn evidence(
+    own: (&EvaluationRow, Facts),
+    baseline: Option<(&EvaluationRow, Facts)>,
+    compared: Option<&Comparison>,
+) -> Result<Evidence, AppError> {
+    Ok(Evidence {
+        numbers: numbers(own.0, own.1)?,
+        baseline: baseline.map(|(row, facts)| numbers(row, facts)).transpose()?,
+        differences: compared.map(differences).unwrap_or_default(),
+        inconclusive: inconclusive(own.0)?,
+        unmatched: unmatched(own.0),
+    })
+}
+
+/// Metrics that the rows cannot decide.
+fn inconclusive(row: &EvaluationRow) -> Result<BTreeMap<String, String>, AppError> {
+    let found = row.assessment_json.as_ref().and_then(|assessment| assessment.get("inconclusive"));
+    read(row, "assessment_json", found)
+}
+
+/// Why the rows were not matched with the task set, unless the run file accepts that.
+fn unmatched(row: &EvaluationRow) -> Option<String> {
+    let why = row.assessment_json.as_ref()?.get(TASKS_UNMATCHED)?.as_str()?;
+    let is_accepted =
+        row.spec("unmatched_tasks").is_some_and(|policy| policy == UnmatchedTasks::Accepted.as_str());
+    (!is_accepted).then(|| format!("whether each task was answered was not checked: {why}"))
+}
+
+/// Of a receipt from before metrics said so: the rows that were judged and those that were left out.
+fn coverage_before(row: &EvaluationRow) -> RowCoverage {
+    let rows = |member: &str| row.assessment_json.as_ref()?.get(member)?.as_u64();
+    let known = rows("rows").zip(rows("rows_left_out"));
+    let covered = |(rows, left_out)| RowCoverage { rows_used: rows, rows_expected: rows + left_out };
+    known.map(covered).unwrap_or_default()
+}
+
+fn numbers(row: &EvaluationRow, facts: Facts) -> Result<Numbers, AppError> {
+    let before = coverage_before(row);
+    let measured = |estimate: &Estimate| {
+        let is_old = !estimate.coverage.is_known() && estimate.method != Method::None;
+        measured(&Estimate { coverage: if is_old { before } else { estimate.coverage }, ..*estimate })
+    };
+    let mut numbers = Numbers::new();
+    let metrics: Metrics = read(row, "metrics_json", row.metrics_json.as_ref())?;
+    numbers.extend(metrics.iter().map(|(name, estimate)| (name.clone(), measured(estimate))));
+    let slices: Vec<Slice> = read(row, "slices_json", row.slices_json.as_ref())?;
+    for slice in &slices {
+        let named = |name: &String| format!("slice.{}.{name}", slice.name);
+        numbers.extend(slice.metrics.iter().map(|(name, estimate)| (named(name), measured(estimate))));
+    }
+    let fairness: Vec<Fairness> = read(row, "fairness_json", row.fairness_json.as_ref())?;
+    fairness.iter().for_each(|one| take_fairness(one, &measured, &mut numbers));
+    numbers.extend(facts.numbers());
+    Ok(numbers)
+}
+
+fn take_fairness(fairness: &Fairness, measured: &dyn Fn(&Estimate) -> Measured, numbers: &mut Numbers) {
+    for (measure, estimate) in &fairness.measures {
+        let measured = measured(estimate);
+        numbers.insert(format!("fairness.{}.{measure}", fairness.column), measured);
+        let all = numbers.entry(format!("fairness.{measure}")).or_insert(measured);
+        // The greater difference, the smaller ratio.
+        *all = all.extreme(measured, !measure.ends_with(RATIO));
+    }
+}
+
+/// What an evaluation was compared with when it was made.
+pub(super) fn stored_comparison(row: &EvaluationRow) -> Result<Option<Comparison>, AppError> {
+    read(row, "comparison_json", row.comparison_json.as_ref())
+}
+
+fn differences(comparison: &Comparison) -> Numbers {
+    comparison.metrics.iter().map(|(name, compared)| (name.clone(), measured(&compared.difference))).collect()
+}
+
+fn measured(estimate: &Estimate) -> Measured {
+    let value = Some(estimate.value).filter(|value| value.is_finite());
+    Measured::estimate(value, (estimate.low, estimate.high), Some(estimate.support), estimate.coverage)
+}
+
+impl Facts {
+    fn numbers(self) -> impl Iterator<Item = (String, Measured)> {
+        let known = [
+            ("size_bytes", self.size_bytes.map(|bytes| bytes as f64)),
+            ("weights_bytes", self.weights_bytes.map(|bytes| bytes as f64)),
+            ("training_seconds", self.training_seconds),
+            ("gpu_seconds", self.gpu_seconds),
+            ("cost_usd", self.cost_usd),
+        ];
+        known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Measured::fact(value?))))
+    }
+}
+
+/// What is stored, or nothing where it was never stored.
+fn read<T: DeserializeOwned + Default>(
+    row: &EvaluationRow,
+    column: &str,
+    json: Option<&Value>,
+) -> Result<T, AppError> {
+    let Some(json) = json.filter(|json| !json.is_null()) else { return Ok(T::default()) };
+    read_stored(json, &format!("evaluations.{column}"), || format!("evaluation {}", row.evaluation_id))
+}

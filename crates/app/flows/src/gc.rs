@@ -1,0 +1,243 @@
+//! Clearing away the logs and records of old runs, and what their evaluators left. Receipts stay in the ledger, with figures,
+//! parameters and events; artifacts stay in the attempts' folders, and the rows that evaluations judged stay under their hashes.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use trackway_core::{Clock as _, RunId, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::checkpoints::view;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::home::changed_at;
+use trackway_launch::AttemptFiles;
+use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, RunSearch, closed_files};
+use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
+
+use crate::evaluate::DRAFT_PREFIX;
+
+/// What was left half written goes when nothing was added to it for so long; until then somebody may be at it.
+const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
+
+/// Which runs to look at, and what lets them go.
+#[derive(Debug, Clone, Default)]
+pub struct GcRequest {
+    /// A condition as in `trackway runs --where`; none: every run.
+    pub condition: Option<String>,
+    /// The rule.
+    pub rule: RetentionRule,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// What went, or would go. Field names are the JSON contract of `trackway gc`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cleared {
+    /// Nothing was deleted.
+    pub dry_run: bool,
+    /// Runs whose logs and records go.
+    pub gone: Vec<ClearedRun>,
+    /// Runs that stay though the condition names them, and why.
+    pub kept: Vec<KeptRun>,
+    /// What a kill left half written, of no run; only looked for without a condition.
+    pub leftovers: Vec<Leftover>,
+    /// Bytes that are free again.
+    pub freed_bytes: u64,
+}
+
+/// A run whose logs and records go.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClearedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Bytes of its attempts' logs, records and Parquet files, and of what its evaluators left.
+    pub size_bytes: u64,
+}
+
+/// Temporary files that nobody will read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Leftover {
+    /// Where, below the home.
+    pub path: String,
+    /// How much.
+    pub size_bytes: u64,
+}
+
+/// A run that stays.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeptRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Deletes what the rule lets go: the folders of the attempts (logs, flight record) but for their artifacts, their
+/// Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
+/// before is gone and the rest is whole.
+pub fn gc(context: &Context, request: &GcRequest) -> Result<Cleared, AppError> {
+    if request.rule == RetentionRule::default() {
+        return Err(AppError::new(ErrorKind::Usage, "no rule selects runs to delete")
+            .hint("give --older-than, --keep-last, or both"));
+    }
+    let mut search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
+    let mut found: Vec<(RunRow, Vec<PathBuf>)> = Vec::new();
+    loop {
+        let page = context.search_runs(&search)?;
+        for run in page.runs {
+            let paths = bulk_of(context, &run)?;
+            if !paths.is_empty() {
+                found.push((run, paths));
+            }
+        }
+        search.page.after = page.next;
+        if page.next.is_none() {
+            break;
+        }
+    }
+    let facts: Vec<RunFacts> = found
+        .iter()
+        .map(|(run, _)| {
+            Ok(RunFacts { ended_at: rests_since(context, run)?, held_by: holder_of(context, run)? })
+        })
+        .collect::<Result<_, AppError>>()?;
+    let mut cleared = Cleared {
+        dry_run: request.dry_run,
+        gone: Vec::new(),
+        kept: Vec::new(),
+        leftovers: Vec::new(),
+        freed_bytes: 0,
+    };
+    for ((run, paths), fate) in found.into_iter().zip(fates(&facts, &request.rule, context.clock.now())) {
+        match fate {
+            Fate::Stays(why) => cleared.kept.push(KeptRun { run_id: run.run_id, name: run.name, why }),
+            Fate::Goes => {
+                let size_bytes = paths.iter().map(|path| size_of(path)).sum();
+                if !request.dry_run {
+                    clear(context, &run, &paths, size_bytes)?;
+                }
+                cleared.freed_bytes += size_bytes;
+                cleared.gone.push(ClearedRun { run_id: run.run_id, name: run.name, size_bytes });
+            }
+        }
+    }
+    if request.condition.is_none() {
+        clear_leftovers(context, &mut cleared)?;
+    }
+    Ok(cleared)
+}
+
+/// What a run has besides its receipts and artifacts: attempts' folders and Parquet files that are there, its evaluators' and
+/// what those left among them.
+fn bulk_of(context: &Context, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
+    let mut attempts = context.attempts_of(run.run_id)?;
+    attempts.extend(context.ledger_read(|ledger| ledger.launches_of_run(run.run_id))?);
+    let mut paths = Vec::new();
+    let mut evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+    evaluations.retain(|row| row.state != EvaluationState::Running);
+    for evaluation in evaluations {
+        if let Some(launch_run_id) = evaluation.launch_run_id {
+            attempts.extend(context.ledger_read(|ledger| ledger.launches_of_run(launch_run_id))?);
+        }
+        paths.push(context.home.evaluation_folder(&evaluation.evaluation_id));
+    }
+    for attempt in &attempts {
+        paths.extend(without_artifacts(&context.home.attempt_folder(attempt.attempt_id))?);
+        paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
+    }
+    paths.retain(|path| path.exists());
+    Ok(paths)
+}
+
+/// Since when nothing of the run goes on, its evaluations included; none while an attempt is not sealed.
+fn rests_since(context: &Context, run: &RunRow) -> Result<Option<Timestamp>, AppError> {
+    let attempts = context.attempts_of(run.run_id)?;
+    let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
+    let Some(ended_at) = run.ended_at.filter(|_| sealed && run.state.is_final()) else { return Ok(None) };
+    let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+    Ok(evaluations.into_iter().filter_map(|row| row.ended_at).chain([ended_at]).max())
+}
+
+/// A pinned checkpoint holds its run, and so does an evaluation that goes on.
+fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
+    let folder = context.home.folder().join("checkpoints").join(run.run_id.to_string());
+    for root in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if let Some(pin) = view(&root.path())?.pins().into_iter().next() {
+            return Ok(Some(format!("a checkpoint is pinned as `{}`", pin.name)));
+        }
+    }
+    let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+    let running = evaluations.into_iter().find(|row| row.state == EvaluationState::Running);
+    Ok(running.map(|row| format!("evaluation {} is still running", row.evaluation_id)))
+}
+
+/// Deletes what those left who were killed while they wrote down the rows of an evaluation.
+fn clear_leftovers(context: &Context, cleared: &mut Cleared) -> Result<(), AppError> {
+    let now = context.clock.now();
+    let drafts = std::fs::read_dir(context.home.evaluation_outputs()).into_iter().flatten().flatten();
+    for path in drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
+        let size_bytes = size_of(&path);
+        if !cleared.dry_run {
+            context.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
+        }
+        cleared.freed_bytes += size_bytes;
+        cleared.leftovers.push(Leftover { path: context.home.below(&path), size_bytes });
+    }
+    Ok(())
+}
+
+/// Told first, deleted then: a crash in between leaves files that the next call names again.
+fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) -> Result<(), AppError> {
+    let at = context.clock.now();
+    let event = EventRow {
+        event_id: format!("{}:records_cleared:{}", run.run_id, at.as_micros()),
+        run_id: run.run_id,
+        attempt_id: None,
+        at,
+        kind: "records_cleared".into(),
+        step: None,
+        message: format!("logs and records of {size_bytes} bytes were deleted with `trackway gc`"),
+        fields_json: None,
+        source: "operator".into(),
+    };
+    context.ledger_write(|ledger| ledger.append_event(&event))?;
+    for path in paths {
+        context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
+    }
+    Ok(())
+}
+
+/// An attempt's folder, or what lies beside the artifacts in it.
+fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
+    let artifacts = AttemptFiles::new(folder).artifacts();
+    if !artifacts.exists() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
+    });
+    let mut paths = entries.map_err(|error| AppError::file("list", folder, &error))?;
+    paths.retain(|path| *path != artifacts);
+    Ok(paths)
+}
+
+/// A folder in which rows were put together, and that nobody changed for long.
+fn is_leftover(path: &Path, now: Timestamp) -> bool {
+    let is_draft = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(DRAFT_PREFIX));
+    is_draft && changed_at(path).is_some_and(|at| now.seconds_since(at) > LEFTOVER_SECONDS_MIN)
+}
+
+/// Bytes of a file, or of all files below a folder; links are not followed.
+fn size_of(path: &Path) -> u64 {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return 0 };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size_of(&entry.path())).sum()
+}

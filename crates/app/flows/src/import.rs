@@ -1,0 +1,110 @@
+//! Bringing runs of other tools into the ledger.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::{Clock as _, RunId};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_ledger::{ForeignRun, ForeignTool, read_foreign};
+
+/// What an import did. Field names are the JSON contract of `trackway import`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ImportReport {
+    /// The tool.
+    pub tool: String,
+    /// Runs of the store, in the order of the store.
+    pub runs: Vec<ImportedRun>,
+    /// Runs that are new in the ledger.
+    pub imported_count: usize,
+    /// Runs that were imported before and stay as they are.
+    pub known_count: usize,
+    /// What was passed over.
+    pub passed: Vec<PassedOver>,
+}
+
+/// One run of the store.
+#[derive(Debug, Clone, Serialize)]
+pub struct ImportedRun {
+    /// The run in the ledger.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// The name it has in the tool, where that reads as something else here; none: the same.
+    pub renamed_from: Option<String>,
+    /// The tool's own id.
+    pub origin_id: String,
+    /// Whether it is new in the ledger.
+    pub is_new: bool,
+    /// Its metrics.
+    pub metric_count: usize,
+    /// Their values.
+    pub point_count: u64,
+}
+
+/// Something in the store that is no run to import.
+#[derive(Debug, Clone, Serialize)]
+pub struct PassedOver {
+    /// Where.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Imports every run of another tool's store that was not imported before; `told` hears of each.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that does not exist; [`ErrorKind::Usage`] when it holds no store of the tool. Runs that were imported until then
+/// stay; importing again goes on.
+pub fn import(
+    context: &Context,
+    tool: ForeignTool,
+    path: &Path,
+    mut told: impl FnMut(&ImportedRun),
+) -> Result<ImportReport, AppError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if !path.exists() {
+        let message = format!("there is no `{}`", path.display());
+        return Err(AppError::new(ErrorKind::NotFound, message));
+    }
+    let store = context.ledger_read(|_| read_foreign(tool, &path))?;
+    let mut report = ImportReport { tool: tool.as_str().into(), ..ImportReport::default() };
+    for mut foreign in store.runs {
+        remove_secrets(context, &mut foreign);
+        let now = context.clock.now();
+        let imported = context
+            .ledger_write(|ledger| ledger.import_run(context.home.folder(), tool, &path, &foreign, now))?;
+        let run = ImportedRun {
+            run_id: imported.run_id,
+            renamed_from: Some(foreign.name).filter(|own| *own != imported.name.as_str()),
+            name: imported.name.into(),
+            origin_id: foreign.key,
+            is_new: imported.is_new,
+            metric_count: foreign.metrics.len(),
+            point_count: imported.point_count,
+        };
+        told(&run);
+        report.runs.push(run);
+    }
+    report.imported_count = report.runs.iter().filter(|run| run.is_new).count();
+    report.known_count = report.runs.len() - report.imported_count;
+    let passed =
+        |(path, why): (std::path::PathBuf, String)| PassedOver { path: path.display().to_string(), why };
+    report.passed = store.passed.into_iter().map(passed).collect();
+    Ok(report)
+}
+
+/// Other tools store whatever they are given.
+fn remove_secrets(context: &Context, run: &mut ForeignRun) {
+    for pairs in [&mut run.parameters, &mut run.tags] {
+        let clean = |(name, value): (String, String)| {
+            (context.redactor.text(&name).into_owned(), context.redactor.value(&name, &value).into_owned())
+        };
+        *pairs = std::mem::take(pairs).into_iter().map(clean).collect();
+    }
+    let named = std::mem::take(&mut run.metrics).into_iter();
+    run.metrics = named.map(|(name, points)| (context.redactor.text(&name).into_owned(), points)).collect();
+    if let Some(command) = &mut run.command {
+        *command = context.redactor.text(command).into_owned();
+    }
+}

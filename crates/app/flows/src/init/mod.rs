@@ -1,0 +1,216 @@
+//! `trackway init`: looks at a project and writes its run file.
+
+mod draft;
+mod text;
+
+use std::fs::File;
+use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_files::{TempFile, give_to_user, open_regular};
+use trackway_formats::runfile;
+
+pub use draft::{DataSet, Draft, Evidence, Framework, Script, data_sets, draft};
+pub use text::text;
+
+/// A script is read this far for what it imports.
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 1_000;
+/// Names of a script that trains, the likelier first.
+const SCRIPT_NAMES: [&str; 3] = ["train.py", "main.py", "run.py"];
+/// What the names of data files end with.
+const DATA_EXTENSIONS: [&str; 3] = ["csv", "parquet", "jsonl"];
+
+/// What is asked for with `trackway init`. Relative paths are relative to the working directory.
+#[derive(Debug, Clone)]
+pub struct InitRequest {
+    /// The script; without one it is searched for beside the run file.
+    pub script: Option<PathBuf>,
+    /// Arguments of the script.
+    pub arguments: Vec<String>,
+    /// The run file to write.
+    pub output: PathBuf,
+    /// Whether a file of that name is replaced.
+    pub replace: bool,
+}
+
+/// Looks at the project. Nothing is changed.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, and for a script that is not a file;
+/// [`ErrorKind::NotFound`] for one that does not exist.
+pub fn survey(request: &InitRequest) -> Result<Evidence, AppError> {
+    if !request.replace && request.output.symlink_metadata().is_ok() {
+        return Err(exists(&request.output));
+    }
+    let output = absolute(&request.output);
+    let folder = output.parent().unwrap_or(Path::new("/"));
+    let script = request.script.clone().or_else(|| script_in(folder));
+    let named = |word: &String| {
+        let path = word.rsplit_once('=').map_or(word.as_str(), |(_, path)| path);
+        (is_data(Path::new(path)) && Path::new(path).is_file()).then(|| beside(Path::new(path), folder))
+    };
+    Ok(Evidence {
+        folder_name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        script: script.map(|script| read_script(&script, folder)).transpose()?,
+        arguments: request.arguments.clone(),
+        named_data: request.arguments.iter().filter_map(named).collect(),
+        data_files: ["", "data"].iter().flat_map(|name| data_files(&folder.join(name), folder)).collect(),
+        gpu_count: gpu_count(),
+        is_in_git: folder.ancestors().any(|above| above.join(".git").exists()),
+    })
+}
+
+/// Writes a run file that was drafted.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a draft that is not a run file, a file that exists and is not to be replaced, and a place that
+/// cannot be written.
+pub fn write(text: &str, output: &Path, replace: bool) -> Result<(), AppError> {
+    runfile::parse(text, &output.to_string_lossy(), &[])
+        .map_err(|errors| AppError::run_file(&errors, text))?;
+    let written = match replace {
+        true => TempFile::write(output, text.as_bytes()),
+        false => File::create_new(output).and_then(|mut file| file.write_all(text.as_bytes())),
+    };
+    written.and_then(|()| give_to_user(output)).map_err(|error| match error.kind() {
+        IoErrorKind::AlreadyExists => exists(output),
+        _ => AppError::new(ErrorKind::Usage, format!("cannot write `{}`: {error}", output.display()))
+            .hint("name another file with --output"),
+    })
+}
+
+fn exists(output: &Path) -> AppError {
+    AppError::new(ErrorKind::Usage, format!("`{}` exists", output.display()))
+        .hint("name another file with --output, or replace it with --force")
+}
+
+fn read_script(path: &Path, folder: &Path) -> Result<Script, AppError> {
+    let failed = |error: std::io::Error| {
+        let kind = match error.kind() {
+            IoErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Usage,
+        };
+        AppError::new(kind, format!("cannot read the script `{}`: {error}", path.display()))
+            .hint("name the file that trains: trackway init SCRIPT")
+    };
+    let mut bytes = Vec::new();
+    let file = open_regular(path).map_err(failed)?;
+    file.take(SCRIPT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(Script { path: beside(path, folder), text: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+/// The script of a folder: one with a usual name, or the only one in Python.
+fn script_in(folder: &Path) -> Option<PathBuf> {
+    let usual = SCRIPT_NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    usual.or_else(|| {
+        let is_python = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "py");
+        let mut scripts = files_in(folder).into_iter().filter(is_python);
+        let only = scripts.next()?;
+        scripts.next().is_none().then_some(only)
+    })
+}
+
+/// The data files of a folder, in order.
+fn data_files(folder: &Path, base: &Path) -> Vec<String> {
+    files_in(folder).into_iter().filter(|path| is_data(path)).map(|path| beside(&path, base)).collect()
+}
+
+fn is_data(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    DATA_EXTENSIONS.contains(&extension)
+}
+
+/// Files of a folder that are not hidden, in order.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
+    let is_hidden = |path: &Path| {
+        path.file_name().is_none_or(|name| name.to_str().is_none_or(|name| name.starts_with('.')))
+    };
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| !is_hidden(path) && path.is_file()).collect();
+    files.sort();
+    files
+}
+
+/// A path as a run file in `folder` writes it: relative where it lies below.
+fn beside(path: &Path, folder: &Path) -> String {
+    let path = absolute(path);
+    path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// NVIDIA GPUs, by the files of their driver: asking the driver itself can take long.
+fn gpu_count() -> u32 {
+    let is_gpu = |name: &str| {
+        let number = name.strip_prefix("nvidia");
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    let entries = std::fs::read_dir("/dev").into_iter().flatten().flatten();
+    let gpus = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_gpu)).count();
+    u32::try_from(gpus).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(folder: &Path, script: Option<&str>) -> InitRequest {
+        InitRequest {
+            script: script.map(|name| folder.join(name)),
+            arguments: Vec::new(),
+            output: folder.join("trackway.toml"),
+            replace: false,
+        }
+    }
+
+    /// Proves that the script, the data and the repository of a folder are found, with paths as the run file writes them.
+    #[test]
+    fn a_project_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("income");
+        std::fs::create_dir_all(folder.join("data")).unwrap();
+        std::fs::create_dir(folder.join(".git")).unwrap();
+        for name in ["fit.py", "data/train.csv", "data/.hidden.csv", "data/notes.txt", "all.parquet"] {
+            std::fs::write(folder.join(name), "import torch\n").unwrap();
+        }
+        let argument = format!("--data={}", folder.join("data/train.csv").display());
+        let request = InitRequest { arguments: vec![argument], ..request(&folder, None) };
+        let found = survey(&request).unwrap();
+        let script = found.script.as_ref().unwrap();
+        assert_eq!((script.path.as_str(), script.text.as_str()), ("fit.py", "import torch\n"));
+        assert_eq!((found.folder_name.as_str(), found.is_in_git), ("income", true));
+        assert_eq!(found.named_data, ["data/train.csv"]);
+        assert_eq!(found.data_files, ["all.parquet", "data/train.csv"]);
+        std::fs::write(folder.join("other.py"), "").unwrap();
+        assert!(survey(&request).unwrap().script.is_none(), "two scripts, and none with a usual name");
+        std::fs::write(folder.join("main.py"), "").unwrap();
+        assert_eq!(survey(&request).unwrap().script.unwrap().path, "main.py");
+    }
+
+    /// Proves that a script that is not there, an existing run file and a text that is not a run file are refused, and that
+    /// an existing run file is replaced where that is asked for.
+    #[test]
+    fn what_exists_is_replaced_only_when_asked() {
+        let home = tempfile::tempdir().unwrap();
+        let output = home.path().join("trackway.toml");
+        let missing = survey(&request(home.path(), Some("absent.py"))).unwrap_err();
+        assert_eq!(missing.kind, ErrorKind::NotFound);
+        const TEXT: &str = "[run]\nname = \"x\"\ncommand = [\"true\"]\n";
+        assert_eq!(write("[run]\n", &output, false).unwrap_err().kind, ErrorKind::Usage);
+        write(TEXT, &output, false).unwrap();
+        for refused in [write(TEXT, &output, false), survey(&request(home.path(), None)).map(|_| ())] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Usage);
+            assert!(refused.message.ends_with("trackway.toml` exists"), "{}", refused.message);
+        }
+        let longer = format!("{TEXT}seed = 1\n");
+        write(&longer, &output, true).unwrap();
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), longer);
+    }
+}

@@ -1,0 +1,29 @@
+//! The use cases around a run in plain data: what is checked before it, what is evaluated, judged and registered after it, and what
+//! keeps a home in order. Nothing here knows a command line or a web request, and nothing here prints.
+
+pub mod assess;
+pub mod baseline;
+pub mod checkpoints;
+pub mod classify;
+pub mod data;
+pub mod doctor;
+pub mod evaluate;
+pub mod file_digest;
+pub mod gates;
+pub mod gc;
+pub mod import;
+pub mod init;
+pub mod memory;
+pub mod model_pin;
+pub mod outputs;
+pub mod preflight;
+pub mod probe;
+pub mod prove;
+pub mod rebuild;
+pub mod reconcile;
+pub mod registry;
+pub mod rehearsal;
+pub mod score;
+mod scoring;
+pub mod slices;
+pub mod train;

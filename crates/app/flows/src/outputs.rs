@@ -1,0 +1,62 @@
+//! Files that a person names for an answer: none of them may be what the answer is made from.
+
+use std::path::{Path, PathBuf};
+
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_files::replaces_input;
+
+use crate::data::table::TableRequest;
+
+/// Refuses an output that is an input, by name, by link or through a linked folder. Called before anything is written.
+///
+/// # Errors
+/// [`ErrorKind::Usage`].
+pub fn refuse_inputs<'p>(
+    outputs: impl IntoIterator<Item = &'p Path>,
+    inputs: &[PathBuf],
+) -> Result<(), AppError> {
+    match replaces_input(outputs, inputs.iter().map(PathBuf::as_path)) {
+        None => Ok(()),
+        Some(clash) => {
+            let (output, input) = (clash.output.display(), clash.input.display());
+            let message = match clash.output == clash.input {
+                true => format!("`{output}` is an input and would be replaced"),
+                false => format!("`{output}` is the input `{input}` and would be replaced"),
+            };
+            Err(AppError::new(ErrorKind::Usage, message).hint("name another output"))
+        }
+    }
+}
+
+impl TableRequest {
+    /// As [`refuse_inputs`], for the files of a table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`]. A table that cannot be opened is refused by whoever reads it.
+    pub fn refuse_outputs<'p>(
+        &self,
+        base: &Path,
+        outputs: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<(), AppError> {
+        let existing: Vec<&Path> = outputs.into_iter().filter(|output| output.exists()).collect();
+        if existing.is_empty() {
+            return Ok(());
+        }
+        let Ok(source) = self.open(base, "data") else { return Ok(()) };
+        let inputs: Vec<PathBuf> = source.files().iter().map(|file| base.join(&file.path)).collect();
+        refuse_inputs(existing, &inputs)
+    }
+}
+
+/// As [`refuse_inputs`], for what commands read from the home: the ledger.
+///
+/// # Errors
+/// [`ErrorKind::Usage`].
+pub fn refuse_outputs<'p>(
+    context: &Context,
+    outputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), AppError> {
+    let location = context.home.ledger_location();
+    refuse_inputs(outputs, &[PathBuf::from(location.strip_prefix("sqlite://").unwrap_or(&location))])
+}

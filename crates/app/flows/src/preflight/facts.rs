@@ -1,0 +1,43 @@
+//! What planning knows of a run.
+
+use trackway_formats::runfile::{DataRole, DataSpec, Plan};
+
+/// Why a check of settings does not apply where the run file has no `[training]`.
+pub const NOT_TOLD: &str = "(checked only with a `[training]` section)";
+
+/// What planning knows.
+pub struct Facts<'f> {
+    /// The plan of the run.
+    pub plan: &'f Plan,
+    /// Its data sets.
+    pub sets: Vec<SetFacts<'f>>,
+}
+
+/// What planning knows of a data set.
+#[derive(Debug, Clone, Copy)]
+pub struct SetFacts<'f> {
+    /// How the run file declares it.
+    pub spec: &'f DataSpec,
+    /// What it is for.
+    pub role: Option<DataRole>,
+    /// It is a table (which may turn out to be unreadable).
+    pub is_table: bool,
+}
+
+impl Facts<'_> {
+    /// The tables.
+    pub fn tables(&self) -> impl Iterator<Item = &SetFacts<'_>> {
+        self.sets.iter().filter(|set| set.is_table)
+    }
+
+    /// Whether there is something to learn from and something to judge by.
+    pub fn has_split(&self) -> bool {
+        let has = |wanted: fn(DataRole) -> bool| self.tables().any(|set| set.role.is_some_and(wanted));
+        has(|role| role == DataRole::Train) && has(|role| role != DataRole::Train)
+    }
+
+    /// Whether a training set has a label.
+    pub fn has_label(&self) -> bool {
+        self.tables().any(|set| set.spec.label.is_some())
+    }
+}

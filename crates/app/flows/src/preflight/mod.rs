@@ -1,0 +1,228 @@
+//! Everything that can be known before a run costs anything: checks of data, settings, memory, cost and storage, planned
+//! from the run file, done side by side, answered in one verdict.
+//!
+//! `plan` is pure: it decides from facts which steps apply, what they need and what they read. `graph` runs the
+//! steps on a few threads. A step is a line of `steps::STEPS` and a function in `steps`; what it answers are
+//! [`CheckResult`]s, and nothing else is believed: what could not run is *not run*, never *passed*.
+
+mod charts;
+mod facts;
+mod graph;
+mod plan;
+mod quote;
+mod record;
+mod select;
+mod sets;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use trackway_core::Clock as _;
+use trackway_core::checks::Example;
+pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_engine::Context;
+use trackway_engine::capture::Capture;
+use trackway_engine::error::AppError;
+use trackway_engine::reporter::Reporter;
+use trackway_engine::run::{Job, Source, Start, read};
+use trackway_tower::cost::CostEstimate;
+use trackway_tower::imbalance::ImbalanceReport;
+use trackway_tower::memory::MemoryReport;
+
+pub use self::charts::{ColumnChart, Scale, Series};
+pub use self::quote::Quote;
+pub use self::record::Recorded;
+pub use self::record::{record, recorded};
+pub use self::select::Selection;
+use self::sets::DataSets;
+pub use self::sets::SetQuote;
+use self::steps::{Shared, Work};
+
+/// What is asked for with `trackway preflight`.
+#[derive(Debug, Clone)]
+pub struct PreflightRequest {
+    /// The run file.
+    pub source: Source,
+    /// Which of its checks.
+    pub selection: Selection,
+}
+
+/// What pre-flight found. Field names are the JSON contract of `trackway preflight`.
+#[derive(Debug, Clone, Serialize)]
+pub struct PreflightReport {
+    /// The name of the run file's run.
+    pub name: String,
+    /// `pass`, `warn` or `block`.
+    pub verdict: Verdict,
+    /// Somebody asked for it to stop before it was through.
+    pub stopped: bool,
+    /// Every check, in a fixed order.
+    pub checks: Vec<CheckResult>,
+    /// Checks that were left out because somebody said so.
+    pub skipped: Vec<Skipped>,
+    /// Checks that block when they cannot run.
+    pub required: Vec<String>,
+    /// What the checks were expected to take.
+    pub quote: Quote,
+    /// What they took.
+    pub seconds: f64,
+    /// What the run is expected to cost; none without price and hours.
+    pub cost: Option<CostEstimate>,
+    /// How uneven the classes of the training set's label are; none without classes.
+    pub imbalance: Option<ImbalanceReport>,
+    /// What the run needs of a device; none without a model.
+    pub memory: Option<MemoryReport>,
+    /// Distributions for pages; `trackway data profile` has the statistics.
+    #[serde(skip)]
+    pub charts: Vec<ColumnChart>,
+}
+
+/// A check that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// Its name.
+    pub check: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What happens during pre-flight.
+#[derive(Debug, Clone)]
+pub enum PreflightEvent<'t> {
+    /// What it is going to read.
+    Quote(&'t Quote),
+    /// A step begins.
+    Began {
+        /// What it does, in words.
+        title: &'static str,
+    },
+    /// A step reads: bytes done of bytes in all.
+    Reading {
+        /// What it does.
+        title: &'static str,
+        /// Bytes done.
+        done_bytes: u64,
+        /// Bytes in all.
+        total_bytes: u64,
+    },
+    /// All of them ended, and the run is launched or not.
+    Judged(&'t PreflightReport),
+    /// A step ended with these answers.
+    Ended {
+        /// What it did.
+        title: &'static str,
+        /// What it answers.
+        results: &'t [CheckResult],
+    },
+}
+
+/// Where pre-flight reports to, beside what any launch reports.
+pub trait PreflightReporter: Reporter {
+    /// Pre-flight began, moved on, or found something. Called from several threads.
+    fn preflight(&self, _event: &PreflightEvent<'_>) {}
+}
+
+impl PreflightReport {
+    /// What forbids the launch, in words; none when nothing does.
+    #[must_use]
+    pub fn blocked_by(&self) -> Vec<&str> {
+        let blocks = |result: &&CheckResult| self.blocks(result);
+        self.checks.iter().filter(blocks).map(|result| result.name.as_str()).collect()
+    }
+
+    /// Whether this check alone forbids the launch.
+    #[must_use]
+    pub fn blocks(&self, result: &CheckResult) -> bool {
+        let is_required = || self.required.contains(&result.name);
+        match result.verdict {
+            Verdict::Block => true,
+            Verdict::NotRun => is_required() && !self.was_skipped(&result.name),
+            Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => false,
+        }
+    }
+
+    fn was_skipped(&self, name: &str) -> bool {
+        self.skipped.iter().any(|skipped| skipped.check == name)
+    }
+}
+
+/// Checks what a run file asks for, without launching the run.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::Usage`] and `NotFound` for a run file, a name of a check or data that make no sense.
+/// What a check finds, or why it could not run, is in the report.
+pub fn preflight(
+    context: &Context,
+    request: &PreflightRequest,
+    reporter: &dyn PreflightReporter,
+) -> Result<PreflightReport, AppError> {
+    let job = Job::read(&request.source, &context.redactor)?;
+    job.check_command()?;
+    let section = job.plan.preflight.as_ref();
+    if section.is_some_and(|it| it.one_batch || it.overfit_batches.is_some()) {
+        // A rehearsal is a launch, and starts from what a launch starts from.
+        let start = read(context, &request.source, true, reporter)?;
+        return check(context, (&start.job, &start.capture, Some(&start)), &request.selection, reporter);
+    }
+    let capture = trackway_engine::run::capture_surroundings(context, &job);
+    check(context, (&job, &capture, None), &request.selection, reporter)
+}
+
+/// Plans and does the checks of a job. Without a start nothing is rehearsed.
+pub(crate) fn check(
+    context: &Context,
+    (job, capture, start): (&Job, &Capture, Option<&Start>),
+    selection: &Selection,
+    reporter: &dyn PreflightReporter,
+) -> Result<PreflightReport, AppError> {
+    let began = context.clock.monotonic_micros();
+    let sets = DataSets::open(job)?;
+    let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
+    let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan), &policy);
+    let quote = quote::quote(&planned, &sets);
+    reporter.preflight(&PreflightEvent::Quote(&quote));
+    let cancelled: &AtomicBool = context.cancel.is_stopped();
+    let shared = Shared::default();
+    let work = Work { context, job, capture, start, sets: &sets, shared: &shared, cancelled, reporter };
+    let results = graph::execute(&planned, &|step| steps::run(&work, step.spec));
+    let clean = |text: String| context.redactor.text(&text).into_owned();
+    let checks: Vec<_> = policy
+        .judge(planned.iter().map(|step| step.spec.checks), results)
+        .into_iter()
+        .map(|it| with_texts(it, &clean))
+        .collect();
+    let stopped = cancelled.load(Ordering::Relaxed);
+    let profiles = charts::in_order(sets.profiles(&shared.evidence));
+    Ok(PreflightReport {
+        name: job.plan.run.name.clone(),
+        verdict: policy.verdict(&checks),
+        stopped,
+        checks,
+        skipped: policy.skipped().into_iter().map(|it| Skipped { why: clean(it.why), ..it }).collect(),
+        required: policy.required(),
+        quote,
+        cost: shared.cost.into_inner(),
+        imbalance: shared.imbalance.into_inner(),
+        memory: shared.memory.into_inner(),
+        charts: charts::charts(&profiles, context.clock.now()),
+        seconds: (context.clock.monotonic_micros() - began) as f64 / 1e6,
+    })
+}
+
+/// The same with every text put through `clean`: reasons come from run files and command lines, findings from data.
+fn with_texts(mut check: CheckResult, clean: &dyn Fn(String) -> String) -> CheckResult {
+    check.why = check.why.map(clean);
+    check.reworded(|finding| Finding {
+        message: clean(finding.message),
+        action: finding.action.map(clean),
+        examples: finding
+            .examples
+            .into_iter()
+            .map(|example| Example { value: example.value.map(clean), ..example })
+            .collect(),
+        ..finding
+    })
+}

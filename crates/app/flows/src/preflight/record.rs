@@ -1,0 +1,72 @@
+//! What the ledger keeps of a pre-flight.
+
+use serde::Serialize;
+use serde_json::Value;
+use trackway_core::{Clock as _, RunId};
+use trackway_data::personal::masked_value;
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_engine::row_copies::Kept;
+use trackway_ledger::{KeptRows, PreflightCheckRow};
+
+use super::{PreflightReport, Verdict};
+
+/// A check as the ledger keeps it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recorded {
+    /// Its name.
+    pub name: String,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// Whether it forbade the launch.
+    pub blocks: bool,
+    /// How long it took.
+    pub seconds: Option<f64>,
+    /// Why it did not run or does not apply; what it looked at.
+    pub why: Option<String>,
+    /// Why it was left out.
+    pub skipped_why: Option<String>,
+    /// What it found, worst first.
+    pub findings: Vec<Value>,
+}
+
+/// Writes down what was checked before a run; personal data in examples of values is masked.
+pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Result<(), AppError> {
+    let now = context.clock.now();
+    let row = |(place, check): (usize, &super::CheckResult)| PreflightCheckRow {
+        run_id,
+        check_name: check.name.clone(),
+        place: u32::try_from(place + 1).unwrap_or(u32::MAX),
+        verdict: check.verdict,
+        blocks: report.blocks(check),
+        seconds: check.seconds,
+        why: check.why.clone(),
+        skipped_why: report
+            .skipped
+            .iter()
+            .find(|skipped| skipped.check == check.name)
+            .map(|skipped| skipped.why.clone()),
+        finding_count: u32::try_from(check.findings.len()).unwrap_or(u32::MAX),
+        findings_json: (!check.findings.is_empty()).then(|| masked_value(serde_json::json!(check.findings))),
+        at: now,
+    };
+    let rows: Vec<PreflightCheckRow> = report.checks.iter().enumerate().map(row).collect();
+    context.ledger_write(|ledger| ledger.insert_preflight_checks(&rows))?;
+    context.keep(run_id, Kept::Checks, &KeptRows::of_checks(&rows));
+    Ok(())
+}
+
+/// What was checked before a run, in the order of the report; empty without pre-flight.
+pub fn recorded(context: &Context, run_id: RunId) -> Result<Vec<Recorded>, AppError> {
+    let rows = context.ledger_read(|ledger| ledger.preflight_checks_of(run_id))?;
+    let check = |row: PreflightCheckRow| Recorded {
+        name: row.check_name,
+        verdict: row.verdict,
+        blocks: row.blocks,
+        seconds: row.seconds,
+        why: row.why,
+        skipped_why: row.skipped_why,
+        findings: row.findings_json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default(),
+    };
+    Ok(rows.into_iter().map(check).collect())
+}

@@ -1,0 +1,186 @@
+//! Which checks are wanted, left out, required, and how bad it is what they find: the run file and the command line
+//! together.
+
+use std::collections::BTreeMap;
+
+use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_formats::runfile::{Plan, PreflightSection, nearest};
+
+use super::Skipped;
+use super::facts::NOT_TOLD;
+
+/// What the command line says about checks. A name is that of a check, or of a family: `leakage` stands for
+/// `leakage.rows` and the others.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// These only; empty: all.
+    pub only: Vec<String>,
+    /// Not these, for this reason.
+    pub skip: Vec<Skipped>,
+    /// None at all, for this reason.
+    pub skip_all: Option<String>,
+}
+
+/// Findings of these checks warn at most, unless the run file says how bad they are: they may be meant.
+const NEVER_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
+/// Findings of theirs that are: a file is what it is.
+const CERTAIN: [&str; 2] = ["leakage.same_file", "leakage.no_rows"];
+
+/// The rules by which results are judged.
+pub struct Policy {
+    only: Vec<String>,
+    skip: Vec<Skipped>,
+    required: Vec<String>,
+    severity: BTreeMap<String, Severity>,
+}
+
+impl Policy {
+    /// The run file's rules and the command line's; every name is one of `names` or a family of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a name that no check has.
+    pub fn of(plan: &Plan, selection: &Selection, names: &[&'static str]) -> Result<Self, AppError> {
+        let section = plan.preflight.clone().unwrap_or_default();
+        let PreflightSection { require, skip, severity, one_batch, overfit_batches, label_noise, .. } =
+            section;
+        let told = skip.into_iter().map(|skip| Skipped { check: skip.check, why: skip.why });
+        let skip: Vec<Skipped> = told.chain(selection.skip.iter().cloned()).collect();
+        let all = require.iter().chain(&selection.only).chain(severity.keys());
+        for name in all.chain(skip.iter().map(|skip| &skip.check)) {
+            known(name, names)?;
+        }
+        // What the run file asks for must not be passed over in silence.
+        let asked = [
+            ("data.label_noise", label_noise),
+            ("rehearsal.one_batch", one_batch),
+            ("rehearsal.overfit", overfit_batches.is_some()),
+        ];
+        let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name.to_owned());
+        let require: Vec<String> = require.into_iter().chain(asked).collect();
+        let expand = |wanted: &[String]| -> Vec<String> {
+            let is_wanted = |name: &&&str| wanted.iter().any(|wanted| covers(wanted, name));
+            names.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect()
+        };
+        let reason = |name: &&str| {
+            let found = skip.iter().rev().find(|skip| covers(&skip.check, name))?;
+            Some(Skipped { check: (*name).to_owned(), why: found.why.clone() })
+        };
+        Ok(Self {
+            only: expand(&selection.only),
+            skip: names.iter().filter_map(reason).collect(),
+            required: expand(&require),
+            severity,
+        })
+    }
+
+    /// Whether a check is to be done.
+    pub fn wants(&self, check: &str) -> bool {
+        self.is_shown(check) && self.why_skipped(check).is_none()
+    }
+
+    fn is_shown(&self, check: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == check)
+    }
+
+    fn why_skipped(&self, check: &str) -> Option<&str> {
+        self.skip.iter().find(|skip| skip.check == check).map(|skip| skip.why.as_str())
+    }
+
+    /// The checks that were left out, with the reasons.
+    pub fn skipped(&self) -> Vec<Skipped> {
+        self.skip.iter().filter(|skip| self.is_shown(&skip.check)).cloned().collect()
+    }
+
+    /// The checks that block when they cannot run.
+    pub fn required(&self) -> Vec<String> {
+        self.required.iter().filter(|name| self.is_shown(name)).cloned().collect()
+    }
+
+    /// The answers that are shown, in the order of the steps, whose checks these are, with the severities that were asked for.
+    pub fn judge<'c>(
+        &self,
+        steps: impl Iterator<Item = &'c [&'static str]>,
+        results: Vec<Vec<CheckResult>>,
+    ) -> Vec<CheckResult> {
+        let mut judged = Vec::new();
+        for (checks, results) in steps.zip(results) {
+            let shown = results.into_iter().filter(|result| self.wants(&result.name));
+            judged.extend(shown.map(|result| self.weigh(result)));
+            // A step answers for each of its checks, or says nothing about it: then it did not run.
+            for check in checks.iter().filter(|check| self.wants(check)) {
+                if judged.iter().all(|result| result.name != *check) {
+                    judged.push(CheckResult::not_run(check, "no result"));
+                }
+            }
+        }
+        let left_out = |skip: &Skipped| CheckResult::not_run(&skip.check, format!("skipped: {}", skip.why));
+        judged.extend(self.skipped().iter().map(left_out));
+        judged
+    }
+
+    /// A result with its findings as bad as the run file says.
+    fn weigh(&self, result: CheckResult) -> CheckResult {
+        if self.required.contains(&result.name)
+            && result.verdict == Verdict::NotApplicable
+            && result.why.as_deref().is_some_and(|why| why.ends_with(NOT_TOLD))
+        {
+            return result.left_open();
+        }
+        if result.findings.is_empty() {
+            return result;
+        }
+        let weighed = |finding: &Finding| self.weigh_finding(&result.name, finding.clone());
+        let findings = result.findings.iter().map(weighed).collect();
+        let is_open = result.verdict == Verdict::NotRun;
+        let weighed = result.with_findings(findings);
+        // What is open stays open, whatever was found on the way.
+        if is_open { weighed.left_open() } else { weighed }
+    }
+
+    fn weigh_finding(&self, check: &str, finding: Finding) -> Finding {
+        let severity =
+            match (self.severity_of(&finding.check).or_else(|| self.severity_of(check)), finding.severity) {
+                (_, Severity::Note) => Severity::Note,
+                (Some(severity), _) => severity,
+                (None, Severity::Block)
+                    if NEVER_CERTAIN.iter().any(|family| covers(family, check))
+                        && !CERTAIN.contains(&finding.check.as_str()) =>
+                {
+                    Severity::Warn
+                }
+                (None, severity) => severity,
+            };
+        Finding { severity, ..finding }
+    }
+
+    /// The longest name that covers the check decides.
+    fn severity_of(&self, check: &str) -> Option<Severity> {
+        let covering = self.severity.iter().filter(|(name, _)| covers(name, check));
+        covering.max_by_key(|(name, _)| name.len()).map(|(_, severity)| *severity)
+    }
+
+    /// The verdict of all together. What was left out by a person's word does not block, and never passes.
+    pub fn verdict(&self, checks: &[CheckResult]) -> Verdict {
+        let is_required = |name: &&String| self.is_shown(name) && self.why_skipped(name).is_none();
+        let required: Vec<String> = self.required.iter().filter(is_required).cloned().collect();
+        overall(checks, &required)
+    }
+}
+
+/// Whether a name is that of the check or of a family it belongs to.
+fn covers(name: &str, check: &str) -> bool {
+    check == name || check.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn known(name: &str, names: &[&'static str]) -> Result<(), AppError> {
+    if names.iter().any(|check| covers(name, check)) {
+        return Ok(());
+    }
+    let families = names.iter().filter_map(|check| check.split_once('.')).map(|(family, _)| family);
+    let error = AppError::new(ErrorKind::Usage, format!("there is no check `{name}`"));
+    Err(match nearest(name, names.iter().copied().chain(families)) {
+        Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+        None => error.hint(format!("the checks are {}", names.join(", "))),
+    })
+}

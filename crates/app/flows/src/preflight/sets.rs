@@ -1,0 +1,196 @@
+//! The data sets of a run, opened for checking.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use trackway_core::checks::CheckResult;
+use trackway_data::DataError;
+use trackway_data::integrity::{Evidence, unreadable};
+use trackway_data::read::Source;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::Job;
+use trackway_formats::runfile::{DataFormat, DataRole, DataSpec, Plan};
+
+use super::facts::{Facts, SetFacts};
+use crate::data::table::{TableRequest, data_error};
+
+/// All of them, by name.
+pub struct DataSets {
+    sets: Vec<DataSet>,
+}
+
+/// One data set.
+pub struct DataSet {
+    /// Its name in the run file.
+    pub name: String,
+    /// How the run file declares it.
+    pub spec: DataSpec,
+    /// What it is for.
+    pub role: Option<DataRole>,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a data set turned out to be when it was opened.
+pub enum Content {
+    /// A table.
+    Table(Box<Source>),
+    /// Files that are no table: images, texts of unknown form.
+    Files,
+    /// A table that cannot be opened: what `data.values` says of it.
+    Unreadable(CheckResult),
+}
+
+/// What a data set is like, for pages.
+#[derive(Clone)]
+pub struct SetProfile {
+    /// Its name in the run file.
+    pub name: String,
+    /// What it is for.
+    pub role: Option<DataRole>,
+    /// The column that is predicted.
+    pub label: Option<String>,
+    /// Its statistics.
+    pub evidence: Arc<Evidence>,
+}
+
+/// One data set of a quote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetQuote {
+    /// Its name in the run file.
+    pub name: String,
+    /// Its files.
+    pub file_count: usize,
+    /// Their bytes.
+    pub size_bytes: u64,
+}
+
+impl DataSets {
+    /// Finds the files of every data set and opens those that are tables.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] and [`ErrorKind::Usage`] for a path that names nothing, or a column that is not there.
+    pub fn open(job: &Job) -> Result<Self, AppError> {
+        let mut sets = Vec::new();
+        for (name, spec) in &job.plan.data {
+            let role = spec.role.or_else(|| DataRole::of_name(name));
+            let content = match spec.format {
+                Some(DataFormat::Other) => Content::Files,
+                _ => open(job, name, spec)?,
+            };
+            sets.push(DataSet { name: name.clone(), spec: spec.clone(), role, content });
+        }
+        Ok(Self { sets })
+    }
+
+    /// What planning needs to know.
+    pub fn facts<'f>(&'f self, plan: &'f Plan) -> Facts<'f> {
+        let facts = |set: &'f DataSet| SetFacts {
+            spec: &set.spec,
+            role: set.role,
+            is_table: !matches!(set.content, Content::Files),
+        };
+        Facts { plan, sets: self.sets.iter().map(facts).collect() }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[DataSet] {
+        &self.sets
+    }
+
+    /// Those that are tables, with their sources.
+    pub fn tables(&self) -> impl Iterator<Item = (&DataSet, &Source)> {
+        self.sets.iter().filter_map(|set| match &set.content {
+            Content::Table(source) => Some((set, source.as_ref())),
+            Content::Files | Content::Unreadable(_) => None,
+        })
+    }
+
+    /// What is learned from, beside each set that judges it.
+    pub fn pairs(&self) -> Vec<(&DataSet, &DataSet)> {
+        let of = |wanted: fn(DataRole) -> bool| {
+            self.sets.iter().filter(move |set| set.role.is_some_and(wanted) && set.is_table())
+        };
+        let train = of(|role| role == DataRole::Train).next();
+        let judges = of(|role| role != DataRole::Train);
+        train.map(|train| judges.map(|judge| (train, judge)).collect()).unwrap_or_default()
+    }
+
+    /// Sizes, for the quote.
+    pub fn quotes(&self) -> Vec<SetQuote> {
+        let quote = |(set, source): (&DataSet, &Source)| SetQuote {
+            name: set.name.clone(),
+            file_count: source.files().len(),
+            size_bytes: source.size_bytes(),
+        };
+        self.tables().map(quote).collect()
+    }
+
+    /// What is known of each set, in their order.
+    pub fn profiles(&self, gathered: &Gathered) -> Vec<SetProfile> {
+        let of = |set: &DataSet| {
+            Some(SetProfile {
+                name: set.name.clone(),
+                role: set.role,
+                label: set.spec.label.clone(),
+                evidence: gathered.of(&set.name)?,
+            })
+        };
+        self.sets.iter().filter_map(of).collect()
+    }
+}
+
+impl DataSet {
+    fn is_table(&self) -> bool {
+        !matches!(self.content, Content::Files)
+    }
+
+    /// The data set as the commands about data take it.
+    pub fn request(&self) -> TableRequest {
+        TableRequest {
+            paths: vec![self.spec.path.clone()],
+            format: self.spec.format,
+            columns: self.spec.columns.clone(),
+            delimiter: self.spec.delimiter,
+            missing: self.spec.missing.clone(),
+        }
+    }
+}
+
+/// What one reading of each table told, used by every step that needs it.
+#[derive(Default)]
+pub struct Gathered(Mutex<BTreeMap<String, Arc<Evidence>>>);
+
+impl Gathered {
+    /// Keeps that of one set.
+    pub fn keep(&self, set: &str, evidence: Evidence) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(set.to_owned(), Arc::new(evidence));
+    }
+
+    /// That of a set, if it could be read.
+    pub fn of(&self, set: &str) -> Option<Arc<Evidence>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(set).cloned()
+    }
+}
+
+fn open(job: &Job, name: &str, spec: &DataSpec) -> Result<Content, AppError> {
+    let source = match Source::open(&job.base, name, spec) {
+        Ok(source) => source,
+        Err(DataError::NotATable { .. }) if spec.format.is_none() => return Ok(Content::Files),
+        // Of a run file, everything it names must be there.
+        Err(error) => {
+            let usage = |error| AppError { kind: ErrorKind::Usage, ..data_error(error) };
+            return unreadable(&error).map(Content::Unreadable).ok_or_else(|| usage(error));
+        }
+    };
+    for (role, column) in [("label", &spec.label), ("group", &spec.group), ("time", &spec.time)] {
+        let Some(column) = column else { continue };
+        source.index_of(column, role).map_err(data_error)?;
+    }
+    for column in &spec.group_by {
+        source.index_of(column, "group_by").map_err(data_error)?;
+    }
+    Ok(Content::Table(Box::new(source)))
+}

@@ -1,0 +1,430 @@
+//! Steps over the data sets. Each set is read once for its profile, which most of them share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
+use trackway_data::integrity::{Evidence, label_noise as find_label_noise, unreadable, values};
+use trackway_data::profile::ColumnProfile;
+use trackway_data::read::Source;
+use trackway_engine::error::AppError;
+use trackway_formats::runfile::DataRole;
+use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
+
+use super::{Looker, Work};
+use crate::data::check::SEED;
+use crate::data::drift::profile_of;
+use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
+use crate::data::schema::{Rules, validate_with};
+use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::preflight::facts::Facts;
+use crate::preflight::sets::{Content, DataSet};
+
+/// A label of more different values is a quantity, not a class.
+const CLASSES_MAX: u64 = 100;
+/// Findings of one comparison that are told one by one.
+const DRIFTS_TOLD_MAX: usize = 20;
+
+pub fn has_tables(facts: &Facts<'_>) -> Result<(), String> {
+    facts.tables().next().map(|_| ()).ok_or_else(|| "the run file names no table".into())
+}
+
+pub fn has_rules(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    let ruled = facts.tables().any(|set| set.spec.schema.is_some() || !set.spec.rules.is_empty());
+    if ruled { Ok(()) } else { Err("no data set has a `schema` or `rules`".into()) }
+}
+
+pub fn has_label(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    if facts.has_label() { Ok(()) } else { Err("no data set has a `label`".into()) }
+}
+
+pub fn label_noise_asked(facts: &Facts<'_>) -> Result<(), String> {
+    has_label(facts)?;
+    let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.label_noise);
+    if asked { Ok(()) } else { Err("the run file does not ask for it (`preflight.label_noise`)".into()) }
+}
+
+pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    if facts.has_split() {
+        Ok(())
+    } else {
+        Err("there is no training set in addition to a test or validation set".into())
+    }
+}
+
+pub fn has_reference(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    let referred = facts.tables().any(|set| set.spec.reference.is_some());
+    if referred || facts.has_split() {
+        Ok(())
+    } else {
+        Err("no data set has a `reference`, and there is no second data set to compare with".into())
+    }
+}
+
+/// Bytes done of several readings, told as one.
+struct Readings<'r> {
+    looker: &'r Looker<'r>,
+    before_bytes: u64,
+    all_bytes: u64,
+    cancelled: &'r AtomicBool,
+}
+
+impl<'r> Readings<'r> {
+    fn new(work: &'r Work<'_>, looker: &'r Looker<'r>, all_bytes: u64) -> Self {
+        Self { looker, before_bytes: 0, all_bytes, cancelled: work.cancelled }
+    }
+
+    /// One more reading, of so many bytes.
+    fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+        let progress =
+            |done_bytes: u64, _: u64| self.looker.at(self.before_bytes + done_bytes, self.all_bytes);
+        let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled });
+        self.before_bytes += size_bytes;
+        answer
+    }
+}
+
+/// Reads every table to its end, once for all steps that need it: what cannot be read, what no model can take.
+pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let all_bytes = work.sets.tables().map(|(_, source)| source.size_bytes()).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let mut answers = Vec::new();
+    for set in work.sets.all() {
+        let source = match &set.content {
+            Content::Files => continue,
+            Content::Unreadable(result) => {
+                answers.push(result.clone());
+                continue;
+            }
+            Content::Table(source) => source,
+        };
+        let mut source = source.clone();
+        let label = label_of(work, set).filter(|label| source.index_of(label, "label").is_ok());
+        let gathered = readings.next(source.size_bytes(), |onlooker| {
+            Evidence::gather(&mut source, label.as_deref(), &set.spec.group_by, &onlooker.watch())
+        });
+        match gathered {
+            Ok(evidence) => work.shared.evidence.keep(&set.name, evidence),
+            Err(error) => answers.push(unreadable(&error).ok_or_else(|| data_error(error))?),
+        }
+    }
+    let compared = sides(work);
+    answers.extend(compared.iter().map(|side| side.both(values(&side.evidence, side.other()), work)));
+    Ok(vec![together("data.values", &answers)])
+}
+
+/// What one reading told of a set.
+pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<Evidence>, AppError> {
+    work.shared.evidence.of(&set.name).ok_or_else(|| {
+        let message = format!("`{}` could not be read (see `data.values`)", set.name);
+        AppError::new(trackway_engine::error::ErrorKind::Usage, message)
+    })
+}
+
+/// A table that was read, beside the one that it is compared with.
+pub struct Side<'s> {
+    /// The set.
+    pub set: &'s DataSet,
+    /// What reading it told.
+    pub evidence: Arc<Evidence>,
+    /// The other set, and the same of it.
+    pub against: Option<(&'s DataSet, Arc<Evidence>)>,
+}
+
+impl Side<'_> {
+    /// The evidence of the other set.
+    pub fn other(&self) -> Option<&Evidence> {
+        self.against.as_ref().map(|(_, evidence)| &**evidence)
+    }
+
+    /// Names both sets in what a comparison found: it speaks of here and of the other side.
+    pub fn both(&self, check: CheckResult, work: &Work<'_>) -> CheckResult {
+        let Some((other, _)) = &self.against else { return of_sets(check, self.set, work) };
+        let name = |finding: Finding| Finding {
+            message: format!("`{}`, beside `{}`: {}", self.set.name, other.name, finding.message),
+            ..finding
+        };
+        check.reworded(name)
+    }
+}
+
+/// Every table that was read; what is learned from beside each set that judges it, every other one alone.
+pub fn sides<'s>(work: &Work<'s>) -> Vec<Side<'s>> {
+    let of = |set: &DataSet| work.shared.evidence.of(&set.name);
+    let mut sides: Vec<Side<'s>> = Vec::new();
+    for (train, other) in work.sets.pairs() {
+        if let (Some(evidence), Some(against)) = (of(train), of(other)) {
+            sides.push(Side { set: train, evidence, against: Some((other, against)) });
+        }
+    }
+    let is_told = |sides: &[Side<'_>], set: &DataSet| {
+        sides.iter().any(|side| {
+            let other = side.against.as_ref().map(|(other, _)| other.name.as_str());
+            side.set.name == set.name || other == Some(set.name.as_str())
+        })
+    };
+    for set in work.sets.all() {
+        if let (false, Some(evidence)) = (is_told(&sides, set), of(set)) {
+            sides.push(Side { set, evidence, against: None });
+        }
+    }
+    sides
+}
+
+/// Checks every row against schema files and the run file's rules.
+pub fn schema(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.schema";
+    let ruled =
+        || work.sets.tables().filter(|(set, _)| set.spec.schema.is_some() || !set.spec.rules.is_empty());
+    let mut readings = Readings::new(work, looker, ruled().map(|(_, source)| source.size_bytes()).sum());
+    let (mut findings, mut not_run, mut rules_checked) = (Vec::new(), Vec::new(), 0);
+    let mut fewest_rows = None;
+    for (set, source) in ruled() {
+        let rules = Rules { schema: set.spec.schema.as_deref(), sql: &set.spec.rules };
+        let answer = readings
+            .next(source.size_bytes(), |onlooker| validate_with(&work.job.base, source, &rules, onlooker))?;
+        rules_checked += answer.rules_checked.unwrap_or(0);
+        fewest_rows = fewest(fewest_rows, [answer.rows + answer.rows_rejected]);
+        findings.extend(answer.findings.into_iter().map(|finding| of_set(finding, set, work)));
+        not_run.extend(answer.not_run.into_iter().map(|why| format!("`{}`: {why}", set.name)));
+    }
+    if not_run.is_empty() {
+        let result = CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings);
+        return Ok(vec![result.because(format!("{rules_checked} rules checked"))]);
+    }
+    // A rule that was asked for and could not be checked leaves the question open, whatever the others say.
+    Ok(vec![CheckResult::not_run(NAME, not_run.join("; ")).with_findings(findings)])
+}
+
+/// Names the data set in a finding, where there is more than one.
+fn of_set(mut finding: Finding, set: &DataSet, work: &Work<'_>) -> Finding {
+    if work.sets.all().len() > 1 {
+        finding.message = format!("`{}`: {}", set.name, finding.message);
+    }
+    finding
+}
+
+/// The same for all findings of a check.
+pub fn of_sets(check: CheckResult, set: &DataSet, work: &Work<'_>) -> CheckResult {
+    check.reworded(|finding| of_set(finding, set, work))
+}
+
+/// The label of a set; a set that names none has the training set's.
+pub fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
+    let of_training = || {
+        let train = work.sets.all().iter().find(|set| set.role == Some(DataRole::Train));
+        train.and_then(|train| train.spec.label.clone())
+    };
+    set.spec.label.clone().or_else(of_training)
+}
+
+/// Lets a model look for wrong labels in each table that has one.
+pub fn label_noise(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let labelled = || work.sets.tables().filter_map(|table| Some((table, table.0.spec.label.as_deref()?)));
+    let all_bytes = labelled().map(|((_, source), _)| source.size_bytes()).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let mut answers = Vec::new();
+    for ((set, source), label) in labelled() {
+        let mut source = source.clone();
+        let found = readings.next(source.size_bytes(), |onlooker| {
+            find_label_noise(&mut source, label, SEED, &onlooker.watch())
+        });
+        answers.push(of_sets(found.map_err(data_error)?.0, set, work));
+    }
+    Ok(vec![together("data.label_noise", &answers)])
+}
+
+/// How uneven the classes of the training set are.
+pub fn imbalance(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.imbalance";
+    let labelled = |(set, _): &(&DataSet, &Source)| set.spec.label.is_some();
+    let is_training = |(set, _): &(&DataSet, &Source)| set.role == Some(DataRole::Train);
+    let mut tables: Vec<_> = work.sets.tables().filter(labelled).collect();
+    tables.sort_by_key(|table| !is_training(table));
+    let Some((set, _)) = tables.first() else {
+        return Ok(vec![CheckResult::not_applicable(NAME, "no table has a label")]);
+    };
+    let evidence = evidence(work, set)?;
+    let column = set.spec.label.as_ref().and_then(|label| evidence.profile.column(label));
+    let counts = column.and_then(classes);
+    let Some(report) = counts.as_deref().and_then(measure) else {
+        return Ok(vec![CheckResult::not_applicable(NAME, "the label is a quantity, not a class")]);
+    };
+    let result = CheckResult::of_rows(NAME, report.rows, uneven(NAME, set, &report).into_iter().collect());
+    let why = format!(
+        "{} classes, {:.1} rows of the largest for one of the smallest",
+        report.classes.len(),
+        report.ratio
+    );
+    let _ = work.shared.imbalance.set(report);
+    Ok(vec![result.because(why)])
+}
+
+/// The rows of each class; none where values are too many, or are measured rather than named.
+fn classes(column: &ColumnProfile) -> Option<Vec<(String, u64)>> {
+    use trackway_data::ColumnType;
+    let named = matches!(column.kind, ColumnType::Text | ColumnType::Bool | ColumnType::Int);
+    let few = column.values_are_exact() && column.summary().distinct_estimate <= CLASSES_MAX;
+    let values = || column.top_values(usize::MAX).into_iter().map(|it| (it.value.to_string(), it.count));
+    (named && few).then(|| values().collect())
+}
+
+fn uneven(check: &str, set: &DataSet, report: &ImbalanceReport) -> Option<Finding> {
+    let severity = match report.level {
+        Level::Even => return None,
+        Level::Mild => Severity::Note,
+        Level::Uneven | Level::Extreme => Severity::Warn,
+    };
+    let (largest, smallest) = (report.classes.first()?, report.classes.last()?);
+    let message = format!(
+        "`{}`: `{}` has {} rows, `{}` has {}: {:.0} to 1",
+        set.name, largest.name, largest.rows, smallest.name, smallest.rows, report.ratio
+    );
+    let finding = Finding::new(check, severity, message).action(report.advice.join("; "));
+    Some(set.spec.label.iter().fold(finding, |finding, label| finding.about(label)))
+}
+
+/// Compares each set with its reference, and what judges with what is learned from.
+pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.drift";
+    let mut readings = Readings::new(work, looker, 0);
+    let (mut findings, mut compared) = (Vec::new(), 0);
+    let mut fewest_rows = None;
+    for (set, _) in work.sets.tables() {
+        let Some(reference) = &set.spec.reference else { continue };
+        let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.context.home, &work.job.base, &request, "reference", onlooker)
+        })?;
+        let label = label_of(work, set);
+        let here = evidence(work, set)?;
+        let report = compare(&there, &here.profile, label.as_deref(), &DriftSettings::default());
+        compared += report.columns.len();
+        fewest_rows = fewest(fewest_rows, [there.rows, here.profile.rows]);
+        findings.extend(drifted(NAME, &set.name, "its reference", &report));
+    }
+    for (train, other) in work.sets.pairs() {
+        let label = label_of(work, train);
+        let (there, here) = (evidence(work, train)?, evidence(work, other)?);
+        let report = compare(&there.profile, &here.profile, label.as_deref(), &DriftSettings::default());
+        compared += report.columns.len();
+        fewest_rows = fewest(fewest_rows, [there.profile.rows, here.profile.rows]);
+        findings.extend(drifted(NAME, &other.name, &format!("`{}`", train.name), &report));
+    }
+    let why = format!("{compared} columns compared");
+    Ok(vec![CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings).because(why)])
+}
+
+/// The rows of the smallest table so far: one without rows leaves the whole question open.
+fn fewest(so_far: Option<u64>, rows: impl IntoIterator<Item = u64>) -> Option<u64> {
+    rows.into_iter().chain(so_far).min()
+}
+
+fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<Finding> {
+    let changed = report.schema_changes.iter().map(|change| {
+        let what = match (change.reference, change.current) {
+            (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
+            (None, _) => format!("`{set}` has a column `{}` that is not in {against}", change.name),
+            (Some(before), Some(now)) => {
+                let (before, now) = (type_name(before), type_name(now));
+                format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
+            }
+        };
+        Finding::new(check, Severity::Warn, what)
+            .about(&change.name)
+            .action("fix the columns before training")
+    });
+    let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
+        let message = format!(
+            "`{}` of `{set}` is not distributed as in {against}: {} {:.3}, threshold {:.3}, adjusted p {:.1e}",
+            column.name,
+            test_name(column),
+            column.statistic,
+            column.threshold,
+            column.adjusted_p_value
+        );
+        let action = "check whether the meaning or source of the data changed, or whether the split is by time";
+        Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
+    });
+    let mut findings: Vec<Finding> = changed.chain(shifted).collect();
+    let hidden = findings.len().saturating_sub(DRIFTS_TOLD_MAX);
+    findings.truncate(DRIFTS_TOLD_MAX);
+    if hidden > 0 {
+        let message = format!("{hidden} more columns of `{set}` differ from {against}");
+        findings.push(
+            Finding::new(check, Severity::Warn, message).action("`trackway data drift` lists all of them"),
+        );
+    }
+    findings
+}
+
+fn type_name(kind: trackway_data::ColumnType) -> String {
+    serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn test_name(column: &ColumnDrift) -> String {
+    let word = serde_json::to_value(column.test).ok().and_then(|word| word.as_str().map(str::to_owned));
+    word.unwrap_or_default().replace('_', " ")
+}
+
+/// What the sets that judge share with the one that is learned from.
+pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let size = |set: &DataSet| match &set.content {
+        Content::Table(source) => source.size_bytes(),
+        Content::Files | Content::Unreadable(_) => 0,
+    };
+    let pairs = work.sets.pairs();
+    // The training side is read again for what is nearly the same.
+    let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
+    let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let mut answers: Vec<CheckResult> = Vec::new();
+    for (train, other) in pairs {
+        let of = |column: fn(&DataSet) -> Option<&String>| column(train).or(column(other)).cloned();
+        let roles = Roles {
+            label: label_of(work, train),
+            group: of(|set| set.spec.group.as_ref()),
+            time: of(|set| set.spec.time.as_ref()),
+        };
+        let requests = (train.request(), other.request());
+        let answer = readings.next(bytes(train, other), |onlooker| {
+            let all = Selection::default();
+            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
+        })?;
+        answers.extend(answer.checks.into_iter().map(|mut check| {
+            let findings = std::mem::take(&mut check.findings);
+            check.findings = findings.into_iter().map(|finding| of_set(finding, other, work)).collect();
+            check
+        }));
+    }
+    Ok(LEAKAGE_CHECKS.into_iter().map(|name| together(name, &answers)).collect())
+}
+
+/// What one check answers for all sets: its findings of each; what could not run or does not apply only where that is
+/// so for every set.
+pub fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
+    let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in own.iter().flat_map(|answer| &answer.findings) {
+        // What is learned from stands beside each set that judges it, and is told once.
+        if !findings.contains(finding) {
+            findings.push(finding.clone());
+        }
+    }
+    let ran = |answer: &&&CheckResult| !matches!(answer.verdict, Verdict::NotRun | Verdict::NotApplicable);
+    let speaks =
+        own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());
+    match speaks {
+        Some(one) if findings.is_empty() => (*one).clone(),
+        Some(one) => {
+            // What was found for one set answers nothing for a set that could not be looked at.
+            (*one).clone().with_findings(findings)
+        }
+        None => CheckResult::not_run(name, "no result"),
+    }
+}

@@ -1,0 +1,33 @@
+//! Whether the tables are fit to be learnt from, judged from what reading them once told.
+
+use trackway_core::Clock as _;
+use trackway_core::checks::CheckResult;
+use trackway_data::integrity::{columns, label, personal, representation, rows};
+use trackway_engine::error::AppError;
+
+use super::data::{of_sets, sides, together};
+use super::{Looker, Work};
+
+const CHECKS: [&str; 5] = ["data.columns", "data.rows", "data.label", "data.personal", "data.representation"];
+
+/// Answers what needs no further reading.
+pub fn integrity(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let sign_offs = &work.job.plan.governance.personal_data;
+    let now = work.context.clock.now();
+    let mut answers = Vec::new();
+    for side in sides(work) {
+        let own = [columns(&side.evidence), rows(&side.evidence), representation(&side.evidence)];
+        answers.extend(own.into_iter().map(|check| of_sets(check, side.set, work)));
+        answers.push(side.both(label(&side.evidence, side.other()), work));
+    }
+    // Personal data is not less personal on the other side.
+    for set in work.sets.all() {
+        let evidence = work.shared.evidence.of(&set.name);
+        answers.extend(evidence.map(|evidence| of_sets(personal(&evidence, sign_offs, now), set, work)));
+    }
+    if answers.is_empty() {
+        let why = "no table could be read (see `data.values`)";
+        return Ok(CHECKS.iter().map(|check| CheckResult::not_run(check, why)).collect());
+    }
+    Ok(CHECKS.iter().map(|check| together(check, &answers)).collect())
+}

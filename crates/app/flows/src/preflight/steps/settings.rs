@@ -1,0 +1,232 @@
+//! Settings, memory and cost, from what the run file tells and what the machine has.
+
+use std::sync::PoisonError;
+
+use trackway_core::checks::{CheckResult, Verdict};
+use trackway_engine::capture::Capture;
+use trackway_engine::error::AppError;
+use trackway_formats::runfile::{Plan, TrainingSection};
+use trackway_tower::config_checks::{Loader, Strategy, TrainingConfig, config_checks};
+use trackway_tower::cost::CostPlan;
+use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets};
+
+use super::rehearsal::Rehearsed;
+use super::{Looker, Work};
+use crate::memory::{Measured, ModelSource, read_model, report_on};
+use crate::preflight::facts::NOT_TOLD;
+
+/// Checks whose facts stand in the run file anyway; the others need its `[training]`.
+const ALWAYS_TOLD: &[&str] = &["config.seed"];
+
+/// Answers every check of settings.
+pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let plan = &work.job.plan;
+    let rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut config = told(plan, work.capture);
+    let seen = seen(&mut config, &rehearsed);
+    if let Some(cost) = config.cost {
+        let _ = work.shared.cost.set(cost.estimate());
+    }
+    config.memory = spec(work)?;
+    let device = device(plan, work.capture);
+    if let Some(spec) = &config.memory {
+        let measured = rehearsed.measured.as_ref().and_then(peak);
+        // A peak that cannot be that of the described run corrects nothing.
+        let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
+        let _ = work.shared.memory.set(report);
+    }
+    let told_training = plan.training.is_some() || seen;
+    let answer = |result: CheckResult| match result.verdict {
+        Verdict::NotRun if !told_training && !ALWAYS_TOLD.contains(&result.name.as_str()) => {
+            let why = result.why.unwrap_or_default();
+            CheckResult::not_applicable(&result.name, format!("{why} {NOT_TOLD}"))
+        }
+        _ => result,
+    };
+    Ok(config_checks(&config).into_iter().map(answer).map(|result| advised(result, work)).collect())
+}
+
+/// Memory that does not fit is told with what would make it fit.
+fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
+    let advice = work.shared.memory.get().map(|report| report.advice.as_slice()).unwrap_or_default();
+    let fits = advice.iter().find(|advice| advice.verdict == Fit::Fits);
+    let advice = fits.or(advice.first());
+    if let (Some(advice), "memory") = (advice, result.name.as_str()) {
+        for finding in &mut result.findings {
+            finding.action = Some(format!("{}: {} (`trackway memory` has more)", advice.text, advice.price));
+        }
+    }
+    result
+}
+
+/// Adds what a rehearsal saw to what the run file tells; true when it saw anything.
+fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
+    let of = &rehearsed.config;
+    config.precision = config.precision.or(of.precision);
+    config.loss_scaling = config.loss_scaling.or(of.loss_scaling);
+    config.gradient_clip_norm = config.gradient_clip_norm.or(of.gradient_clip_norm);
+    config.warmup_steps = config.warmup_steps.or(of.warmup_steps);
+    config.total_steps = config.total_steps.or(of.total_steps);
+    config.checkpointing = config.checkpointing.or(of.checkpointing);
+    config.loader = config.loader.or(of.loader);
+    config.strategy = config.strategy.or(of.strategy);
+    config.throughput = config.throughput.or(of.throughput);
+    *of != TrainingConfig::default()
+}
+
+/// The peak that a rehearsal measured on a device.
+fn peak(measured: &trackway_tower::rehearsal::Measured) -> Option<Measured> {
+    let reserved = measured.peak_device_reserved_bytes.map(|bytes| (bytes, Counter::Reserved));
+    let peak = reserved.or(measured.peak_device_bytes.map(|bytes| (bytes, Counter::Allocated)));
+    peak.map(|(bytes, counter)| Measured { bytes, counter })
+}
+
+/// What the run file and the machine tell.
+fn told(plan: &Plan, capture: &Capture) -> TrainingConfig {
+    let training = plan.training.clone().unwrap_or_default();
+    let gpus = plan.resources.gpus;
+    let checkpoint = &plan.checkpoint;
+    TrainingConfig {
+        seed: plan.run.seed,
+        gpus: Some(gpus),
+        nodes: training.nodes,
+        precision: training.precision.as_deref().and_then(|word| word.parse().ok()),
+        loss_scaling: training.loss_scaling,
+        gradient_clip_norm: training.gradient_clip_norm,
+        warmup_steps: training.warmup_steps,
+        total_steps: training.total_steps,
+        // Without a cadence the script decides, and nobody knows how.
+        checkpointing: (checkpoint.every_steps.is_some() || checkpoint.every_seconds.is_some())
+            .then_some(true),
+        checkpoint_interval_seconds: checkpoint.every_seconds,
+        preemptible: training.preemptible,
+        loader: loader(plan, &training, capture),
+        strategy: training.strategy.as_deref().and_then(strategy),
+        memory: None,
+        usable_bytes: usable_bytes(plan, capture),
+        throughput: None,
+        cost: cost(plan, &training),
+        budget_usd: plan.retry.max_usd,
+    }
+}
+
+fn strategy(word: &str) -> Option<Strategy> {
+    match word {
+        "single" => Some(Strategy::Single),
+        "data_parallel" => Some(Strategy::DataParallel),
+        "fully_sharded" => Some(Strategy::FullySharded),
+        "offloaded" => Some(Strategy::Offloaded),
+        _ => None,
+    }
+}
+
+fn loader(plan: &Plan, training: &TrainingSection, capture: &Capture) -> Option<Loader> {
+    let facts = training.loader?;
+    let of_host = || capture.host.cpu_count_usable.and_then(|count| u32::try_from(count).ok());
+    let cpus = plan.resources.cpus.or_else(of_host);
+    Some(Loader {
+        workers: facts.workers,
+        cpus_per_gpu: cpus.map(|cpus| cpus / plan.resources.gpus.max(1)),
+        pin_memory: facts.pin_memory,
+        prefetch: facts.prefetch,
+        persistent_workers: facts.persistent_workers,
+    })
+}
+
+/// Price × hours, where both are known.
+fn cost(plan: &Plan, training: &TrainingSection) -> Option<CostPlan> {
+    let usd_per_gpu_hour = plan.resources.usd_per_gpu_hour;
+    let stores = training.usd_per_stored_gb.is_some() || training.usd_per_moved_gb.is_some();
+    if (usd_per_gpu_hour.is_none() || training.hours_expected.is_none()) && !stores {
+        return None;
+    }
+    Some(CostPlan {
+        gpus: f64::from(plan.resources.gpus),
+        usd_per_gpu_hour: usd_per_gpu_hour.unwrap_or(0.0),
+        hours: training.hours_expected.unwrap_or(0.0),
+        stored_gb: training.stored_gb.unwrap_or(0.0),
+        usd_per_stored_gb: training.usd_per_stored_gb.unwrap_or(0.0),
+        moved_gb: training.moved_gb.unwrap_or(0.0),
+        usd_per_moved_gb: training.usd_per_moved_gb.unwrap_or(0.0),
+    })
+}
+
+/// The device that the run file names, else one that this machine has and that is known by name.
+fn device(plan: &Plan, capture: &Capture) -> Option<Device> {
+    let here = || capture.gpus.gpus.iter().find_map(|gpu| gpu.name.as_deref());
+    plan.resources.gpu.as_deref().or_else(here).and_then(Device::named).copied()
+}
+
+/// What a process can use of the device: by its name, else what the driver of this machine says.
+fn usable_bytes(plan: &Plan, capture: &Capture) -> Option<u64> {
+    let measured = || capture.gpus.gpus.iter().find_map(|gpu| gpu.memory_bytes);
+    device(plan, capture).map(|device| device.usable_bytes()).or_else(measured)
+}
+
+/// What the run would put on a device; none where nobody told the model.
+fn spec(work: &Work<'_>) -> Result<Option<MemorySpec>, AppError> {
+    let Some(training) = &work.job.plan.training else { return Ok(None) };
+    if training.parameters.is_none() && training.model_config.is_none() {
+        return Ok(None);
+    }
+    let source = ModelSource {
+        config: training.model_config.as_ref().map(|path| work.job.base.join(path)),
+        safetensors: Vec::new(),
+        parameters: training.parameters,
+    };
+    Ok(Some(described(MemorySpec::new(read_model(&source)?.model), training, work.job.plan.resources.gpus)))
+}
+
+fn described(plain: MemorySpec, training: &TrainingSection, gpus: u32) -> MemorySpec {
+    fn word<T: std::str::FromStr>(told: Option<&String>, otherwise: T) -> T {
+        told.and_then(|word| word.parse().ok()).unwrap_or(otherwise)
+    }
+    let sharded = matches!(training.strategy.as_deref(), Some("fully_sharded" | "offloaded"));
+    let ranks = if training.strategy.as_deref() == Some("single") { 1 } else { u64::from(gpus.max(1)) };
+    let nodes = u64::from(training.nodes.unwrap_or(1));
+    MemorySpec {
+        sequence: training.sequence_length.unwrap_or(plain.sequence),
+        micro_batch: training.micro_batch.unwrap_or(plain.micro_batch),
+        accumulate: training.accumulate.unwrap_or(plain.accumulate),
+        precision: word(training.precision.as_ref(), plain.precision),
+        master: word(training.master_weights.as_ref(), plain.master),
+        optimizer: word(training.optimizer.as_ref(), plain.optimizer),
+        recompute: word(training.recompute.as_ref(), plain.recompute),
+        attention: word(training.attention.as_ref(), plain.attention),
+        loss: word(training.loss.as_ref(), plain.loss),
+        offload: match training.strategy.as_deref() {
+            Some("offloaded") => trackway_tower::memory::Offload::Optimizer,
+            _ => plain.offload,
+        },
+        parallel: Parallel { data: ranks * nodes, zero: if sharded { 3 } else { 0 }, ..Parallel::ONE },
+        adapters: training.lora_rank.map(|rank| Adapters { rank, targets: Targets::All, base: Base::Plain }),
+        ..plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_formats::runfile as words;
+    use trackway_tower::memory::{Attention, Loss, Master, Optimizer, Precision, Recompute};
+
+    use super::*;
+
+    /// Proves that every word a run file may hold about a step is one that the estimate knows, and the other way round.
+    #[test]
+    fn the_run_file_speaks_the_words_of_the_estimate() {
+        fn same<T>(told: &[&str], known: &[T])
+        where
+            T: ToString,
+        {
+            let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+            assert_eq!(told, known);
+        }
+        same(words::PRECISIONS, Precision::ALL);
+        same(words::OPTIMIZERS, Optimizer::ALL);
+        same(words::MASTER_WEIGHTS, Master::ALL);
+        same(words::RECOMPUTES, Recompute::ALL);
+        same(words::ATTENTIONS, Attention::ALL);
+        same(words::LOSSES, Loss::ALL);
+        assert!(words::STRATEGIES.iter().all(|word| strategy(word).is_some()));
+    }
+}

@@ -1,0 +1,283 @@
+//! Proves that resuming changes nothing: the same steps twice undisturbed, once more killed and resumed, and then the
+//! state of the last step compared, kind by kind (DESIGN §3.6).
+//!
+//! Each of the three is a run of kind `prove` with a checkpoint root of its own, so nothing of a proof can become a
+//! resume target, and nothing of it stands among the training attempts.
+
+mod compare;
+mod launches;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trackway_core::{AttemptId, Clock as _, ProofId, RunId, Step, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::reporter::Reporter;
+use trackway_engine::run::{Source, Start, read};
+pub use trackway_ledger::ProofVerdict;
+use trackway_ledger::ResumeProofRow;
+
+pub use self::compare::Difference;
+use self::compare::{differences, digests_by_kind, missing_kinds};
+use self::launches::{Halt, Launches};
+
+/// Fewer steps have no middle to be killed in.
+pub const STEPS_MIN: Step = 4;
+/// What most often makes a script that is launched twice end in two states.
+const USUAL_CAUSES: &str = "Usual causes: a generator that is not seeded from the run's seed (`TRACKWAY_SEED`, `trackway.seed()`), cuDNN's \
+    choice of algorithms (torch.use_deterministic_algorithms), data-loader workers with seeds or an order of their own, \
+    sums over threads in changing order (OMP_NUM_THREADS=1 shows it)";
+/// How long a script may take until it speaks to the recorder, unless said otherwise: imports can be slow.
+pub const HANDSHAKE_SECONDS: f64 = 120.0;
+
+/// What is asked for with `trackway prove`.
+#[derive(Debug, Clone)]
+pub struct ProveRequest {
+    /// The run file.
+    pub source: Source,
+    /// Steps of every launch, at least [`STEPS_MIN`].
+    pub steps: Step,
+    /// How long the script may take until it speaks to the recorder.
+    pub handshake_seconds: f64,
+}
+
+/// What a proof showed. Field names are the JSON contract of `trackway prove`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Proof {
+    /// Its id in the ledger's `resume_proofs`.
+    pub proof_id: ProofId,
+    /// The name of the run file's run.
+    pub name: String,
+    /// `equal`, `different`, `nondeterministic`, `not_proved` or `not_applicable`.
+    pub verdict: ProofVerdict,
+    /// In words, for every verdict but `equal`.
+    pub why: Option<String>,
+    /// Steps of every launch.
+    pub steps: Step,
+    /// The step at or after which SIGKILL was sent.
+    pub killed_at_step: Option<Step>,
+    /// The committed step the killed launch was resumed from.
+    pub resumed_from_step: Option<Step>,
+    /// A digest per kind of state: `weights`, `optimizer`, `scheduler`, `scaler`, `rng`, `data_cursor`.
+    pub digests: BTreeMap<String, Digests>,
+    /// The digest over all of them.
+    pub state_digest: Digests,
+    /// Files that differ: between control and repeated where those do, else between control and resumed.
+    pub differences: Vec<Difference>,
+    /// SHA-256 of what decides the result.
+    pub config_sha256: String,
+    /// The hash of the data manifest.
+    pub data_sha256: Option<String>,
+    /// The git commit of the working directory.
+    pub git_commit: Option<String>,
+    /// Whether the working directory differed from the commit.
+    pub git_dirty: Option<bool>,
+    /// What was launched, in order.
+    pub launches: Vec<ProofLaunch>,
+    /// Wall seconds of all launches.
+    pub wall_seconds: f64,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// GPU seconds × price.
+    pub cost_usd: Option<f64>,
+}
+
+/// The same digest of each run; none where the run did not come that far, or has no such kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Digests {
+    /// Of the undisturbed run.
+    pub control: Option<String>,
+    /// Of the same once more.
+    pub repeated: Option<String>,
+    /// Of the run that was killed and resumed.
+    pub resumed: Option<String>,
+}
+
+/// One launch of a proof.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProofLaunch {
+    /// `control`, `repeated`, `killed` or `resumed`.
+    pub part: String,
+    /// Its run, of kind `prove`.
+    pub run_id: RunId,
+    /// The launch.
+    pub attempt_id: AttemptId,
+    /// Why it ended.
+    pub termination_reason: Option<String>,
+    /// The committed step it continued from.
+    pub resumed_from_step: Option<Step>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// Wall seconds.
+    pub wall_seconds: Option<f64>,
+}
+
+/// What the launches led to.
+struct Judgement {
+    verdict: ProofVerdict,
+    why: Option<String>,
+    differences: Vec<Difference>,
+}
+
+/// Proves, or fails to prove, that resuming changes nothing, and writes the result down.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] before anything is launched; a fault while launching, and then no proof is written down.
+pub fn prove(context: &Context, request: &ProveRequest, reporter: &dyn Reporter) -> Result<Proof, AppError> {
+    if request.steps < STEPS_MIN {
+        let message = format!("{} steps have no middle to be killed in", request.steps);
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint(format!("take at least {STEPS_MIN}, and enough that the optimizer and the data move on")));
+    }
+    let started_at = context.clock.now();
+    let start = read(context, &request.source, true, reporter)?;
+    let mut launches = Launches::new(context, &start, request, reporter);
+    let judgement = judge(&mut launches)?;
+    let proof = proof(ProofId::new(&context.ids), &start, request.steps, &launches, judgement);
+    let row = row(&proof, &start, &launches, started_at, context.clock.now())?;
+    context.ledger_write(|ledger| ledger.insert_resume_proof(&row))?;
+    Ok(proof)
+}
+
+/// Launches one part after the other, and no more than the verdict needs.
+fn judge(launches: &mut Launches<'_>) -> Result<Judgement, AppError> {
+    match compare_parts(launches) {
+        Ok(judgement) => Ok(judgement),
+        Err(Halt::Short(verdict, why)) => Ok(Judgement { verdict, why: Some(why), differences: Vec::new() }),
+        Err(Halt::Fault(error)) => Err(error),
+    }
+}
+
+fn compare_parts(launches: &mut Launches<'_>) -> Result<Judgement, Halt> {
+    let control = launches.control()?;
+    let repeated = launches.repeated()?;
+    let unsteady = differences(&control.files, &repeated.files);
+    if !unsteady.is_empty() {
+        let differing = listed(&unsteady);
+        let why = format!("two undisturbed launches end in different states: {differing}. {USUAL_CAUSES}");
+        return Ok(Judgement {
+            verdict: ProofVerdict::Nondeterministic,
+            why: Some(why),
+            differences: unsteady,
+        });
+    }
+    let resumed = launches.resumed()?;
+    let changed = differences(&control.files, &resumed.files);
+    if changed.is_empty() {
+        return Ok(Judgement { verdict: ProofVerdict::Equal, why: None, differences: changed });
+    }
+    let mut why =
+        format!("undisturbed launches repeat, and the resumed one ends elsewhere: {}", listed(&changed));
+    let missing = missing_kinds(&control.files);
+    if !missing.is_empty() {
+        why.push_str(&format!("; the checkpoint holds nothing of kind {}", missing.join(", ")));
+    }
+    Ok(Judgement { verdict: ProofVerdict::Different, why: Some(why), differences: changed })
+}
+
+/// The first differing file of each kind.
+fn listed(differences: &[Difference]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for kind in kinds_of(differences) {
+        let mut of_kind = differences.iter().filter(|it| it.kind == kind);
+        let Some(first) = of_kind.next() else { continue };
+        let more = match of_kind.count() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        lines.push(format!("`{}`{more} ({kind}, {})", first.name, first.what));
+    }
+    lines.join("; ")
+}
+
+fn kinds_of(differences: &[Difference]) -> Vec<String> {
+    let mut kinds: Vec<String> = differences.iter().map(|it| it.kind.clone()).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn proof(id: ProofId, start: &Start, steps: Step, launches: &Launches<'_>, judgement: Judgement) -> Proof {
+    let parts = [&launches.control, &launches.repeated, &launches.resumed];
+    let state_digest = Digests::of(parts.map(|part| part.state.as_ref().map(|state| state.digest.clone())));
+    let by_kind = parts.map(|part| part.state.as_ref().map(|state| digests_by_kind(&state.files)));
+    let kinds: BTreeSet<String> =
+        by_kind.iter().flatten().flat_map(|digests| digests.keys().cloned()).collect();
+    let digests = kinds.into_iter().map(|kind| {
+        let of_kind =
+            by_kind.each_ref().map(|digests| digests.as_ref().and_then(|it| it.get(&kind).cloned()));
+        (kind, Digests::of(of_kind))
+    });
+    let git = &start.capture.git;
+    Proof {
+        proof_id: id,
+        name: start.job.plan.run.name.clone(),
+        verdict: judgement.verdict,
+        why: judgement.why,
+        steps,
+        killed_at_step: launches.killed_at_step,
+        resumed_from_step: launches.resumed_from_step,
+        digests: digests.collect(),
+        state_digest,
+        differences: judgement.differences,
+        config_sha256: start.job.config_sha256.clone(),
+        data_sha256: start.data_sha256.clone(),
+        git_commit: git.commit.clone(),
+        git_dirty: git.dirty,
+        launches: launches.done.clone(),
+        wall_seconds: launches.done.iter().filter_map(|launch| launch.wall_seconds).sum(),
+        gpu_seconds: launches.gpu_seconds,
+        cost_usd: launches.cost_usd,
+    }
+}
+
+fn row(
+    proof: &Proof,
+    start: &Start,
+    launches: &Launches<'_>,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+) -> Result<ResumeProofRow, AppError> {
+    let no_run = || AppError::new(ErrorKind::Fault, "the proof ended before its first run began");
+    let kinds = kinds_of(&proof.differences);
+    let (capture, plan) = (&start.capture, &start.job.plan);
+    Ok(ResumeProofRow {
+        proof_id: proof.proof_id,
+        name: proof.name.clone(),
+        model_family: plan.run.model_family.clone(),
+        verdict: proof.verdict,
+        why: proof.why.clone(),
+        differing_kinds: (!kinds.is_empty()).then(|| kinds.join(",")),
+        steps: proof.steps,
+        killed_at_step: proof.killed_at_step,
+        resumed_from_step: proof.resumed_from_step,
+        config_sha256: proof.config_sha256.clone(),
+        data_sha256: proof.data_sha256.clone(),
+        seed: plan.run.seed,
+        git_commit: proof.git_commit.clone(),
+        git_dirty: proof.git_dirty,
+        git_diff_blake3: capture.git.dirty_diff_blake3.clone(),
+        environment_lock_sha256: capture.environment_lock.sha256.clone(),
+        container_digest: capture.container.digest.clone(),
+        control_run_id: launches.control.run_id.ok_or_else(no_run)?,
+        repeated_run_id: launches.repeated.run_id,
+        resumed_run_id: launches.resumed.run_id,
+        control_state_digest: proof.state_digest.control.clone(),
+        repeated_state_digest: proof.state_digest.repeated.clone(),
+        resumed_state_digest: proof.state_digest.resumed.clone(),
+        started_at,
+        ended_at,
+        wall_seconds: proof.wall_seconds,
+        gpu_seconds: proof.gpu_seconds,
+        cost_usd: proof.cost_usd,
+        digests_json: serde_json::to_value(&proof.digests).ok(),
+    })
+}
+
+impl Digests {
+    fn of([control, repeated, resumed]: [Option<String>; 3]) -> Self {
+        Self { control, repeated, resumed }
+    }
+}

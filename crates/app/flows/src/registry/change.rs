@@ -1,0 +1,408 @@
+//! Promotion, going back, aliases, approvals and the policy of a model.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use trackway_core::name::Named;
+use trackway_core::registry::{ModelChange, ModelStage};
+use trackway_core::{Clock as _, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::person::person;
+use trackway_formats::sha256_hex;
+use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
+use trackway_tower::registry::{Policy, Refusal, Version, refusals};
+
+use super::deploy::Deployed;
+use super::evidence::{Evidence, approval_digest};
+use super::{Model, NewChange, check_name};
+use crate::checkpoints::Watch;
+use crate::registry::{self, artifact, deploy, evidence};
+
+/// A version shall go to a stage.
+#[derive(Debug, Clone)]
+pub struct PromoteRequest {
+    /// The model.
+    pub model: String,
+    /// Its number, an alias or a stage.
+    pub version: String,
+    /// Where to.
+    pub to: ModelStage,
+    /// The version that must be in production now; `Some(None)`: none must be.
+    pub expect: Option<Option<Version>>,
+    /// Where copies of its files shall stand, with `current` pointing to the one in production.
+    pub deploy: Option<PathBuf>,
+    /// Why.
+    pub why: Option<String>,
+}
+
+/// Production shall go back.
+#[derive(Debug, Clone)]
+pub struct RollBackModel {
+    /// The model.
+    pub model: String,
+    /// To which version; `None`: to the one before.
+    pub to: Option<String>,
+    /// As [`PromoteRequest::expect`].
+    pub expect: Option<Option<Version>>,
+    /// As [`PromoteRequest::deploy`].
+    pub deploy: Option<PathBuf>,
+    /// Why.
+    pub why: Option<String>,
+}
+
+/// A name shall point to a version, or to nothing.
+#[derive(Debug, Clone)]
+pub struct AliasRequest {
+    /// The model.
+    pub model: String,
+    /// The name.
+    pub alias: String,
+    /// The version; `None`: the name goes.
+    pub version: Option<String>,
+    /// What it must point to now; `Some(None)`: to nothing.
+    pub expect: Option<Option<Version>>,
+}
+
+/// What promotions shall ask for; `None` leaves a rule as it is.
+#[derive(Debug, Clone, Default)]
+pub struct PolicyRequest {
+    /// As [`Policy::approvals`].
+    pub approvals: Option<u32>,
+    /// As [`Policy::approval_seconds`].
+    pub approval_seconds: Option<f64>,
+    /// As [`Policy::own_approval`].
+    pub own_approval: Option<bool>,
+}
+
+/// Somebody approves a version.
+#[derive(Debug, Clone)]
+pub struct Approve {
+    /// The model.
+    pub model: String,
+    /// Its number, an alias or a stage.
+    pub version: String,
+    /// Who; `None`: whoever is logged in.
+    pub by: Option<String>,
+    /// How long it holds; `None`: as the policy says.
+    pub seconds: Option<f64>,
+    /// Why.
+    pub why: Option<String>,
+}
+
+/// The answer to what changes a model. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// The model.
+    pub model: String,
+    /// The version.
+    pub version: Option<Version>,
+    /// The stage it is in now.
+    pub stage: Option<ModelStage>,
+    /// The version that was there before.
+    pub was_version: Option<Version>,
+    /// SHA-256 of the manifest of the version.
+    pub manifest_sha256: Option<String>,
+    /// The number of the change; `None`: nothing changed, because it stood so already or was refused.
+    pub change_number: Option<u64>,
+    /// The gates that allowed it.
+    pub gate_receipt_id: Option<String>,
+    /// The ids of the approvals that allowed it.
+    pub approvals: Vec<String>,
+    /// What stands against it; nothing changed then.
+    pub refusals: Vec<Refusal>,
+    /// Where its files were copied to.
+    pub deployed: Option<Deployed>,
+    /// Seconds that reading and checking every byte of the files took.
+    pub verify_seconds: f64,
+    /// Seconds of everything else but copying.
+    pub control_seconds: f64,
+}
+
+/// The answer to `trackway registry approve`. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct Approved {
+    /// What was written down.
+    #[serde(flatten)]
+    pub approval: ApprovalRow,
+    /// What still stands against production.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Moves a version to a stage, if its evidence allows it.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A refusal is
+/// no error but an answer.
+pub fn promote_model(
+    context: &Context,
+    request: &PromoteRequest,
+    watch: &Watch,
+) -> Result<Changed, AppError> {
+    let began = context.clock.now();
+    let model = registry::model(context, &request.model)?;
+    expected("production", model.standing.production(), request.expect)?;
+    let version = model.named(&request.version)?;
+    let checks = matches!(request.to, ModelStage::Staging | ModelStage::Production);
+    let (damage, verify_seconds) = if checks { damage(context, version, watch)? } else { (None, 0.0) };
+    let evidence = evidence::evidence(context, &model, version, damage)?;
+    let refusals = refusals(request.to, &evidence.dossier, &model.standing.policy, context.clock.now());
+    let mut answer = Changed::of(&model, Some(version));
+    answer.verify_seconds = verify_seconds;
+    let stands = model.standing.stages.get(&version.version) == Some(&request.to);
+    if !refusals.is_empty() && !stands {
+        answer.refusals = refusals;
+        return Ok(answer);
+    }
+    let change = NewChange {
+        version: Some(version.version),
+        stage: Some(request.to),
+        was_version: model.standing.production().filter(|_| request.to == ModelStage::Production),
+        why: request.why.clone(),
+        ..evidence.add_to(registry::new_change(context, ModelChange::Promote), context.clock.now())
+    };
+    carry_out(context, &model, change, request.deploy.as_deref(), stands, (began, watch), answer)
+}
+
+/// Puts an earlier version back into production, its files verified first.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when there is nothing to go back to; [`ErrorKind::Integrity`] when its files do not verify, `expect`
+/// does not hold, or the model changed meanwhile. Production stays as it is then.
+pub fn roll_back_model(
+    context: &Context,
+    request: &RollBackModel,
+    watch: &Watch,
+) -> Result<Changed, AppError> {
+    let began = context.clock.now();
+    let model = registry::model(context, &request.model)?;
+    expected("production", model.standing.production(), request.expect)?;
+    let version = model.version_before(request.to.as_deref())?;
+    let (damage, verify_seconds) = damage(context, version, watch)?;
+    if let Some(why) = damage {
+        let message = format!("version {} does not verify: {why}", version.version);
+        return Err(AppError::new(ErrorKind::Integrity, message)
+            .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
+    }
+    let answer = Changed { verify_seconds, ..Changed::of(&model, Some(version)) };
+    let change = NewChange {
+        version: Some(version.version),
+        stage: Some(ModelStage::Production),
+        was_version: model.standing.production(),
+        why: request.why.clone(),
+        ..registry::new_change(context, ModelChange::RollBack)
+    };
+    let stands = model.standing.production() == Some(version.version);
+    carry_out(context, &model, change, request.deploy.as_deref(), stands, (began, watch), answer)
+}
+
+/// Copies first, then changes, then points to the copy: whatever ends in between, the same command again ends it.
+fn carry_out(
+    context: &Context,
+    model: &Model,
+    change: NewChange,
+    deploy: Option<&std::path::Path>,
+    stands: bool,
+    (began, watch): (Timestamp, &Watch),
+    mut answer: Changed,
+) -> Result<Changed, AppError> {
+    let version = change.version.and_then(|number| model.versions.iter().find(|row| row.version == number));
+    let is_released = change.stage == Some(ModelStage::Production);
+    let mut deployed = match (deploy.filter(|_| is_released), version) {
+        (Some(folder), Some(version)) => Some(deploy::deploy(context, model, version, folder, watch)?),
+        _ => None,
+    };
+    answer.stage = change.stage;
+    answer.was_version = change.was_version;
+    answer.gate_receipt_id.clone_from(&change.gate_receipt_id);
+    answer.approvals = change.approvals.clone().unwrap_or_default();
+    let released_by = if stands {
+        registry::keep_missing(context, model);
+        model.newest_release()
+    } else {
+        let number = registry::change_model(context, model, change, None)?.number;
+        answer.change_number = Some(number);
+        Some(number)
+    };
+    if let (Some(deployed), Some(version), Some(number)) = (&mut deployed, version, released_by) {
+        deployed.point_to(&model.name, version.version, number)?;
+    }
+    let copy_seconds = deployed.as_ref().map_or(0.0, |deployed| deployed.copy_seconds);
+    answer.deployed = deployed;
+    let seconds = context.clock.now().seconds_since(began) - answer.verify_seconds - copy_seconds;
+    answer.control_seconds = seconds.max(0.0);
+    Ok(answer)
+}
+
+/// Why the files of a version do not verify, and the seconds that took.
+fn damage(
+    context: &Context,
+    version: &ModelVersionRow,
+    watch: &Watch,
+) -> Result<(Option<String>, f64), AppError> {
+    let began = context.clock.now();
+    let damage = match artifact::verified(context, version, watch) {
+        Ok(_) => None,
+        Err(error) if matches!(error.kind, ErrorKind::Integrity | ErrorKind::NotFound) => Some(error.message),
+        Err(error) => return Err(error),
+    };
+    Ok((damage, context.clock.now().seconds_since(began)))
+}
+
+/// Sets or drops an alias.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a name that means something else; [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does
+/// not hold, or the model changed meanwhile.
+pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Changed, AppError> {
+    let model = registry::model(context, &request.model)?;
+    let was_version = model.standing.aliases.get(&request.alias).copied();
+    // One that an older program set may go, and point elsewhere until then.
+    if was_version.is_none() {
+        check_name(Named::Alias, &request.alias)?;
+    }
+    expected(&format!("alias `{}`", request.alias), was_version, request.expect)?;
+    let version = request.version.as_deref().map(|text| model.named(text)).transpose()?;
+    let number = version.map(|row| row.version);
+    let mut answer = Changed { was_version, ..Changed::of(&model, version) };
+    if number == was_version {
+        return Ok(answer);
+    }
+    let kind = if version.is_some() { ModelChange::SetAlias } else { ModelChange::DropAlias };
+    let change = NewChange {
+        version: number,
+        alias: Some(request.alias.clone()),
+        was_version,
+        ..registry::new_change(context, kind)
+    };
+    answer.change_number = Some(registry::change_model(context, &model, change, None)?.number);
+    Ok(answer)
+}
+
+/// Changes what promotions to production ask for.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when the model changed meanwhile.
+pub fn set_model_policy(context: &Context, name: &str, request: &PolicyRequest) -> Result<Policy, AppError> {
+    let model = registry::model(context, name)?;
+    let before = model.standing.policy;
+    let policy = Policy {
+        approvals: request.approvals.unwrap_or(before.approvals),
+        approval_seconds: request.approval_seconds.unwrap_or(before.approval_seconds),
+        own_approval: request.own_approval.unwrap_or(before.own_approval),
+    };
+    if policy != before {
+        let change = NewChange { policy: Some(policy), ..registry::new_change(context, ModelChange::Policy) };
+        registry::change_model(context, &model, change, None)?;
+    }
+    Ok(policy)
+}
+
+/// Writes down that somebody approves a version with the verdicts of its gates.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]: no such version, or no gate was judged for it yet, so that there is nothing to approve.
+/// [`ErrorKind::Usage`]: nobody is named.
+pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, AppError> {
+    let model = registry::model(context, &request.model)?;
+    let version = model.named(&request.version)?;
+    let approver = request.by.clone().or_else(person).ok_or_else(|| {
+        AppError::new(ErrorKind::Usage, "no approver given").hint("name one with --by NAME")
+    })?;
+    let evidence = evidence::evidence(context, &model, version, None)?;
+    let gates = evidence.gates.as_ref().ok_or_else(|| {
+        let message =
+            format!("no gate was evaluated for version {}: there is nothing to approve", version.version);
+        AppError::new(ErrorKind::NotFound, message).hint("run: trackway gates judge EVALUATION")
+    })?;
+    let at = context.clock.now();
+    let digest = approval_digest(version, Some(gates));
+    let approval = ApprovalRow {
+        approval_id: sha256_hex(format!("{digest} {approver} {}", at.as_micros()).as_bytes())[..26]
+            .to_owned(),
+        model: model.name.clone(),
+        version: version.version,
+        digest,
+        gate_receipt_id: gates.gate_receipt_id.clone(),
+        approver,
+        at,
+        expires_at: at.plus_seconds(request.seconds.unwrap_or(model.standing.policy.approval_seconds)),
+        why: request.why.as_ref().map(|why| context.redactor.text(why).into_owned()),
+    };
+    context.ledger_write(|ledger| ledger.insert_approval(&approval))?;
+    context
+        .keep_in_registry(&format!("approval-{}", approval.approval_id), &KeptRows::of_approval(&approval));
+    let dossier = evidence::evidence(context, &model, version, None)?.dossier;
+    let refusals = refusals(ModelStage::Production, &dossier, &model.standing.policy, at);
+    Ok(Approved { approval, refusals })
+}
+
+impl Changed {
+    fn of(model: &Model, version: Option<&ModelVersionRow>) -> Self {
+        let number = version.map(|row| row.version);
+        Self {
+            model: model.name.clone(),
+            version: number,
+            stage: number.and_then(|number| model.standing.stages.get(&number).copied()),
+            was_version: None,
+            manifest_sha256: version.map(|row| row.checkpoint_manifest_sha256.clone()),
+            change_number: None,
+            gate_receipt_id: None,
+            approvals: Vec::new(),
+            refusals: Vec::new(),
+            deployed: None,
+            verify_seconds: 0.0,
+            control_seconds: 0.0,
+        }
+    }
+}
+
+impl Evidence {
+    /// With what allowed it.
+    fn add_to(&self, change: NewChange, now: Timestamp) -> NewChange {
+        let digest = &self.dossier.approval_digest;
+        let valid = self.approvals.iter().filter(|row| row.digest == *digest && row.expires_at > now);
+        NewChange {
+            gate_receipt_id: self.gates.as_ref().map(|gates| gates.gate_receipt_id.clone()),
+            approvals: Some(valid.map(|row| row.approval_id.clone()).collect()),
+            ..change
+        }
+    }
+}
+
+impl Model {
+    /// The number of the change that put into production what is there.
+    fn newest_release(&self) -> Option<u64> {
+        let releases = self.rows.iter().filter(|change| change.stage == Some(ModelStage::Production));
+        releases.map(|change| change.number).max()
+    }
+
+    /// The version to go back to: one that was in production before.
+    fn version_before(&self, named: Option<&str>) -> Result<&ModelVersionRow, AppError> {
+        let Some(text) = named else {
+            let before = self.standing.before_production().ok_or_else(|| {
+                let message = format!("no version of `{}` was in production before", self.name);
+                AppError::new(ErrorKind::NotFound, message).hint(self.see())
+            })?;
+            return self.version(before);
+        };
+        let version = self.named(text)?;
+        let was_released = self.rows.iter().any(|change| {
+            change.version == Some(version.version) && change.stage == Some(ModelStage::Production)
+        });
+        if was_released {
+            return Ok(version);
+        }
+        let message = format!("version {} was never in production", version.version);
+        Err(AppError::new(ErrorKind::Usage, message)
+            .hint(format!("promote it: trackway registry promote {} {}", self.name, version.version)))
+    }
+}
+
+fn expected(what: &str, is: Option<Version>, expect: Option<Option<Version>>) -> Result<(), AppError> {
+    let Some(expect) = expect.filter(|expect| *expect != is) else { return Ok(()) };
+    let named = |version: Option<Version>| version.map_or("nothing".into(), |it| format!("version {it}"));
+    let message = format!("{what} is {}, not {}", named(is), named(expect));
+    Err(AppError::new(ErrorKind::Integrity, message)
+        .hint("it was changed in the meantime: check it, then try again"))
+}

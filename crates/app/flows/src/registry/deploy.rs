@@ -1,0 +1,266 @@
+//! Copies of versions in a folder, and `current`, which points to the one in production: see `place.rs` for what is whose.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use trackway_core::Clock as _;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_files::{OwnedFolder, TempFile, TempFolder, open_regular};
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+use trackway_ledger::ModelVersionRow;
+use trackway_tower::registry::Version;
+
+use super::artifact::{bring, files_of_model, sync_folder};
+use super::place::{CopyMarker, Current, MARKER, Place, clear_parts, in_the_way, refuse_unknown};
+use super::{Model, card};
+use crate::checkpoints::Watch;
+use crate::registry::{self, artifact};
+
+const MANIFEST: &str = "manifest.json";
+const CARD: &str = "README.md";
+const SIGNATURE: &str = "signature.json";
+
+/// Where a version's files were copied to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Deployed {
+    /// The folder of this version.
+    pub folder: PathBuf,
+    /// Bytes that were copied; 0: a copy that verifies was there.
+    pub copied_bytes: u64,
+    /// Seconds of copying, or of verifying the copy.
+    pub copy_seconds: f64,
+    /// Whether `current` points to it.
+    pub is_current: bool,
+    /// The version that `current` points to; another one where a newer change of the registry came first.
+    pub current_version: Option<Version>,
+}
+
+/// Copies the files of a version below `folder`, unless a copy that verifies is there.
+pub(super) fn deploy(
+    context: &Context,
+    model: &Model,
+    version: &ModelVersionRow,
+    folder: &Path,
+    watch: &Watch,
+) -> Result<Deployed, AppError> {
+    let began = context.clock.now();
+    let copy = CopyMarker::new(&model.name, version.version, &version.checkpoint_manifest_sha256);
+    // Before a byte changes, and again once nobody else changes anything.
+    Place::check(folder, &copy)?;
+    let place = Place::open(folder, &model.name)?;
+    let (target, is_there) = place.target(&copy)?;
+    let checkpoints = artifact::checkpoints_of(context, version)?;
+    let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
+    let files = files_to_copy(&opened.manifest)?;
+    if is_there {
+        let own = [MANIFEST, CARD, SIGNATURE].map(|name| own_name(name, &files));
+        clear_parts(&target, &own.each_ref().map(String::as_str))?;
+    }
+    let copied_bytes = if is_there && verify(&target, &files).is_ok() {
+        describe(context, model, version, &opened.manifest, &target)?;
+        // What a colleague copied is theirs to give.
+        let _ = trackway_files::give_tree_to_user(&target);
+        0
+    } else {
+        if is_there {
+            refuse_unknown(&target, &expected(&files))?;
+        }
+        place.mark()?;
+        let part = place.part()?;
+        copy.write(part.path())?;
+        let bytes = bring(&checkpoints, &opened, &files, part.path(), watch)?;
+        describe(context, model, version, &opened.manifest, part.path())?;
+        verify(part.path(), &files)?;
+        put(part, &target, is_there)?;
+        bytes
+    };
+    sync_folder(folder)?;
+    let copy_seconds = context.clock.now().seconds_since(began);
+    Ok(Deployed { folder: target, copied_bytes, copy_seconds, is_current: false, current_version: None })
+}
+
+/// Copies the files of a version into a folder that has none yet, with manifest, card and signature. A whole copy of the
+/// version is left as it is, so that the same command completes one that was killed.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when the folder holds anything else; [`ErrorKind::Integrity`] when a byte is wrong:
+/// the folder is as it was then.
+pub fn export_model(
+    context: &Context,
+    name: &str,
+    version: &str,
+    folder: &Path,
+    watch: &Watch,
+) -> Result<Deployed, AppError> {
+    let model = registry::model(context, name)?;
+    let version = model.named(version)?;
+    let began = context.clock.now();
+    let copy = CopyMarker::new(&model.name, version.version, &version.checkpoint_manifest_sha256);
+    let checkpoints = artifact::checkpoints_of(context, version)?;
+    let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
+    let files = files_to_copy(&opened.manifest)?;
+    let target = match empty_target(folder) {
+        Err(_) if copy.is_of(folder) && verify(folder, &files).is_ok() => {
+            return Ok(Deployed::exported(folder, 0, context.clock.now().seconds_since(began)));
+        }
+        target => target?,
+    };
+    let parent = target.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(parent).map_err(|error| AppError::file("make", parent, &error))?;
+    let part = TempFolder::clear_abandoned(&target, &[MARKER])
+        .and_then(|()| TempFolder::beside(&target))
+        .map_err(|error| AppError::file("make", &target, &error))?;
+    copy.write(part.path())?;
+    let copied_bytes = bring(&checkpoints, &opened, &files, part.path(), watch)?;
+    describe(context, &model, version, &opened.manifest, part.path())?;
+    verify(part.path(), &files)?;
+    put(part, &target, false)?;
+    Ok(Deployed::exported(folder, copied_bytes, context.clock.now().seconds_since(began)))
+}
+
+/// Writes manifest, card and signature beside the files.
+fn describe(
+    context: &Context,
+    model: &Model,
+    version: &ModelVersionRow,
+    manifest: &Manifest,
+    folder: &Path,
+) -> Result<(), AppError> {
+    let files = files_of_model(manifest);
+    let card = card::card(&card::facts_of_card(context, model, version)?);
+    let mut own = vec![(MANIFEST, pretty(manifest)), (CARD, card)];
+    own.extend(version.signature_json.as_ref().map(|signature| (SIGNATURE, pretty(signature))));
+    for (name, text) in own {
+        let path = folder.join(own_name(name, &files));
+        TempFile::write(&path, text.as_bytes()).map_err(|error| AppError::file("write", &path, &error))?;
+    }
+    sync_folder(folder)
+}
+
+impl Deployed {
+    fn exported(folder: &Path, copied_bytes: u64, copy_seconds: f64) -> Self {
+        let folder = folder.to_owned();
+        Self { folder, copied_bytes, copy_seconds, is_current: false, current_version: None }
+    }
+
+    /// Lets `current` follow the change of the registry that put this version into production, unless it follows a newer one.
+    pub(super) fn point_to(
+        &mut self,
+        model: &str,
+        version: Version,
+        change_number: u64,
+    ) -> Result<(), AppError> {
+        let Some(folder) = self.folder.parent() else { return Ok(()) };
+        let current = Place::open(folder, model)?.follow(Current { version, change_number })?;
+        self.is_current = current.version == version;
+        self.current_version = Some(current.version);
+        Ok(())
+    }
+}
+
+/// The name that one of Trackway's own files gets beside the files of a model, which keep theirs.
+fn own_name(name: &str, files: &[ManifestFile]) -> String {
+    let is_taken = |name: &str| files.iter().any(|file| file.name.split('/').next() == Some(name));
+    if is_taken(name) { own_name(&format!("trackway-{name}"), files) } else { name.to_owned() }
+}
+
+/// The files of a model that can be told from Trackway's marker.
+fn files_to_copy(manifest: &Manifest) -> Result<Vec<ManifestFile>, AppError> {
+    let files = files_of_model(manifest);
+    if files.iter().all(|file| file.name.split('/').next() != Some(MARKER)) {
+        return Ok(files);
+    }
+    let message = format!("the checkpoint has a file `{MARKER}`, which is the name of Trackway's marker");
+    Err(AppError::new(ErrorKind::Integrity, message).hint("save the checkpoint with another name for it"))
+}
+
+/// Everything that a copy holds.
+fn expected(files: &[ManifestFile]) -> BTreeSet<PathBuf> {
+    let own = [MANIFEST, CARD, SIGNATURE].map(|name| own_name(name, files).into());
+    files.iter().map(|file| PathBuf::from(&file.name)).chain(own).chain([MARKER.into()]).collect()
+}
+
+/// Where an export goes: nothing is there, or an empty folder.
+fn empty_target(folder: &Path) -> Result<PathBuf, AppError> {
+    let named = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let refused = |why: &str| {
+        AppError::new(ErrorKind::Usage, format!("`{}` {why}", folder.display()))
+            .hint("name a folder that does not exist, or an empty one")
+    };
+    match fs::symlink_metadata(&named) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(named.components().collect()),
+        Err(error) => Err(AppError::file("look at", folder, &error)),
+        Ok(_) => {
+            let target =
+                fs::canonicalize(&named).map_err(|error| AppError::file("look at", folder, &error))?;
+            let mut entries = fs::read_dir(&target).map_err(|_| refused("exists, and is not a folder"))?;
+            if entries.next().is_some() { Err(refused("is not empty")) } else { Ok(target) }
+        }
+    }
+}
+
+/// Gives a finished copy its name. What is there, damaged, goes only where it is a copy of the same version.
+fn put(part: TempFolder, target: &Path, is_there: bool) -> Result<(), AppError> {
+    trackway_files::give_tree_to_user(part.path())
+        .map_err(|error| AppError::file("give the rights of an output to", part.path(), &error))?;
+    let put = match is_there {
+        true => OwnedFolder::holding(target, &[MARKER]).and_then(|damaged| part.replace(&damaged)),
+        false => part.persist(target),
+    };
+    put.map_err(|error| match error.kind() {
+        std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::NotADirectory => {
+            in_the_way(target, "appeared meanwhile")
+        }
+        _ => AppError::file("put into place", target, &error),
+    })
+}
+
+/// Reads and checks every byte of the model in a folder.
+fn verify(folder: &Path, files: &[ManifestFile]) -> Result<(), AppError> {
+    use rayon::prelude::*;
+    files.par_iter().try_for_each(|file| {
+        let path = folder.join(&file.name);
+        let mut hasher = blake3::Hasher::new();
+        open_regular(&path)
+            .and_then(|found| hasher.update_reader(found).map(|_| ()))
+            .map_err(|error| AppError::file("read", &path, &error))?;
+        if hasher.finalize().to_hex().as_str() == file.blake3 {
+            return Ok(());
+        }
+        let message = format!("`{}` does not match the manifest", path.display());
+        Err(AppError::new(ErrorKind::Integrity, message))
+    })
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_formats::checkpoint_manifest::Kind;
+
+    use super::*;
+
+    /// Proves that a file of the model keeps its name where Trackway has one of the same name beside it.
+    #[test]
+    fn the_models_own_names_come_first() {
+        let file = |name: &str| ManifestFile {
+            name: name.into(),
+            kind: Kind::Other,
+            size_bytes: 1,
+            blake3: String::new(),
+            stored_in: None,
+            rank: None,
+            chunks: Vec::new(),
+        };
+        let files = [file("signature.json"), file("trackway-signature.json"), file("README.md/part")];
+        assert_eq!(own_name(SIGNATURE, &files), "trackway-trackway-signature.json");
+        assert_eq!(own_name(CARD, &files), "trackway-README.md");
+        assert_eq!(own_name(MANIFEST, &files), MANIFEST);
+        assert!(expected(&files).contains(Path::new("signature.json")));
+    }
+}

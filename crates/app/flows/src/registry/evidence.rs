@@ -1,0 +1,128 @@
+//! What is known about a version: its evaluation, what gates said of that, who approved it.
+
+use serde_json::{Value, json};
+use trackway_core::registry::GateVerdict;
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_engine::stored::read_stored;
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
+use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, ModelVersionRow};
+use trackway_tower::gate::JudgedGate;
+use trackway_tower::registry::{Approval, Dossier, EvaluationFacts, GateFacts};
+
+use super::Model;
+use crate::gates::{self, is_armed};
+
+/// The rows behind a [`Dossier`].
+pub(super) struct Evidence {
+    pub evaluation: Option<EvaluationRow>,
+    pub gates: Option<GateReceiptRow>,
+    pub approvals: Vec<ApprovalRow>,
+    pub dossier: Dossier,
+}
+
+/// Everything that is written down about a version; `damage`: why its files do not verify.
+pub(super) fn evidence(
+    context: &Context,
+    model: &Model,
+    version: &ModelVersionRow,
+    damage: Option<String>,
+) -> Result<Evidence, AppError> {
+    let manifest_sha256 = &version.checkpoint_manifest_sha256;
+    let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
+    let evaluation = newest(evaluations);
+    let gates = evaluation.as_ref().map(|row| newest_gates(context, row)).transpose()?.flatten();
+    let mut approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
+    approvals.retain(|row| row.version == version.version);
+    let dossier = Dossier {
+        manifest_sha256: manifest_sha256.clone(),
+        registered_by: version.registered_by.clone(),
+        damage,
+        evaluation: evaluation.as_ref().map(evaluation_facts),
+        gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
+        approval_digest: approval_digest(version, gates.as_ref()),
+        approvals: approvals.iter().map(approval).collect(),
+        production: model.standing.production(),
+    };
+    Ok(Evidence { evaluation, gates, approvals, dossier })
+}
+
+/// The newest receipt over an evaluation in which all gates of its run file were asked: others may be asked for, and allow nothing.
+fn newest_gates(context: &Context, row: &EvaluationRow) -> Result<Option<GateReceiptRow>, AppError> {
+    let needed = gates::rules_of(context, row)?;
+    let receipts = context.ledger_read(|ledger| ledger.gate_receipts_of_evaluation(&row.evaluation_id))?;
+    for receipt in receipts {
+        let judged = judged(&receipt)?;
+        if needed.iter().all(|rule| judged.iter().any(|gate| gate.rule == *rule)) {
+            return Ok(Some(receipt));
+        }
+    }
+    Ok(None)
+}
+
+fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<GateFacts, AppError> {
+    let judged = judged(row)?;
+    let mut unarmed = Vec::new();
+    for gate in &judged {
+        let tests = context.ledger_read(|ledger| ledger.gate_tests_of_rule(&gate.rule))?;
+        if !is_armed(&tests) {
+            unarmed.push(gate.rule.clone());
+        }
+    }
+    let unmet = judged.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
+    let baseline = row.baseline_manifest_sha256.as_deref();
+    let compared_with = baseline.and_then(|sha256| model.with_weights(sha256)).map(|row| row.version);
+    Ok(GateFacts {
+        gate_receipt_id: row.gate_receipt_id.clone(),
+        evaluation_id: row.evaluation_id.clone(),
+        verdict: row.verdict,
+        unmet: unmet.map(|gate| format!("`{}` ({}): {}", gate.rule, gate.verdict, gate.why)).collect(),
+        unarmed,
+        compared_with: row.compares.then_some(compared_with),
+    })
+}
+
+/// What each gate of a receipt said.
+pub(super) fn judged(receipt: &GateReceiptRow) -> Result<Vec<JudgedGate>, AppError> {
+    read_stored(&receipt.gates_json, "gate_receipts.gates_json", || {
+        format!("gate receipt {}", receipt.gate_receipt_id)
+    })
+}
+
+/// The newest that completed; else the newest at all. What crashed afterwards takes nothing away.
+fn newest(rows: Vec<EvaluationRow>) -> Option<EvaluationRow> {
+    let completed = rows.iter().rposition(|row| row.state == EvaluationState::Completed);
+    let at = completed.or_else(|| rows.len().checked_sub(1))?;
+    rows.into_iter().nth(at)
+}
+
+fn evaluation_facts(row: &EvaluationRow) -> EvaluationFacts {
+    let needed = [
+        ("the digest of the evaluator", row.evaluator_digest.is_some()),
+        ("raw outputs", row.raw_outputs_location.is_some()),
+        ("metrics", row.metrics_json.is_some()),
+    ];
+    EvaluationFacts {
+        evaluation_id: row.evaluation_id.clone(),
+        manifest_sha256: row.checkpoint_manifest_sha256.clone(),
+        completed: row.state == EvaluationState::Completed,
+        missing: needed.iter().filter(|(_, there)| !there).map(|(what, _)| (*what).to_owned()).collect(),
+    }
+}
+
+fn approval(row: &ApprovalRow) -> Approval {
+    Approval { by: row.approver.clone(), digest: row.digest.clone(), expires_at: row.expires_at }
+}
+
+/// What an approval is bound to: these weights with this lineage, and what gates said of them.
+pub(super) fn approval_digest(version: &ModelVersionRow, gates: Option<&GateReceiptRow>) -> String {
+    let bound: Value = json!({
+        "model": version.model,
+        "version": version.version,
+        "checkpoint_manifest_sha256": version.checkpoint_manifest_sha256,
+        "lineage_sha256": version.lineage_sha256,
+        "gate_receipt_id": gates.map(|gates| &gates.gate_receipt_id),
+    });
+    sha256_hex(canonical_json(&bound).as_bytes())
+}

@@ -1,0 +1,256 @@
+//! The registry: versions of models with their lineage, how far each has come, and going back.
+//!
+//! `trackway_tower::registry` decides; this gathers what it decides by, and writes down what was decided. A model changes by
+//! compare-and-swap: whoever read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
+
+mod artifact;
+mod card;
+mod change;
+mod deploy;
+mod evidence;
+mod place;
+mod register;
+mod views;
+
+use std::str::FromStr as _;
+
+use trackway_core::name::{Name, NameError, Named};
+use trackway_core::registry::{ModelChange, ModelStage};
+use trackway_core::{Clock as _, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::person::person;
+use trackway_engine::stored::read_stored;
+use trackway_ledger::{KeptRows, ModelChangeRow, ModelRow, ModelVersionRow};
+use trackway_tower::registry::{Change, Policy, Standing, Version};
+
+pub use card::model_card;
+pub use change::{
+    AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel, approve_model,
+    promote_model, roll_back_model, set_model_alias, set_model_policy,
+};
+pub use deploy::{Deployed, export_model};
+pub use register::{RegisterRequest, Registered, register_model};
+pub use views::{
+    HistoryEntry, ModelView, RegisteredVersion, StandingAt, VersionView, model_at, model_history, model_view,
+    models, versions_of_run,
+};
+
+/// A model and everything that happened to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    name: String,
+    row: Option<ModelRow>,
+    versions: Vec<ModelVersionRow>,
+    changes: Vec<Change>,
+    rows: Vec<ModelChangeRow>,
+    standing: Standing,
+}
+
+impl Model {
+    fn version(&self, number: Version) -> Result<&ModelVersionRow, AppError> {
+        self.versions.iter().find(|row| row.version == number).ok_or_else(|| {
+            let message = format!("`{}` has no version {number}", self.name);
+            AppError::new(ErrorKind::NotFound, message).hint(self.see())
+        })
+    }
+
+    /// A number, `v3`, an alias, or a stage with one version in it.
+    fn named(&self, text: &str) -> Result<&ModelVersionRow, AppError> {
+        if let Ok(number) = text.strip_prefix('v').unwrap_or(text).parse() {
+            return self.version(number);
+        }
+        if let Some(version) = self.standing.aliases.get(text) {
+            return self.version(*version);
+        }
+        let unknown = |why: String| Err(AppError::new(ErrorKind::NotFound, why).hint(self.see()));
+        if text == "latest" {
+            return self
+                .versions
+                .last()
+                .map_or_else(|| unknown(format!("`{}` has no version", self.name)), Ok);
+        }
+        let Ok(stage) = ModelStage::from_str(text) else {
+            return unknown(format!("`{}` has no version, alias or stage `{text}`", self.name));
+        };
+        let mut there = self.standing.stages.iter().filter(|(_, at)| **at == stage);
+        match (there.next(), there.next()) {
+            (Some((version, _)), None) => self.version(*version),
+            (None, _) => unknown(format!("no version of `{}` is in {stage}", self.name)),
+            _ => {
+                unknown(format!("several versions of `{}` are in {stage}: name one by its number", self.name))
+            }
+        }
+    }
+
+    fn with_weights(&self, manifest_sha256: &str) -> Option<&ModelVersionRow> {
+        self.versions.iter().find(|row| row.checkpoint_manifest_sha256 == manifest_sha256)
+    }
+
+    fn see(&self) -> String {
+        format!("see its versions with: trackway registry show {}", self.name)
+    }
+}
+
+/// A model that exists.
+fn model(context: &Context, name: &str) -> Result<Model, AppError> {
+    let model = model_or_new(context, name)?;
+    if model.row.is_some() {
+        return Ok(model);
+    }
+    let known = context.ledger_read(trackway_ledger::Ledger::models)?;
+    let names: Vec<String> = known.into_iter().map(|row| format!("`{}`", row.model)).collect();
+    let hint = match names.is_empty() {
+        true => "register a version with: trackway registry register MODEL --run RUN".into(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    Err(AppError::new(ErrorKind::NotFound, format!("there is no model `{name}`")).hint(hint))
+}
+
+/// A model, new ones under a name that is free to give.
+fn model_to_register(context: &Context, name: &str) -> Result<Model, AppError> {
+    let model = model_or_new(context, name)?;
+    if model.row.is_none() {
+        check_name(Named::Model, name)?;
+    }
+    Ok(model)
+}
+
+/// A model, with nothing in it where it does not exist yet.
+fn model_or_new(context: &Context, name: &str) -> Result<Model, AppError> {
+    let (rows, row, versions) = context.ledger_read(|ledger| {
+        // The changes first: what is registered meanwhile is missing from both then, and the swap refuses.
+        let rows = ledger.changes_of_model(name)?;
+        Ok((rows, ledger.model(name)?, ledger.versions_of_model(name)?))
+    })?;
+    let changes = rows.iter().map(change_of).collect::<Result<Vec<Change>, AppError>>()?;
+    let standing = Standing::after(&changes);
+    Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
+}
+
+/// Adds a change to a model that stood as `model` says.
+fn change_model(
+    context: &Context,
+    model: &Model,
+    change: NewChange,
+    version: Option<&ModelVersionRow>,
+) -> Result<ModelChangeRow, AppError> {
+    let row = ModelChangeRow {
+        model: model.name.clone(),
+        number: model.standing.number + 1,
+        at: change.at,
+        kind: change.kind,
+        version: change.version,
+        stage: change.stage,
+        alias: change.alias,
+        was_version: change.was_version,
+        gate_receipt_id: change.gate_receipt_id,
+        approvals_json: change.approvals.map(|ids| serde_json::json!(ids)),
+        policy_json: change.policy.map(|policy| serde_json::json!(policy)),
+        person: person(),
+        why: change.why.map(|why| context.redactor.text(&why).into_owned()),
+    };
+    let changes = model.changes.iter().cloned().chain([change_of(&row)?]);
+    let standing = Standing::after(&changes.collect::<Vec<_>>());
+    let standing = standing_row(model, &standing, row.at, version.is_some());
+    context.ledger_write(|ledger| ledger.change_model(&row, &standing, version))?;
+    context.keep_in_registry(&kept_name(&row), &KeptRows::of_change(&row, &standing, version));
+    keep_missing(context, model);
+    Ok(row)
+}
+
+/// Keeps changes of a model that are in the ledger alone, because a kill came between both.
+fn keep_missing(context: &Context, model: &Model) {
+    if model.rows.iter().all(|row| context.is_kept_in_registry(&kept_name(row))) {
+        return;
+    }
+    let mut past = Model { row: None, versions: Vec::new(), changes: Vec::new(), ..model.clone() };
+    for row in &model.rows {
+        let Ok(change) = change_of(row) else { return };
+        past.changes.push(change);
+        let registers = row.kind == ModelChange::Register;
+        let version = model.versions.iter().find(|it| registers && Some(it.version) == row.version);
+        let standing = standing_row(&past, &Standing::after(&past.changes), row.at, version.is_some());
+        if !context.is_kept_in_registry(&kept_name(row)) {
+            context.keep_in_registry(&kept_name(row), &KeptRows::of_change(row, &standing, version));
+        }
+        past.versions.extend(version.cloned());
+        past.row = Some(standing);
+    }
+}
+
+fn new_change(context: &Context, kind: ModelChange) -> NewChange {
+    NewChange { at: context.clock.now(), kind, ..NewChange::EMPTY }
+}
+
+/// A change before it has a number.
+struct NewChange {
+    at: Timestamp,
+    kind: ModelChange,
+    version: Option<Version>,
+    stage: Option<ModelStage>,
+    alias: Option<String>,
+    was_version: Option<Version>,
+    gate_receipt_id: Option<String>,
+    approvals: Option<Vec<String>>,
+    policy: Option<Policy>,
+    why: Option<String>,
+}
+
+impl NewChange {
+    const EMPTY: Self = Self {
+        at: Timestamp::from_micros(0),
+        kind: ModelChange::Register,
+        version: None,
+        stage: None,
+        alias: None,
+        was_version: None,
+        gate_receipt_id: None,
+        approvals: None,
+        policy: None,
+        why: None,
+    };
+}
+
+/// The name under which a change is kept.
+fn kept_name(row: &ModelChangeRow) -> String {
+    format!("change-{}-{}", row.model, row.number)
+}
+
+fn standing_row(model: &Model, standing: &Standing, at: Timestamp, registers: bool) -> ModelRow {
+    let before = model.row.as_ref();
+    let stays = before.is_some_and(|row| row.production_version == standing.production());
+    let since = if stays { before.and_then(|row| row.production_since) } else { Some(at) };
+    ModelRow {
+        model: model.name.clone(),
+        created_at: before.map_or(at, |row| row.created_at),
+        change_number: standing.number,
+        version_count: u32::try_from(model.versions.len()).unwrap_or(u32::MAX) + u32::from(registers),
+        production_version: standing.production(),
+        production_since: standing.production().and(since),
+        stages_json: serde_json::json!(standing.stages),
+        aliases_json: serde_json::json!(standing.aliases),
+        policy_json: serde_json::json!(standing.policy),
+    }
+}
+
+fn change_of(row: &ModelChangeRow) -> Result<Change, AppError> {
+    let owner = || format!("change {} of model `{}`", row.number, row.model);
+    let policy =
+        row.policy_json.as_ref().map(|policy| read_stored(policy, "model_changes.policy_json", owner));
+    Ok(Change {
+        number: row.number,
+        at: row.at,
+        kind: row.kind,
+        version: row.version,
+        stage: row.stage,
+        alias: row.alias.clone(),
+        policy: policy.transpose()?,
+    })
+}
+
+/// Refuses a name that a person gives and that means something else already, or cannot be part of a name of a folder.
+fn check_name(named: Named, name: &str) -> Result<(), AppError> {
+    let refused = |error: NameError| AppError::new(ErrorKind::Usage, error.to_string()).hint(error.hint());
+    Name::new(named, name).map(drop).map_err(refused)
+}

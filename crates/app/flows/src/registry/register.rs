@@ -1,0 +1,235 @@
+//! A checkpoint becomes a version of a model.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use trackway_core::registry::ModelChange;
+use trackway_core::{Clock as _, RunId, Step};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::person::person;
+use trackway_engine::{Context, run};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
+use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
+
+use super::NewChange;
+use crate::checkpoints::{self, CheckedCheckpoint, Watch, Which};
+use crate::model_pin::pin_name;
+use crate::registry;
+
+/// How often a version is numbered anew because somebody else registered one at the same moment.
+const NUMBERINGS_MAX: usize = 20;
+
+/// What shall become a version.
+#[derive(Debug, Clone)]
+pub struct RegisterRequest {
+    /// The model.
+    pub model: String,
+    /// The run whose checkpoint it is.
+    pub run: RunId,
+    /// Which checkpoint.
+    pub which: Which,
+    /// What the model takes and gives, as JSON.
+    pub signature: Option<Value>,
+    /// What a person says of it.
+    pub description: Option<String>,
+}
+
+/// The answer to `trackway registry register`. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct Registered {
+    /// The version.
+    #[serde(flatten)]
+    pub version: ModelVersionRow,
+    /// Whether exactly these weights were registered before: then nothing was added.
+    pub known: bool,
+    /// The pin that keeps its checkpoint.
+    pub pin: String,
+}
+
+/// Registers a committed checkpoint as the next version of a model, and pins it. Exactly these weights again are the
+/// version they already are.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]: no such run or checkpoint. [`ErrorKind::Integrity`]: it does not verify. [`ErrorKind::Usage`]: no
+/// name for a model, or no signature.
+pub fn register_model(
+    context: &Context,
+    request: &RegisterRequest,
+    watch: &Watch,
+) -> Result<Registered, AppError> {
+    check_signature(request.signature.as_ref())?;
+    let model = registry::model_to_register(context, &request.model)?;
+    let run = context.run_by_id(request.run)?;
+    let rung = run::rung_now(context, &run)?;
+    let checkpoints = checkpoints::checkpoints_at(context, run.clone(), rung)?;
+    let checked = checkpoints.load(request.which, watch)?;
+    let manifest_sha256 = manifest_of(&checked)?;
+    // Before anything names it: from here on nothing deletes it.
+    let pin = pin_name(&model.name, &manifest_sha256);
+    checkpoints.pin(
+        &pin,
+        Which::Step(checked.info.step),
+        &format!("registered as model `{}`", model.name),
+        None,
+    )?;
+    if let Some(known) = model.with_weights(&manifest_sha256) {
+        return Ok(Registered { version: known.clone(), known: true, pin });
+    }
+    let lineage = lineage(context, &run, &rung.to_string(), &checked, manifest_sha256)?;
+    let (version, known) = numbered(context, request, &lineage)?;
+    Ok(Registered { version, known, pin })
+}
+
+/// Stores it under the next free number. True: somebody else stored these weights meanwhile.
+fn numbered(
+    context: &Context,
+    request: &RegisterRequest,
+    lineage: &Lineage,
+) -> Result<(ModelVersionRow, bool), AppError> {
+    for _ in 1..NUMBERINGS_MAX {
+        match number(context, request, lineage) {
+            Err(error) if error.kind == ErrorKind::Integrity => {}
+            answer => return answer,
+        }
+    }
+    number(context, request, lineage)
+}
+
+fn number(
+    context: &Context,
+    request: &RegisterRequest,
+    lineage: &Lineage,
+) -> Result<(ModelVersionRow, bool), AppError> {
+    let model = registry::model_or_new(context, &request.model)?;
+    if let Some(known) = model.with_weights(&lineage.manifest_sha256) {
+        return Ok((known.clone(), true));
+    }
+    let number = model.versions.last().map_or(0, |last| last.version) + 1;
+    let row = version_row(context, request, lineage, number);
+    let change = NewChange { version: Some(number), ..registry::new_change(context, ModelChange::Register) };
+    registry::change_model(context, &model, change, Some(&row))?;
+    Ok((row, false))
+}
+
+fn version_row(
+    context: &Context,
+    request: &RegisterRequest,
+    lineage: &Lineage,
+    version: u32,
+) -> ModelVersionRow {
+    let attempt = lineage.attempt.as_ref();
+    let text = |text: &Option<String>| text.as_ref().map(|text| context.redactor.text(text).into_owned());
+    ModelVersionRow {
+        model: request.model.clone(),
+        version,
+        run_id: lineage.run_id,
+        attempt_id: attempt.map(|attempt| attempt.attempt_id),
+        rung: lineage.rung.clone(),
+        step: Some(lineage.step),
+        object_prefix: lineage.object_prefix.clone(),
+        checkpoint_manifest_sha256: lineage.manifest_sha256.clone(),
+        size_bytes: lineage.size_bytes,
+        lineage_sha256: sha256_hex(canonical_json(&lineage.as_json()).as_bytes()),
+        config_sha256: lineage.config_sha256.clone(),
+        code_commit: attempt.and_then(|attempt| attempt.git_commit.clone()),
+        environment_sha256: attempt.and_then(|attempt| attempt.environment_lock_sha256.clone()),
+        container_digest: attempt.and_then(|attempt| attempt.container_digest.clone()),
+        data_json: Value::Object(lineage.data.clone()),
+        signature_json: request.signature.clone(),
+        description: text(&request.description),
+        registered_at: context.clock.now(),
+        registered_by: person(),
+        duplicate_of: None,
+    }
+}
+
+/// Where a checkpoint came from.
+fn lineage(
+    context: &Context,
+    run: &RunRow,
+    rung: &str,
+    checked: &CheckedCheckpoint,
+    manifest_sha256: String,
+) -> Result<Lineage, AppError> {
+    let attempt_id = checked.info.attempt_id;
+    let attempt = context.ledger_read(|ledger| ledger.attempt(attempt_id))?;
+    let data = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+    let config_sha256 =
+        attempt.as_ref().map_or_else(|| run.config_sha256.clone(), |attempt| attempt.config_sha256.clone());
+    Ok(Lineage {
+        run_id: run.run_id,
+        rung: rung.to_owned(),
+        step: checked.info.step,
+        object_prefix: checked.info.object_prefix.clone(),
+        manifest_sha256,
+        size_bytes: checked.manifest.files.iter().map(|file| file.size_bytes).sum(),
+        config_sha256,
+        data: data.into_iter().map(|row| (row.name, json!(row.data_sha256))).collect(),
+        attempt,
+    })
+}
+
+struct Lineage {
+    run_id: RunId,
+    rung: String,
+    step: Step,
+    object_prefix: String,
+    manifest_sha256: String,
+    size_bytes: u64,
+    config_sha256: String,
+    data: Map<String, Value>,
+    attempt: Option<AttemptRow>,
+}
+
+impl Lineage {
+    fn as_json(&self) -> Value {
+        let attempt = self.attempt.as_ref();
+        json!({
+            "run_id": self.run_id,
+            "attempt_id": attempt.map(|attempt| attempt.attempt_id),
+            "rung": self.rung,
+            "step": self.step,
+            "checkpoint_manifest_sha256": self.manifest_sha256,
+            "config_sha256": self.config_sha256,
+            "code_commit": attempt.and_then(|attempt| attempt.git_commit.clone()),
+            "environment_sha256": attempt.and_then(|attempt| attempt.environment_lock_sha256.clone()),
+            "container_digest": attempt.and_then(|attempt| attempt.container_digest.clone()),
+            "data": self.data,
+        })
+    }
+}
+
+pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppError> {
+    let missing = || {
+        AppError::new(
+            ErrorKind::Integrity,
+            format!("the commit of step {} names no manifest", checked.info.step),
+        )
+    };
+    checked.info.manifest_sha256.clone().ok_or_else(missing)
+}
+
+/// A signature says of inputs and outputs what they are called and of which type they are.
+fn check_signature(signature: Option<&Value>) -> Result<(), AppError> {
+    let Some(signature) = signature else { return Ok(()) };
+    let wrong = |why: String| {
+        AppError::new(ErrorKind::Usage, format!("invalid signature: {why}"))
+            .hint(r#"such as {"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#)
+    };
+    let object = signature.as_object().ok_or_else(|| wrong("it is not a JSON object".into()))?;
+    for part in ["inputs", "outputs"] {
+        let list = object
+            .get(part)
+            .and_then(Value::as_array)
+            .ok_or_else(|| wrong(format!("`{part}` is not a list")))?;
+        let is_named =
+            |entry: &Value| entry.get("name").is_some_and(Value::is_string) && entry.get("type").is_some();
+        if let Some(at) = list.iter().position(|entry| !is_named(entry)) {
+            return Err(wrong(format!("`{part}[{at}]` lacks a `name` or a `type`")));
+        }
+    }
+    match object.keys().find(|key| !matches!(key.as_str(), "inputs" | "outputs")) {
+        Some(key) => Err(wrong(format!("it has `{key}`"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,386 @@
+//! Rehearses a run on its own script: one batch, or a few, learned by heart, before anything expensive starts (DESIGN
+//! §3.1, §3.8). The script is launched as ever, with a kind, a checkpoint root and receipts of its own; what its recorder
+//! says is judged by [`trackway_tower::rehearsal`].
+//!
+//! A rehearsal is a run of kind `one_batch` or `overfit` with one or two launches: one that learns, and for one batch
+//! another that resumes from its checkpoint and makes a single step. They stand in `launches` and in `trackway explain`,
+//! never among the training attempts.
+
+mod record;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+pub use trackway_core::LaunchKind;
+use trackway_core::checks::CheckResult;
+pub use trackway_core::checks::{Severity, Verdict};
+use trackway_core::{AttemptId, Clock as _, RunId, Step, TerminationReason};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
+use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::{Prepared, Rehearsal, Source, Start, begin, read, rehearse as launch};
+use trackway_formats::runfile::PreflightSection;
+use trackway_launch::AttemptFiles;
+use trackway_ledger::AttemptRow;
+use trackway_system::Cancel;
+use trackway_tower::config_checks::TrainingConfig;
+use trackway_tower::rehearsal::{
+    Ending, LaunchEvidence, Measured, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge, measured,
+};
+
+/// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
+pub const STEPS_MAX: Step = 200;
+/// Batches of an overfit test, where nothing else is said.
+pub const OVERFIT_BATCHES: u64 = 10;
+/// Steps of an overfit test at most: as many passes as make the batches known.
+pub const OVERFIT_STEPS_MAX: Step = 500;
+/// How long one launch may take.
+pub const TIMEOUT_SECONDS: f64 = 600.0;
+/// How long a script may take until it speaks to its recorder.
+pub const HANDSHAKE_SECONDS: f64 = 60.0;
+/// A launch ends early at this share of the loss it is measured by: well below the target, so that there is no doubt.
+const ENOUGH_SHARE: f64 = 0.2;
+
+/// How a rehearsal is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RehearsalSettings {
+    /// Batches that are repeated, at least 1.
+    pub batch_count: u64,
+    /// Steps of the launch that learns, at most.
+    pub steps_max: Step,
+    /// How long each launch may take.
+    pub timeout_seconds: f64,
+    /// How long the script may take until it speaks to its recorder.
+    pub handshake_seconds: f64,
+    /// The loss must come to this share of the best constant answer's.
+    pub target_share: f64,
+    /// The same as a loss; it comes before the share.
+    pub target_loss: Option<f64>,
+    /// Whether a second launch resumes from the checkpoint of the first.
+    pub resume: bool,
+}
+
+impl RehearsalSettings {
+    /// One batch, and a resume.
+    #[must_use]
+    pub fn one_batch() -> Self {
+        Self {
+            batch_count: 1,
+            steps_max: STEPS_MAX,
+            timeout_seconds: TIMEOUT_SECONDS,
+            handshake_seconds: HANDSHAKE_SECONDS,
+            target_share: TARGET_SHARE,
+            target_loss: None,
+            resume: true,
+        }
+    }
+
+    /// What the run file's `[preflight]` asks for; none where it asks for no rehearsal of this kind.
+    #[must_use]
+    pub fn asked_for(section: &PreflightSection, kind: LaunchKind) -> Option<Self> {
+        let settings = match (kind, section.overfit_batches) {
+            (LaunchKind::OneBatch, _) if section.one_batch => Self::one_batch(),
+            (LaunchKind::Overfit, Some(batches)) => {
+                Self { target_loss: section.target_loss, ..Self::overfit(u64::from(batches)) }
+            }
+            _ => return None,
+        };
+        let timeout_seconds = section.rehearsal_timeout_seconds.unwrap_or(settings.timeout_seconds);
+        Some(Self { timeout_seconds, ..settings })
+    }
+
+    /// A few batches.
+    #[must_use]
+    pub fn overfit(batch_count: u64) -> Self {
+        Self { batch_count, steps_max: OVERFIT_STEPS_MAX, resume: false, ..Self::one_batch() }
+    }
+}
+
+/// What is asked for with `trackway rehearse`.
+#[derive(Debug, Clone)]
+pub struct RehearseRequest {
+    /// The run file.
+    pub source: Source,
+    /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
+    pub kind: LaunchKind,
+    /// How.
+    pub settings: RehearsalSettings,
+}
+
+/// What a rehearsal showed. Field names are the JSON contract of `trackway rehearse`.
+#[derive(Debug, Clone, Serialize)]
+pub struct RehearsalOutcome {
+    /// Its run, of kind `one_batch` or `overfit`.
+    pub run_id: RunId,
+    /// `rehearsal.one_batch` or `rehearsal.overfit`: verdict, findings, and what was looked at.
+    #[serde(flatten)]
+    pub result: CheckResult,
+    /// What was launched, in order.
+    pub launches: Vec<RehearsalLaunch>,
+    /// What a step takes.
+    pub measured: Measured,
+    /// The settings that showed in the process, for the checks of settings.
+    #[serde(skip)]
+    pub config: TrainingConfig,
+    /// Wall seconds of all launches.
+    pub wall_seconds: f64,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// GPU seconds × price.
+    pub cost_usd: Option<f64>,
+}
+
+/// One launch of a rehearsal.
+#[derive(Debug, Clone, Serialize)]
+pub struct RehearsalLaunch {
+    /// `learns` or `resumes`.
+    pub part: String,
+    /// The launch.
+    pub attempt_id: AttemptId,
+    /// Why it ended.
+    pub termination_reason: Option<String>,
+    /// The committed step it continued from.
+    pub resumed_from_step: Option<Step>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// Wall seconds.
+    pub wall_seconds: Option<f64>,
+}
+
+/// Rehearses a run file.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] before anything is launched; a fault while launching.
+pub fn rehearse(
+    context: &Context,
+    request: &RehearseRequest,
+    reporter: &dyn Reporter,
+) -> Result<RehearsalOutcome, AppError> {
+    let start = read(context, &request.source, true, reporter)?;
+    rehearse_start(context, &start, request.kind, &request.settings, reporter)
+}
+
+/// Rehearses a run whose source was read and whose data was resolved; the answer's `result` is the check.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for settings that make no sense; a fault while launching and sealing. What the script does
+/// wrong is no error but an answer.
+pub(crate) fn rehearse_start(
+    context: &Context,
+    start: &Start,
+    kind: LaunchKind,
+    settings: &RehearsalSettings,
+    reporter: &dyn Reporter,
+) -> Result<RehearsalOutcome, AppError> {
+    if settings.batch_count == 0 || settings.steps_max < 2 {
+        let message = "a rehearsal needs at least one batch and two steps";
+        return Err(AppError::new(ErrorKind::Usage, message));
+    }
+    let began_micros = context.clock.monotonic_micros();
+    let reporter = NotesOnly(reporter);
+    let prepared = begin(context, start, kind, &reporter)?;
+    let mut launches =
+        Launches { context, settings, prepared: &prepared, reporter: &reporter, done: Vec::new() };
+    let (learned, evidence) = launches.learn()?;
+    let mut resumed = None;
+    if settings.resume && evidence.ending.in_order && evidence.facts.sdk.is_some() {
+        resumed = launches.resume(&learned)?;
+    }
+    let evidence = RehearsalEvidence {
+        kind,
+        batch_count: settings.batch_count,
+        learned: evidence,
+        resumed,
+        target_share: settings.target_share,
+        target_loss: settings.target_loss,
+    };
+    let done = launches.done;
+    let mut result = answer(&evidence, settings, &context.cancel, &done);
+    result.seconds = Some((context.clock.monotonic_micros() - began_micros) as f64 / 1e6);
+    redact(context, &mut result);
+    Ok(outcome(&prepared, result, &evidence, &done))
+}
+
+/// The judge's answer, but for what only the supervisor knows.
+fn answer(
+    evidence: &RehearsalEvidence,
+    settings: &RehearsalSettings,
+    cancel: &Cancel,
+    done: &[(&str, AttemptRow)],
+) -> CheckResult {
+    let name = check_name(evidence.kind);
+    if cancel.stop_requests() > 0 {
+        return CheckResult::not_run(name, format!("stopped by {}", cancel.last_signal()));
+    }
+    let silent = evidence.learned.facts.sdk.is_none();
+    let ended = done.first().and_then(|(_, row)| row.termination_reason);
+    if silent && ended == Some(TerminationReason::Timeout) {
+        let why = format!(
+            "the script did not speak to Trackway's recorder within {} s and was ended; its real run is not touched",
+            settings.handshake_seconds
+        );
+        return CheckResult::not_applicable(name, why);
+    }
+    judge(evidence)
+}
+
+/// Names and messages of the script stand in the findings; they pass where everything passes that is stored.
+fn redact(context: &Context, result: &mut CheckResult) {
+    result.why = result.why.take().map(|why| context.redactor.text(&why).into_owned());
+    for finding in &mut result.findings {
+        finding.message = context.redactor.text(&finding.message).into_owned();
+    }
+}
+
+fn outcome(
+    prepared: &Prepared,
+    result: CheckResult,
+    evidence: &RehearsalEvidence,
+    done: &[(&str, AttemptRow)],
+) -> RehearsalOutcome {
+    let launches = done.iter().map(|(part, row)| RehearsalLaunch {
+        part: (*part).into(),
+        attempt_id: row.attempt_id,
+        termination_reason: row.termination_reason.map(|reason| reason.to_string()),
+        resumed_from_step: row.resumed_from_step,
+        last_step: row.last_step,
+        last_committed_step: row.last_committed_step,
+        wall_seconds: row.wall_seconds,
+    });
+    let costs: Vec<f64> = done.iter().filter_map(|(_, row)| row.cost_usd).collect();
+    RehearsalOutcome {
+        run_id: prepared.run.run_id,
+        result,
+        launches: launches.collect(),
+        measured: measured(evidence),
+        config: config_of(&evidence.learned.facts),
+        wall_seconds: done.iter().filter_map(|(_, row)| row.wall_seconds).sum(),
+        gpu_seconds: done.iter().filter_map(|(_, row)| row.gpu_seconds).sum(),
+        cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
+    }
+}
+
+/// The launches of a rehearsal, done so far.
+struct Launches<'a> {
+    context: &'a Context,
+    settings: &'a RehearsalSettings,
+    prepared: &'a Prepared,
+    reporter: &'a NotesOnly<'a>,
+    done: Vec<(&'static str, AttemptRow)>,
+}
+
+impl Launches<'_> {
+    fn learn(&mut self) -> Result<(AttemptRow, LaunchEvidence), AppError> {
+        let steps_max = self.settings.steps_max;
+        self.say(format!("rehearsal: {} of `{}`", self.subject(), self.prepared.run.name));
+        let environment = self.environment(steps_max);
+        let sealed = self.launch("learns", None, environment)?;
+        Ok((sealed.row.clone(), self.evidence(&sealed)))
+    }
+
+    /// One step behind the checkpoint; none where nothing was committed.
+    fn resume(&mut self, learned: &AttemptRow) -> Result<Option<LaunchEvidence>, AppError> {
+        let Some(step) = learned.last_committed_step.filter(|_| self.context.cancel.stop_requests() == 0)
+        else {
+            return Ok(None);
+        };
+        self.say(format!("rehearsal: resuming from the checkpoint of step {step}"));
+        let mut environment = self.environment(step + 1);
+        environment.remove("TRACKWAY_REHEARSAL_TARGET");
+        environment.remove("TRACKWAY_REHEARSAL_TARGET_LOSS");
+        let sealed = self.launch("resumes", Some(learned), environment)?;
+        Ok(Some(self.evidence(&sealed)))
+    }
+
+    fn subject(&self) -> String {
+        match self.settings.batch_count {
+            1 => "one batch".into(),
+            count => format!("{count} batches"),
+        }
+    }
+
+    fn environment(&self, steps_max: Step) -> BTreeMap<String, String> {
+        let settings = self.settings;
+        let mut environment: BTreeMap<String, String> = [
+            ("TRACKWAY_REHEARSAL_BATCHES", settings.batch_count.to_string()),
+            ("TRACKWAY_REHEARSAL_TARGET", (settings.target_share * ENOUGH_SHARE).to_string()),
+            ("TRACKWAY_MAX_STEPS", steps_max.to_string()),
+            ("TRACKWAY_CHECKPOINT_AT_STEPS", steps_max.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        if let Some(loss) = settings.target_loss {
+            environment.insert("TRACKWAY_REHEARSAL_TARGET_LOSS".into(), loss.to_string());
+        }
+        environment
+    }
+
+    fn launch(
+        &mut self,
+        part: &'static str,
+        previous: Option<&AttemptRow>,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Sealed, AppError> {
+        let rehearsal = Rehearsal {
+            environment,
+            injection: None,
+            handshake_seconds: Some(self.settings.handshake_seconds),
+            timeout_seconds: Some(self.settings.timeout_seconds),
+        };
+        let sealed = launch(self.context, self.prepared, previous, &rehearsal, self.reporter)?;
+        self.done.push((part, sealed.row.clone()));
+        Ok(sealed)
+    }
+
+    fn evidence(&self, sealed: &Sealed) -> LaunchEvidence {
+        let row = &sealed.row;
+        let files = AttemptFiles::new(self.context.home.attempt_folder(row.attempt_id));
+        let reason = row.termination_reason.unwrap_or(TerminationReason::Unknown);
+        let id = row.attempt_id;
+        LaunchEvidence {
+            last_step: row.last_step,
+            committed_step: row.last_committed_step,
+            resumed_from_step: row.resumed_from_step,
+            ending: Ending {
+                in_order: reason.is_success(),
+                words: format!("ended as `{reason}` ({}; `trackway logs {id}`)", sealed.evidence),
+                timed_out: reason == TerminationReason::Timeout,
+            },
+            ..record::read(&files.records())
+        }
+    }
+
+    fn say(&self, text: String) {
+        self.reporter.notice(&Notice::Note { text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the run file's own bounds reach the rehearsal it asks for, and that nothing it does not ask for is made.
+    #[test]
+    fn the_run_file_is_obeyed() {
+        let mut section = PreflightSection::default();
+        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::OneBatch), None);
+        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::Overfit), None);
+        section.one_batch = true;
+        section.overfit_batches = Some(4);
+        section.rehearsal_timeout_seconds = Some(30.0);
+        section.target_loss = Some(0.1);
+        let one = RehearsalSettings::asked_for(&section, LaunchKind::OneBatch).unwrap();
+        assert_eq!(
+            (one.batch_count, one.timeout_seconds, one.target_loss, one.resume),
+            (1, 30.0, None, true)
+        );
+        let few = RehearsalSettings::asked_for(&section, LaunchKind::Overfit).unwrap();
+        assert_eq!(
+            (few.batch_count, few.timeout_seconds, few.target_loss, few.resume),
+            (4, 30.0, Some(0.1), false)
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! Rows in their order through the scoring command, batch by batch.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::error::ArrowError;
+use trackway_core::Clock as _;
+use trackway_data::ColumnType;
+use trackway_data::model::FrameColumn;
+use trackway_data::pass::{Pass, Watch, default_units_in_flight, scan};
+use trackway_data::read::{Chunk, Source};
+use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::debug::Unscored;
+use trackway_evaluate::latency::BatchTime;
+use trackway_system::SystemClock;
+
+use super::answers::{AnswerKind, Answers};
+use super::outputs::write_error;
+use super::request::{Given, ScoreRequest};
+use crate::data::table::data_error;
+use crate::scoring::{Asked, Scorer};
+
+/// What is asked, and who hears of it.
+pub(super) struct Asking<'a> {
+    pub base: &'a Path,
+    pub request: &'a ScoreRequest,
+    pub given: &'a Given,
+    pub table: (&'a Path, TableFormat),
+    /// Rows that are scored.
+    pub rows_max: u64,
+    pub cancelled: &'a AtomicBool,
+    pub told: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// What was answered.
+pub(super) struct Done {
+    pub rows: u64,
+    pub times: Vec<BatchTime>,
+    pub kind: AnswerKind,
+}
+
+/// Reads `source` once more and has every row answered. Units of it are read ahead, as many as may be in flight; the model is asked
+/// about one batch at a time.
+pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) -> Result<Done, AppError> {
+    let columns = source.columns().to_vec();
+    // With a guess, a wider type would begin the scan, and the questions, again.
+    let mut source = source.with_columns(columns).map_err(data_error)?;
+    let enough = AtomicBool::new(false);
+    let desk = Desk {
+        asking,
+        answers,
+        batches: None,
+        scorer: None,
+        file: None,
+        taken: 0,
+        done: Done { rows: 0, times: Vec::new(), kind: AnswerKind::Numbers },
+        failure: None,
+        enough: &enough,
+    };
+    let desk = Mutex::new(desk);
+    let watch =
+        Watch { progress: &|_, _| {}, cancelled: &enough, units_in_flight: default_units_in_flight() };
+    let scanned =
+        scan(&mut source, &|_: &Source| Rows { waiting: Vec::new(), desk: &desk }, &watch).map(drop);
+    let desk = desk.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match (desk.failure, scanned) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) if !enough.load(Ordering::Relaxed) => Err(data_error(error)),
+        (None, _) => Desk { failure: None, ..desk }.finish(),
+    }
+}
+
+/// The rows of a unit, until it is its turn.
+struct Rows<'d, 'a> {
+    waiting: Vec<RecordBatch>,
+    desk: &'d Mutex<Desk<'a>>,
+}
+
+impl Pass for Rows<'_, '_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.waiting.push(chunk.batch.clone());
+    }
+
+    fn merge(&mut self, later: Self) {
+        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        later.waiting.iter().for_each(|batch| desk.take(batch));
+    }
+}
+
+struct Desk<'a> {
+    asking: &'a Asking<'a>,
+    answers: Answers,
+    /// Cuts rows into batches; there from the first row on.
+    batches: Option<BatchCoalescer>,
+    scorer: Option<Scorer<'a>>,
+    /// There from the first answer on.
+    file: Option<(TableFile, Arc<Schema>)>,
+    taken: u64,
+    done: Done,
+    failure: Option<AppError>,
+    /// Set to end the reading.
+    enough: &'a AtomicBool,
+}
+
+impl Desk<'_> {
+    fn take(&mut self, batch: &RecordBatch) {
+        if !self.enough.load(Ordering::Relaxed) {
+            self.failure = self.try_take(batch).err();
+            if self.failure.is_some() || self.taken == self.asking.rows_max {
+                self.enough.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn try_take(&mut self, batch: &RecordBatch) -> Result<(), AppError> {
+        let left = self.asking.rows_max - self.taken;
+        let batch = batch.slice(0, usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows()));
+        self.taken += batch.num_rows() as u64;
+        let batches = self.batches.get_or_insert_with(|| {
+            let kinds: Vec<ColumnType> = self.asking.given.columns.iter().map(|it| it.kind).collect();
+            BatchCoalescer::new(schema_of(&batch, &kinds), self.asking.request.batch_rows)
+        });
+        batches.push_batch(fitted(&batch, &batches.schema()).map_err(unfit)?).map_err(unfit)?;
+        self.ask_all()
+    }
+
+    fn finish(mut self) -> Result<Done, AppError> {
+        if let Some(batches) = &mut self.batches {
+            batches.finish_buffered_batch().map_err(unfit)?;
+        }
+        self.ask_all()?;
+        let (file, _) = self.file.expect("there is a row, and so an answer");
+        file.finish().map_err(write_error)?;
+        Ok(self.done)
+    }
+
+    fn ask_all(&mut self) -> Result<(), AppError> {
+        while let Some(batch) = self.batches.as_mut().and_then(BatchCoalescer::next_completed_batch) {
+            self.ask(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, batch: &RecordBatch) -> Result<(), AppError> {
+        let Asking { base, request, given, cancelled, .. } = *self.asking;
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(self.unanswered(Unscored::Cancelled, batch.num_rows()));
+        }
+        let column = |index: &usize| FrameColumn::of(&given.columns[*index], batch.column(*index));
+        let features: Vec<FrameColumn> = given.indexes.iter().filter_map(column).collect();
+        let asked = Asked { command: &request.command, format: request.format, gradients: false };
+        let scorer = self.scorer.get_or_insert_with(|| Scorer::new(base, asked, &features, cancelled));
+        let began_micros = SystemClock.monotonic_micros();
+        let answered = scorer.score(&features);
+        let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+        let answered = answered.map_err(|why| self.unanswered(why, batch.num_rows()))?;
+        let label = request.label.as_ref().and_then(|label| batch.column_by_name(label));
+        let label = label.map_or(DataType::Utf8, |label| label.data_type().clone());
+        let said = self.answers.columns(&answered, &label);
+        let said = said.map_err(|why| self.refused(&why, batch.num_rows()))?;
+        self.done.kind = self.answers.kind(&answered);
+        self.done.times.push(BatchTime { rows: batch.num_rows(), seconds });
+        let named = batch.schema();
+        let fields = said.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false));
+        let fields: Vec<Field> =
+            named.fields().iter().map(|field| field.as_ref().clone()).chain(fields).collect();
+        let columns = batch.columns().iter().cloned().chain(said.into_iter().map(|(_, array)| array));
+        let (file, schema) = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let (path, format) = self.asking.table;
+                let schema = Arc::new(Schema::new(fields));
+                let file = TableFile::create(path, format, &schema).map_err(write_error)?;
+                self.file.insert((file, schema))
+            }
+        };
+        let rows = RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(unfit)?;
+        file.write(&rows).map_err(write_error)?;
+        self.done.rows += batch.num_rows() as u64;
+        (self.asking.told)(self.done.rows, self.asking.rows_max);
+        Ok(())
+    }
+
+    fn unanswered(&self, why: Unscored, rows: usize) -> AppError {
+        match why {
+            Unscored::Cancelled => AppError::new(ErrorKind::Cancelled, "interrupted"),
+            Unscored::Refused(why) if rows > 1 => {
+                self.refused(&format!("refused: {why}"), rows).hint("`--batch-rows 1` finds the row")
+            }
+            Unscored::Refused(why) => self.refused(&format!("refused: {why}"), rows),
+            Unscored::Failed(why) => self.refused(&format!("did not answer: {why}"), rows),
+        }
+    }
+
+    /// `why` goes on from "rows 1 to 256: the model".
+    fn refused(&self, why: &str, rows: usize) -> AppError {
+        let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
+        let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
+        AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"))
+            .hint("docs/scoring.md describes what a scoring command must do")
+    }
+}
+
+fn unfit(error: ArrowError) -> AppError {
+    AppError::new(ErrorKind::Usage, format!("the rows do not fit their columns: {error}"))
+}

@@ -1,0 +1,149 @@
+//! Asks a scoring command about every row of a table and writes its predictions beside them (docs/scoring.md). It is also the
+//! built-in evaluator of `[evaluate]`, which runs it as a process of its own.
+
+mod answers;
+mod batches;
+mod labels;
+mod outputs;
+mod request;
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::Clock as _;
+use trackway_data::pass::scan;
+use trackway_data::read::{Coverage, Source};
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::Metrics;
+use trackway_evaluate::latency::latency;
+use trackway_system::SystemClock;
+
+pub use self::answers::AnswerKind;
+use self::answers::{Answers, Chances};
+use self::batches::{Asking, answer_all};
+use self::labels::LabelClasses;
+pub use self::outputs::ScoreOutputs;
+use self::request::Given;
+pub use self::request::{BATCH_ROWS, ScoreRequest};
+use crate::data::table::{Onlooker, data_error};
+pub use crate::scoring::BatchFormat;
+
+/// What the built-in evaluator calls itself; its version is Trackway's.
+pub const EVALUATOR: &str = "trackway score";
+/// Trackway's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What errors call the table.
+const SET: &str = "rows";
+
+/// What was scored. Field names are the JSON contract of `trackway score`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScoreReport {
+    /// The table with the predictions.
+    pub out: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Rows that could not be read, and were not scored.
+    pub rows_rejected: u64,
+    /// What the model was given, in this order.
+    pub features: Vec<String>,
+    /// What its answers are.
+    pub answers: AnswerKind,
+    /// Batches that it answered.
+    pub batches: u64,
+    /// Rows of a full one.
+    pub batch_rows: usize,
+    /// How fast it answered: `latency_seconds`, `latency_p95_seconds`, `rows_per_second`; empty for too few batches.
+    pub metrics: Metrics,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Reading and asking.
+    pub seconds: f64,
+}
+
+/// Looks whether the rows are there and have the columns that are named; nothing is asked.
+///
+/// # Errors
+/// As [`score`].
+pub fn check(base: &Path, request: &ScoreRequest) -> Result<(), AppError> {
+    let source = request.table.open(base, SET)?;
+    Given::of(&source, request).map(drop)
+}
+
+/// Scores a table in bounded memory, whatever its size. `told` hears the rows done and the rows in all.
+///
+/// Rows keep their order. A row that cannot be read is not scored, which a note says.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, for rows that the
+/// model refuses, and for a command that does not answer as docs/scoring.md says; [`ErrorKind::Cancelled`]. Then no table is there.
+pub fn score(
+    base: &Path,
+    request: &ScoreRequest,
+    outputs: &ScoreOutputs,
+    onlooker: &Onlooker<'_>,
+    told: &(dyn Fn(u64, u64) + Sync),
+) -> Result<ScoreReport, AppError> {
+    let began_micros = SystemClock.monotonic_micros();
+    request.check()?;
+    let format = outputs.format()?;
+    request.table.refuse_outputs(base, outputs.paths())?;
+    let mut source = request.table.open(base, SET)?;
+    Given::of(&source, request)?;
+    // The first reading settles the columns and their types: what the model is given must not depend on a sample.
+    let label = request.label.as_deref().filter(|_| request.positive.is_some());
+    let label = label.map(|name| source.index_of(name, "label").map_err(data_error)).transpose()?;
+    let (classes, coverage) = scan(&mut source, &|_: &Source| label.map(LabelClasses::of), &onlooker.watch())
+        .map_err(data_error)?;
+    if coverage.rows_read == 0 {
+        return Err(AppError::new(ErrorKind::Usage, "the table has no row that can be read"));
+    }
+    let given = Given::of(&source, request)?;
+    let chances = match (&classes, &request.positive) {
+        (Some(classes), Some(positive)) => Some(Chances::new(classes, positive)?),
+        _ => None,
+    };
+    let mut notes = given.notes.clone();
+    notes.extend(unread(&source, &coverage));
+    let asking = Asking {
+        base,
+        request,
+        given: &given,
+        table: (&outputs.table, format),
+        rows_max: request.limit.unwrap_or(u64::MAX).min(coverage.rows_read),
+        cancelled: onlooker.cancelled,
+        told,
+    };
+    let done = answer_all(source, &asking, Answers::new(chances))?;
+    let metrics = latency(&done.times);
+    outputs.write_beside(&metrics, &notes)?;
+    Ok(ScoreReport {
+        out: outputs.table.display().to_string(),
+        rows: done.rows,
+        rows_rejected: coverage.rows_rejected,
+        features: given.names().map(str::to_owned).collect(),
+        answers: done.kind,
+        batches: done.times.len() as u64,
+        batch_rows: request.batch_rows,
+        metrics,
+        notes,
+        seconds: (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6,
+    })
+}
+
+/// What stands in no table of predictions because it could not be read.
+fn unread(source: &Source, coverage: &Coverage) -> Option<String> {
+    let first =
+        coverage.rejects.iter().flat_map(|rejects| &rejects.examples).min_by_key(|fault| fault.place)?;
+    let file = &source.files()[first.place.file].path;
+    let rows = match coverage.rows_rejected {
+        1 => "1 row".to_owned(),
+        count => format!("{count} rows"),
+    };
+    Some(format!(
+        "{rows} cannot be read and {} not scored, the first: `{file}`:{}: {}",
+        if coverage.rows_rejected == 1 { "was" } else { "were" },
+        first.place.row,
+        first.detail
+    ))
+}

@@ -1,0 +1,187 @@
+//! A training run from pre-flight to the evaluation of its result.
+
+use serde::Serialize;
+use trackway_core::{Clock as _, LaunchKind, RunId};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_engine::reporter::{Notice, Reporter};
+use trackway_engine::run::{
+    Injection, RunOutcome, Source, Start, begin, drive, outcome, read, remote, take_up,
+};
+use trackway_engine::stored::stored_plan;
+use trackway_ledger::{EventRow, RunState};
+
+use crate::checkpoints::CheckpointRef;
+use crate::evaluate::{self, EvaluationReceipt, EvaluationSubject};
+use crate::preflight::{
+    PreflightEvent, PreflightReport, PreflightReporter, Selection, Verdict, check, record,
+};
+
+/// What is asked for with `trackway run`.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The run file or the command.
+    pub source: Source,
+    /// A fault to rehearse in the first attempt.
+    pub injection: Option<Injection>,
+    /// Launch although the last attempt on the same data and config ended in a data error.
+    pub retry_data_error: bool,
+    /// Which checks are made before the launch.
+    pub selection: Selection,
+}
+
+/// What became of a run and of what was asked for around it. Field names are the JSON contract of `trackway run` and `trackway resume`.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunReport {
+    /// How the run ended.
+    #[serde(flatten)]
+    pub outcome: RunOutcome,
+    /// The evaluation of its result; none was asked for, or there was nothing to evaluate.
+    pub evaluation: Option<EvaluationReceipt>,
+    /// The verdicts of its gates.
+    pub gates: Vec<serde_json::Value>,
+    /// What was checked before the launch by this command; nothing was.
+    pub preflight: Option<PreflightReport>,
+}
+
+impl RunReport {
+    /// Of a run alone.
+    fn of(outcome: RunOutcome) -> Self {
+        Self { outcome, evaluation: None, gates: Vec::new(), preflight: None }
+    }
+}
+
+/// Runs a job to its end, over as many attempts as its budgets allow.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::Usage`] and `Blocked` before anything is launched. A fault while supervising leaves
+/// the attempt running; the next command takes it up.
+pub fn run(
+    context: &Context,
+    request: RunRequest,
+    reporter: &dyn PreflightReporter,
+) -> Result<RunReport, AppError> {
+    let start = read(context, &request.source, request.retry_data_error, reporter)?;
+    evaluate::check_before_launch(context, &start.job)?;
+    let report = check_before_launch(context, &start, &request, reporter)?;
+    let prepared = begin(context, &start, LaunchKind::Train, reporter)?;
+    let run_id = prepared.run.run_id;
+    let Some(report) = report else {
+        tell_unchecked(context, run_id, &request)?;
+        let outcome = drive(context, prepared, request.injection, reporter)?;
+        return evaluate_after(context, outcome, reporter);
+    };
+    record(context, run_id, &report)?;
+    let state = match report.verdict {
+        _ if report.stopped => RunState::Stopped,
+        Verdict::Block => RunState::Blocked,
+        _ => {
+            let outcome = drive(context, prepared, request.injection, reporter)?;
+            let done = evaluate_after(context, outcome, reporter)?;
+            return Ok(RunReport { preflight: Some(report), ..done });
+        }
+    };
+    tell_not_launched(context, run_id, state, &report)?;
+    Ok(RunReport { preflight: Some(report), ..RunReport::of(outcome(context, run_id)?) })
+}
+
+/// A command without a run file names neither data nor settings: there is nothing to check.
+fn check_before_launch(
+    context: &Context,
+    start: &Start,
+    request: &RunRequest,
+    reporter: &dyn PreflightReporter,
+) -> Result<Option<PreflightReport>, AppError> {
+    let has_file = matches!(request.source, Source::File { .. });
+    if !has_file || request.selection.skip_all.is_some() {
+        return Ok(None);
+    }
+    let report = check(context, (&start.job, &start.capture, Some(start)), &request.selection, reporter)?;
+    reporter.preflight(&PreflightEvent::Judged(&report));
+    Ok(Some(report))
+}
+
+/// That nothing was checked, and on whose word, is part of the receipt.
+fn tell_unchecked(context: &Context, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
+    let Some(why) = &request.selection.skip_all else { return Ok(()) };
+    tell(context, run_id, "preflight_skipped", format!("launched without pre-flight: {why}"))
+}
+
+fn tell_not_launched(
+    context: &Context,
+    run_id: RunId,
+    state: RunState,
+    report: &PreflightReport,
+) -> Result<(), AppError> {
+    let (kind, text) = match state {
+        RunState::Blocked => {
+            ("preflight_blocked", format!("not launched because of {}", report.blocked_by().join(", ")))
+        }
+        _ => ("preflight_stopped", "stopped before the launch".to_owned()),
+    };
+    tell(context, run_id, kind, text)?;
+    context.set_run_state(run_id, state)
+}
+
+fn tell(context: &Context, run_id: RunId, kind: &str, message: String) -> Result<(), AppError> {
+    let event = EventRow {
+        event_id: format!("{run_id}:{kind}"),
+        run_id,
+        attempt_id: None,
+        at: context.clock.now(),
+        kind: kind.into(),
+        step: None,
+        message,
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
+}
+
+/// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided. Of one that
+/// completed, what is not at its remote yet is sent there.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
+pub fn resume(
+    context: &Context,
+    run: RunId,
+    reporter: &dyn PreflightReporter,
+) -> Result<RunReport, AppError> {
+    let row = context.run_by_id(run)?;
+    if row.state == RunState::Completed
+        && let Some(remote) = remote::settle_remote(context, &row, reporter)?
+    {
+        let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
+        return Ok(RunReport::of(outcome));
+    }
+    let prepared = take_up(context, &row)?;
+    let outcome = drive(context, prepared, None, reporter)?;
+    evaluate_after(context, outcome, reporter)
+}
+
+/// Evaluates what a run that completed committed last, where its run file asks for it.
+fn evaluate_after(
+    context: &Context,
+    outcome: RunOutcome,
+    reporter: &dyn Reporter,
+) -> Result<RunReport, AppError> {
+    if outcome.state != RunState::Completed.as_str() || context.cancel.stop_requests() > 0 {
+        return Ok(RunReport::of(outcome));
+    }
+    let run = context.run_by_id(outcome.run_id)?;
+    let section = stored_plan(&run)?.and_then(|plan| plan.evaluate);
+    if !section.is_some_and(|section| section.after) {
+        return Ok(RunReport::of(outcome));
+    }
+    if run.last_committed_step.is_none() {
+        let text = format!("run `{}` committed no checkpoint: there is nothing to evaluate", run.name);
+        reporter.notice(&Notice::Note { text });
+        return Ok(RunReport::of(outcome));
+    }
+    let subject = EvaluationSubject::Run(run.run_id);
+    let subject = evaluate::Subject::find(context, &subject, &[], reporter)?;
+    let receipt = evaluate::evaluate_subject(context, &subject, &CheckpointRef::Latest, reporter)?;
+    let gates = receipt.gates.as_array().cloned().unwrap_or_default();
+    Ok(RunReport { gates, evaluation: Some(receipt), ..RunReport::of(outcome) })
+}

@@ -1,0 +1,178 @@
+//! Figures and curves of runs, from `effective_metrics`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use trackway_core::{RunId, Step};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_ledger::QueryLimits;
+
+use super::MetricRow;
+
+/// A curve has at most about so many points.
+pub(crate) const POINTS: u64 = 240;
+/// At most so many metrics get a curve.
+const CURVES_MAX: usize = 96;
+/// Trackway's own figures, which are no result of a training.
+const OWN: &str = "trackway/";
+
+/// A run and the rung of its ladder that counts: steps of other rungs begin at 1 again, and are of other data.
+#[derive(Debug, Clone)]
+pub(crate) struct RunAtRung {
+    pub run_id: RunId,
+    pub rung: String,
+}
+
+/// A metric of one run in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figures {
+    /// Points of the effective curve.
+    pub point_count: u64,
+    /// The last step with a value.
+    pub last_step: Step,
+    /// The value there; null when it is not finite.
+    pub last: Option<f64>,
+    /// The least finite value.
+    pub min: Option<f64>,
+    /// The first step that had it.
+    pub min_step: Option<Step>,
+    /// The greatest finite value.
+    pub max: Option<f64>,
+    /// The first step that had it.
+    pub max_step: Option<Step>,
+}
+
+/// One metric of all runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// The metric.
+    pub name: String,
+    /// Each point is the mean over so many steps.
+    pub steps_per_point: u64,
+    /// For each run its points, by step; a value that is not finite is null.
+    pub series: Vec<Vec<(Step, Option<f64>)>>,
+}
+
+/// The figures of every metric of these runs, metrics that more runs have first.
+pub(crate) fn figures(
+    context: &Context,
+    runs: &[RunAtRung],
+    only: &[String],
+) -> Result<Vec<MetricRow>, AppError> {
+    let finite = "filter (where abs(value) <= 1.7976931348623157e308)";
+    let rows = rows_of(
+        context,
+        &format!(
+            "select run_id, name, count(*) as points, max(step) as last_step, \
+         last_value(value order by step, recorded_at, sequence) as last, min(value) {finite} as min, max(value) {finite} as max, \
+         first_value(step order by value, step) {finite} as min_step, \
+         first_value(step order by value desc, step) {finite} as max_step \
+         from effective_metrics where {} group by run_id, name",
+            admitted(runs, only)
+        ),
+    )?;
+    let mut metrics: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
+    for row in rows {
+        let (Some(run), Some(name)) = (place_of(&row, runs), text(&row, "name")) else { continue };
+        let values = metrics.entry(name).or_insert_with(|| vec![None; runs.len()]);
+        let whole = |name: &str| row.get(name).and_then(Value::as_u64);
+        let real = |name: &str| row.get(name).and_then(Value::as_f64);
+        values[run] = Some(Figures {
+            point_count: whole("points").unwrap_or(0),
+            last_step: whole("last_step").unwrap_or(0),
+            last: real("last"),
+            min: real("min"),
+            min_step: whole("min_step"),
+            max: real("max"),
+            max_step: whole("max_step"),
+        });
+    }
+    let mut rows: Vec<MetricRow> =
+        metrics.into_iter().map(|(name, values)| MetricRow { name, values }).collect();
+    rows.retain(|row| !row.name.starts_with(OWN) || only.contains(&row.name));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.values.iter().flatten().count()));
+    Ok(rows)
+}
+
+/// The curves of these metrics.
+pub(crate) fn curves(
+    context: &Context,
+    runs: &[RunAtRung],
+    metrics: &[MetricRow],
+) -> Result<Vec<Curve>, AppError> {
+    let mut curves: Vec<Curve> =
+        metrics.iter().take(CURVES_MAX).map(|row| empty_curve(row, runs.len())).collect();
+    if curves.is_empty() {
+        return Ok(curves);
+    }
+    let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
+    let widths: Vec<String> = curves
+        .iter()
+        .map(|curve| format!("when {} then {}", quoted(&curve.name), curve.steps_per_point))
+        .collect();
+    let rows = rows_of(
+        context,
+        &format!(
+            "select run_id, name, min(step) as step, avg(value) as value from \
+         (select run_id, name, step, value, step / case name {} else 1 end as place from effective_metrics where {}) \
+         group by run_id, name, place order by step",
+            widths.join(" "),
+            admitted(runs, &names)
+        ),
+    )?;
+    for row in rows {
+        let (Some(run), Some(name)) = (place_of(&row, runs), text(&row, "name")) else { continue };
+        let step = row.get("step").and_then(Value::as_u64).unwrap_or(0);
+        if let Some(curve) = curves.iter_mut().find(|curve| curve.name == name) {
+            curve.series[run].push((step, row.get("value").and_then(Value::as_f64)));
+        }
+    }
+    Ok(curves)
+}
+
+fn rows_of(context: &Context, query: &str) -> Result<Vec<Map<String, Value>>, AppError> {
+    let answer = context.sql(query, &QueryLimits::default())?;
+    context.json_rows(&answer)
+}
+
+fn empty_curve(row: &MetricRow, run_count: usize) -> Curve {
+    let last = row.values.iter().flatten().map(|figures| figures.last_step).max().unwrap_or(0);
+    Curve {
+        name: row.name.clone(),
+        steps_per_point: (last / POINTS).saturating_add(1),
+        series: vec![Vec::new(); run_count],
+    }
+}
+
+fn admitted(runs: &[RunAtRung], names: &[String]) -> String {
+    let ids: Vec<String> = runs.iter().map(|run| quoted(&run.run_id.to_string())).collect();
+    let rungs: Vec<String> =
+        runs.iter().zip(&ids).map(|(run, id)| format!("when {id} then {}", quoted(&run.rung))).collect();
+    let runs = format!(
+        "kind = 'train' and run_id in ({}) and rung = case run_id {} end",
+        ids.join(", "),
+        rungs.join(" ")
+    );
+    match names.is_empty() {
+        true => runs,
+        false => {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            format!("{runs} and name in ({})", names.join(", "))
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn text(row: &Map<String, Value>, name: &str) -> Option<String> {
+    row.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn place_of(row: &Map<String, Value>, runs: &[RunAtRung]) -> Option<usize> {
+    let id = row.get("run_id").and_then(Value::as_str)?;
+    runs.iter().position(|run| run.run_id.to_string() == id)
+}

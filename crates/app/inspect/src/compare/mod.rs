@@ -1,0 +1,217 @@
+//! Runs side by side: parameters, settings, data, environment, metrics and curves. Field names are the JSON contract of
+//! `trackway compare`.
+
+mod curves;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trackway_core::{RunId, Rung, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_ledger::{AttemptRow, RunRow};
+
+use self::curves::RunAtRung;
+pub use self::curves::{Curve, Figures};
+use crate::explain::leaves;
+
+/// At most so many runs are compared at once.
+pub const RUNS_MAX: usize = 24;
+
+/// What to compare.
+#[derive(Debug, Clone, Default)]
+pub struct CompareRequest {
+    /// The runs.
+    pub runs: Vec<RunId>,
+    /// Only these metrics; empty: all of them.
+    pub metrics: Vec<String>,
+}
+
+/// Runs side by side. Every list of values has one for each run, in the order of `runs`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// The runs.
+    pub runs: Vec<ComparedRun>,
+    /// Parameters that the scripts of sealed attempts told, equal ones too.
+    pub parameters: Vec<Row>,
+    /// Keys of the plan that differ.
+    pub config: Vec<Row>,
+    /// The content of each data set, by its hash.
+    pub data: Vec<Row>,
+    /// What the last attempts ran in.
+    pub environment: Vec<Row>,
+    /// Metrics over the effective curve of each run's rung: steps that a resume made void do not count.
+    pub metrics: Vec<MetricRow>,
+    /// The curves, thinned out to means over equal ranges of steps.
+    pub curves: Vec<Curve>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// What people call it.
+    pub name: String,
+    /// The share of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this rung.
+    pub rung: String,
+    /// `running`, `completed` …
+    pub state: String,
+    /// Why its last attempt ended.
+    pub termination_reason: Option<String>,
+    /// Attempts so far.
+    pub attempt_count: u32,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// Wall seconds of all attempts.
+    pub wall_seconds: f64,
+    /// GPU seconds of all attempts.
+    pub gpu_seconds: f64,
+    /// Money of all attempts.
+    pub cost_usd: Option<f64>,
+}
+
+/// One thing that runs have or lack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// What it is.
+    pub name: String,
+    /// Whether the runs differ in it.
+    pub differs: bool,
+    /// Its value in each run; none where the run lacks it.
+    pub values: Vec<Option<String>>,
+}
+
+/// One metric.
+#[derive(Debug, Clone, Serialize)]
+pub struct MetricRow {
+    /// The metric.
+    pub name: String,
+    /// Its figures in each run; none where the run lacks it.
+    pub values: Vec<Option<Figures>>,
+}
+
+/// Compares runs.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when a run does not exist; [`ErrorKind::Usage`] for less than two or more than
+/// [`RUNS_MAX`] runs.
+pub fn compare(context: &Context, request: &CompareRequest) -> Result<Comparison, AppError> {
+    let mut runs: Vec<RunRow> = Vec::new();
+    for run_id in &request.runs {
+        let run = context.run_by_id(*run_id)?;
+        if !runs.iter().any(|known| known.run_id == run.run_id) {
+            runs.push(run);
+        }
+    }
+    if runs.len() < 2 || runs.len() > RUNS_MAX {
+        let message = format!("cannot compare {} different runs; name 2 to {RUNS_MAX}", runs.len());
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("`trackway runs` lists them; use ids if two runs have the same name"));
+    }
+    let mut attempts = Vec::new();
+    let mut parameters = Vec::new();
+    let mut data = Vec::new();
+    for run in &runs {
+        let last = context.attempts_of(run.run_id)?.pop();
+        parameters.push(match &last {
+            Some(last) => parameters_of(context, last)?,
+            None => BTreeMap::new(),
+        });
+        attempts.push(last);
+        let sets = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+        data.push(
+            sets.into_iter().map(|set| (set.name, format!("{} {}", set.data_sha256, set.path))).collect(),
+        );
+    }
+    let configs: Vec<BTreeMap<String, String>> = runs.iter().map(|run| leaves(&run.config_json)).collect();
+    let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
+    let lines: Vec<RunAtRung> =
+        runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
+    let metrics = curves::figures(context, &lines, &request.metrics)?;
+    let curves = curves::curves(context, &lines, &metrics)?;
+    let mut config = rows(&configs);
+    config.retain(|row| row.differs);
+    Ok(Comparison {
+        runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
+        parameters: rows(&parameters),
+        config,
+        data: rows(&data),
+        environment: rows(&environments),
+        metrics,
+        curves,
+    })
+}
+
+/// What the script told; nothing yet of an attempt that is not sealed.
+fn parameters_of(context: &Context, attempt: &AttemptRow) -> Result<BTreeMap<String, String>, AppError> {
+    let told = context.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
+    Ok(told.into_iter().map(|row| (row.name, row.value)).collect())
+}
+
+/// A run that climbs a ladder is compared where it is on it.
+fn at_last_rung(run: &RunRow, last: Option<&AttemptRow>) -> RunAtRung {
+    let rung = last.map_or_else(|| Rung::FULL.to_string(), |last| last.rung.clone());
+    RunAtRung { run_id: run.run_id, rung }
+}
+
+fn compared(run: RunRow, rung: String) -> ComparedRun {
+    ComparedRun {
+        run_id: run.run_id,
+        name: run.name,
+        rung,
+        state: run.state.to_string(),
+        termination_reason: run.termination_reason.map(|reason| reason.to_string()),
+        attempt_count: run.attempt_count,
+        created_at: run.created_at,
+        wall_seconds: run.wall_seconds,
+        gpu_seconds: run.gpu_seconds,
+        cost_usd: run.cost_usd,
+    }
+}
+
+fn environment_of(attempt: &Option<AttemptRow>) -> BTreeMap<String, String> {
+    let Some(attempt) = attempt else { return BTreeMap::new() };
+    let facts = [
+        ("command", Some(attempt.command.join(" "))),
+        ("container_digest", attempt.container_digest.clone()),
+        ("environment_lock_sha256", attempt.environment_lock_sha256.clone()),
+        ("git_branch", attempt.git_branch.clone()),
+        ("git_commit", attempt.git_commit.clone()),
+        ("git_diff_blake3", attempt.git_diff_blake3.clone()),
+        ("gpu_count", attempt.gpu_count.map(|count| count.to_string())),
+        ("gpu_names", attempt.gpu_names.clone()),
+        ("hosts", attempt.hosts.clone()),
+        ("launcher", Some(attempt.launcher.clone())),
+        ("seed", attempt.seed.map(|seed| seed.to_string())),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// One row for everything that any run has, by name.
+fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<Row> {
+    let names: BTreeSet<&String> = of_runs.iter().flat_map(BTreeMap::keys).collect();
+    let row = |name: &String| {
+        let values: Vec<Option<String>> = of_runs.iter().map(|run| run.get(name).cloned()).collect();
+        let differs = values.iter().any(|value| *value != values[0]);
+        Row { name: name.clone(), differs, values }
+    };
+    names.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that every name any run has gets a row with a value for each run, and that only equal ones do not differ.
+    #[test]
+    fn rows_name_what_differs() {
+        let of = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let found = rows(&[of(&[("lr", "0.1"), ("seed", "1")]), of(&[("seed", "1"), ("extra", "x")])]);
+        let told: Vec<(&str, bool)> = found.iter().map(|row| (&*row.name, row.differs)).collect();
+        assert_eq!(told, [("extra", true), ("lr", true), ("seed", false)]);
+        assert_eq!(found[0].values, [None, Some("x".into())]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The advice on cadence for a run: gathers what was measured, and asks tower.
+
+use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow};
+use trackway_recorder::cost;
+use trackway_tower::cadence::{CadenceAdvice, FailureHistory, Price, SaveCosts, advise, is_failure};
+
+/// Fewer saves say too little about what one costs.
+const SAVES_MIN: u64 = 3;
+/// Attempts of the run, the newest ones, whose saves are counted.
+const ATTEMPTS_MAX: usize = 20;
+/// Uploads, the newest ones, whose lag is counted.
+const UPLOADS_MAX: usize = 64;
+/// What is measured of saves.
+const COSTS: [&str; 5] = [
+    cost::STALL_SECONDS,
+    cost::COMMIT_LAG_SECONDS,
+    cost::SLOWDOWN,
+    cost::STEP_SECONDS,
+    cost::INTERVAL_SECONDS,
+];
+/// Failures are counted over so many days: machines and code change.
+const HISTORY_DAYS: i64 = 90;
+
+/// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured. `uploads` are the seconds
+/// that each upload took, oldest first.
+pub(super) fn cadence_advice(
+    context: &Context,
+    run: &RunRow,
+    attempt: &AttemptRow,
+    attempts: &[AttemptRow],
+    uploads: &[f64],
+) -> Result<Option<CadenceAdvice>, AppError> {
+    let newest = attempts.iter().rev().take(ATTEMPTS_MAX);
+    let newest: Vec<AttemptId> = newest.map(|attempt| attempt.attempt_id).collect();
+    let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of_all(&newest, &COSTS))?;
+    let Some(costs) = save_costs(&summaries, upload_lag_seconds(uploads)) else { return Ok(None) };
+    let since = Timestamp::from_micros(context.clock.now().as_micros() - HISTORY_DAYS * 86_400_000_000);
+    let ends = context.ledger_read(|ledger| ledger.ends_like(run, &attempt.launcher, since))?;
+    let failed = ends.iter().filter(|end| is_failure(end.reason, end.domain));
+    let history = FailureHistory {
+        failures: failed.map(|end| end.attempt_count).sum(),
+        observed_seconds: ends.iter().map(|end| end.wall_seconds).sum(),
+    };
+    let gpus = f64::from(attempt.gpu_count.unwrap_or(0));
+    Ok(Some(advise(costs, history, Price { gpus, usd_per_gpu_hour: attempt.usd_per_gpu_hour })))
+}
+
+/// Means over all saves; none when there are too few, or when no step between two saves was measured.
+fn save_costs(summaries: &[MetricSummaryRow], upload_lag_seconds: Option<f64>) -> Option<SaveCosts> {
+    let of = |name| Mean::of(summaries, name);
+    let stall = of(cost::STALL_SECONDS).filter(|mean| mean.count >= SAVES_MIN)?;
+    Some(SaveCosts {
+        save_count: stall.count,
+        stall_seconds: stall.value,
+        commit_lag_seconds: of(cost::COMMIT_LAG_SECONDS)?.value,
+        slowdown: of(cost::SLOWDOWN).map_or(0.0, |mean| mean.value),
+        upload_lag_seconds,
+        step_seconds: of(cost::STEP_SECONDS)?.value,
+        interval_seconds: of(cost::INTERVAL_SECONDS)?.value,
+    })
+}
+
+/// The median of what the newest uploads took, from the commit on; none before there was one. Not the mean: a night in
+/// which the remote did not answer says nothing about the next upload.
+fn upload_lag_seconds(uploads: &[f64]) -> Option<f64> {
+    let mut newest: Vec<f64> = uploads.iter().rev().take(UPLOADS_MAX).copied().collect();
+    newest.sort_by(f64::total_cmp);
+    newest.get(newest.len() / 2).copied()
+}
+
+struct Mean {
+    value: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn of(summaries: &[MetricSummaryRow], name: &str) -> Option<Self> {
+        let (mut sum, mut count) = (0.0, 0);
+        for row in summaries.iter().filter(|row| row.name == name) {
+            if let Some(mean) = row.mean_value {
+                let points = row.point_count - row.non_finite_count;
+                sum += mean * points as f64;
+                count += points;
+            }
+        }
+        (count > 0).then(|| Self { value: sum / count as f64, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that one upload which waited a night for its remote does not move the figure, and that none is no zero.
+    #[test]
+    fn an_outage_is_no_property_of_uploads() {
+        assert_eq!(upload_lag_seconds(&[]), None);
+        assert_eq!(upload_lag_seconds(&[4.0, 30_000.0, 5.0]), Some(5.0));
+        let many: Vec<f64> = [1e6; UPLOADS_MAX].into_iter().chain([2.0; UPLOADS_MAX]).collect();
+        assert_eq!(upload_lag_seconds(&many), Some(2.0));
+    }
+}

@@ -1,0 +1,157 @@
+//! What the machine did during an attempt, and how much of the loop's time was work: from the receipt alone.
+
+use serde::Serialize;
+use trackway_ledger::MetricSummaryRow;
+use trackway_recorder::cost::STALL_SECONDS;
+
+use super::metrics::MetricLine;
+
+/// Names of what the shim reads from the machine begin so.
+const MACHINE_NAMES: &str = "system/";
+
+/// What the machine did, sampled once a second.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct MachineCard {
+    /// Samples that were taken; none of an attempt that ended within a second.
+    pub sample_count: u64,
+    /// Each value over the whole attempt, by name (`docs/telemetry.md`).
+    pub values: Vec<MachineLine>,
+    /// How the time of the loop was spent; none when the script did not record `step_seconds`.
+    pub work: Option<WorkShares>,
+}
+
+/// One value of the machine over an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MachineLine {
+    /// What it is.
+    pub name: String,
+    /// The mean over the samples.
+    pub mean: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+    /// The last.
+    pub last: Option<f64>,
+}
+
+/// Shares of the time that the loop took, over all ranks; they add up to 1. What a device's driver calls utilisation is
+/// not asked: a kernel that waits for its neighbour counts there as busy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WorkShares {
+    /// Seconds that all of it took: steps and stalls, the ranks added up.
+    pub loop_seconds: f64,
+    /// Steps without the wait for their batches.
+    pub work_share: f64,
+    /// The exposed wait for batches.
+    pub batch_wait_share: f64,
+    /// The loop stood still for checkpoints.
+    pub checkpoint_stall_share: f64,
+}
+
+/// Whether a value is the machine's, not the script's.
+pub(super) fn is_of_machine(name: &str) -> bool {
+    name.starts_with(MACHINE_NAMES)
+}
+
+/// The machine's values and, apart from them, the script's own.
+pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineCard, Vec<MetricLine>) {
+    let (machine, own): (Vec<_>, Vec<_>) = summaries.iter().partition(|row| is_of_machine(&row.name));
+    let card = MachineCard {
+        sample_count: machine.iter().map(|row| row.point_count).max().unwrap_or(0),
+        values: machine.into_iter().map(machine_line).collect(),
+        work: work_shares(summaries),
+    };
+    (card, own.into_iter().map(metric_line).collect())
+}
+
+fn work_shares(summaries: &[MetricSummaryRow]) -> Option<WorkShares> {
+    let sum = |name: &str| {
+        let row = summaries.iter().find(|row| row.name == name)?;
+        Some(row.mean_value? * (row.point_count - row.non_finite_count) as f64)
+    };
+    let steps = sum("step_seconds").filter(|seconds| *seconds > 0.0)?;
+    let waited = sum("batch_wait_seconds").unwrap_or(0.0).clamp(0.0, steps);
+    let stalled = sum(STALL_SECONDS).unwrap_or(0.0).max(0.0);
+    let loop_seconds = steps + stalled;
+    Some(WorkShares {
+        loop_seconds,
+        work_share: (steps - waited) / loop_seconds,
+        batch_wait_share: waited / loop_seconds,
+        checkpoint_stall_share: stalled / loop_seconds,
+    })
+}
+
+fn machine_line(row: &MetricSummaryRow) -> MachineLine {
+    MachineLine {
+        name: row.name.clone(),
+        mean: row.mean_value,
+        min: row.min_value,
+        max: row.max_value,
+        last: row.last_value,
+    }
+}
+
+fn metric_line(row: &MetricSummaryRow) -> MetricLine {
+    MetricLine {
+        name: row.name.clone(),
+        count: row.point_count,
+        first: row.first_value,
+        last: row.last_value,
+        min: row.min_value,
+        max: row.max_value,
+        non_finite_count: row.non_finite_count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::{AttemptId, RunId};
+
+    use super::*;
+
+    fn summary(name: &str, point_count: u64, mean: f64) -> MetricSummaryRow {
+        MetricSummaryRow {
+            attempt_id: "att_00000000000000000000000001".parse::<AttemptId>().unwrap(),
+            run_id: "run_00000000000000000000000001".parse::<RunId>().unwrap(),
+            name: name.into(),
+            point_count,
+            non_finite_count: 0,
+            first_step: 0,
+            last_step: 9,
+            first_value: None,
+            last_value: None,
+            min_value: None,
+            max_value: None,
+            mean_value: Some(mean),
+        }
+    }
+
+    /// Proves that the shares are those of the loop's whole time, that they add up, and that there are none without steps.
+    #[test]
+    fn the_loops_time_is_shared_out() {
+        let summaries = [
+            summary("step_seconds", 100, 0.9),
+            summary("batch_wait_seconds", 100, 0.3),
+            summary(STALL_SECONDS, 2, 5.0),
+        ];
+        let shares = work_shares(&summaries).unwrap();
+        assert_eq!(shares.loop_seconds, 100.0);
+        assert!((shares.work_share - 0.6).abs() < 1e-12 && (shares.batch_wait_share - 0.3).abs() < 1e-12);
+        assert!((shares.checkpoint_stall_share - 0.1).abs() < 1e-12);
+        assert_eq!(work_shares(&summaries[1..]), None);
+    }
+
+    /// Proves that the machine's values are told apart from the script's, and that GPUs' busy seconds add up.
+    #[test]
+    fn the_machine_is_no_metric() {
+        let summaries = [
+            summary("loss", 9, 1.0),
+            summary("system/gpu/0/kernel_share", 60, 0.5),
+            summary("system/gpu/3/kernel_share", 60, 1.0),
+            summary("system/rss_bytes", 60, 1e9),
+        ];
+        let (card, metrics) = machine_card(&summaries);
+        assert_eq!((card.sample_count, card.values.len(), metrics.len()), (60, 3, 1));
+    }
+}

@@ -1,0 +1,511 @@
+//! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
+
+mod cadence;
+pub mod diff;
+mod machine;
+pub mod metrics;
+pub mod page;
+mod timeline;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trackway_core::{AttemptId, RunId, Step, TerminationReason};
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::reporter::Stream;
+use trackway_engine::rows::rung_of;
+use trackway_engine::run::detect::detections_of;
+use trackway_engine::run::remote::RemoteStatus;
+use trackway_flows::checkpoints;
+use trackway_flows::evaluate;
+use trackway_flows::preflight::{Recorded, recorded};
+use trackway_flows::registry;
+use trackway_launch::{AttemptChannel, FolderChannel};
+use trackway_ledger::{
+    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter,
+    RunRow, RunState,
+};
+use trackway_tower::next_actions;
+
+pub(crate) use self::diff::leaves;
+use self::diff::{Change, changes};
+use self::machine::{is_of_machine, machine_card};
+use self::page::{
+    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MachineCard,
+    Placement, ProofCard, RetryLine, RunCard, SameInputs, TagLine, Termination,
+};
+use crate::logs::{LogSelection, visit_lines};
+use crate::progressive;
+
+/// Lines of output shown on the page, per stream.
+const LAST_LINES: usize = 8;
+/// Longest line shown on the page, in characters.
+const LINE_CHARS_MAX: usize = 200;
+/// Runs with the same inputs that are compared.
+const SAME_INPUTS_MAX: usize = 10;
+
+/// Explains an attempt, or the last attempt of a run.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; when the ledger cannot be read.
+pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppError> {
+    let (run, attempt) = match subject {
+        Found::Attempt(attempt) => (context.run_by_id(attempt.run_id)?, *attempt),
+        Found::Run(run) => match context.attempts_of_kind(run.run_id, run.kind)?.pop() {
+            Some(attempt) => (*run, attempt),
+            None => return page_without_attempt(context, &run),
+        },
+    };
+    page(context, &run, &attempt)
+}
+
+/// A run that was never launched: pre-flight forbade it, or somebody stopped it before.
+fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
+    let preflight = recorded(context, run.run_id)?;
+    if preflight.is_empty() {
+        let message = format!("run `{}` has no attempt to explain", run.name);
+        return Err(AppError::new(ErrorKind::NotFound, message));
+    }
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+    let last_good = last_good_run(context, run)?;
+    Ok(Explanation {
+        run: run_card(run),
+        attempt: None,
+        attempts: Vec::new(),
+        rungs: Vec::new(),
+        config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
+        parent_diff: None,
+        data: data_card(context, run.run_id)?,
+        data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
+        next_actions: unlaunched_actions(&preflight),
+        preflight,
+        detections: Vec::new(),
+        placement: None,
+        timeline: timeline::timeline(&[], &events, &[]),
+        termination: None,
+        checkpoints: Vec::new(),
+        remote: None,
+        fall_back: None,
+        resume_step: None,
+        resume_proof: None,
+        cadence: None,
+        retries: Vec::new(),
+        evaluations: Vec::new(),
+        versions: Vec::new(),
+        metrics: Vec::new(),
+        progressive: None,
+        machine: MachineCard::default(),
+        tags: Vec::new(),
+        artifacts: Vec::new(),
+        same_inputs: Vec::new(),
+        cost: Cost::default(),
+        last_lines: Vec::new(),
+    })
+}
+
+fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explanation, AppError> {
+    let attempts = context.attempts_of_kind(run.run_id, attempt.kind)?;
+    let retries = context.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+    let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
+    let last_good = last_good_run(context, run)?;
+    let of_run = checkpoints::checkpoints_at(context, run.clone(), rung_of(attempt))?;
+    let checkpoints = of_run.lines()?;
+    let parent = attempt
+        .parent_attempt_id
+        .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
+    let (machine, metrics) = machine_card(&summaries);
+    let detections = detections_of(context, run.run_id)?;
+    let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
+    Ok(Explanation {
+        run: run_card(run),
+        attempt: Some(attempt_card(attempt)),
+        config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
+        parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
+        data: data_card(context, run.run_id)?,
+        data_diff: last_good.as_ref().map(|good| data_diff(context, good, run)).transpose()?,
+        preflight: recorded(context, run.run_id)?,
+        progressive: progressive::card(
+            estimate,
+            &detections,
+            &progressive::attempts_beside(attempt, &attempts),
+        ),
+        detections,
+        placement: Some(placement(attempt)),
+        timeline: timeline::timeline(&attempts, &events, &retries),
+        termination: termination(attempt),
+        resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
+        checkpoints,
+        remote: RemoteStatus::read(&context.home.run_folder(run.run_id)),
+        fall_back: of_run.fall_back_of(attempt)?,
+        resume_proof: proof_card(context, run, attempt)?,
+        cadence: cadence::cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
+        retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
+        evaluations: evaluate::evaluations_of(context, run.run_id)?,
+        versions: registry::versions_of_run(context, run.run_id)?,
+        same_inputs: same_inputs(context, run, &summaries)?,
+        metrics,
+        machine,
+        tags: tags(context, attempt.attempt_id)?,
+        artifacts: artifacts(context, attempt.attempt_id)?,
+        cost: cost(run, attempt, &attempts),
+        last_lines: last_lines(context, attempt),
+        next_actions: actions_for(run, attempt, &retries),
+        attempts: attempts.iter().map(attempt_line).collect(),
+        rungs: context.rungs_of(run.run_id)?,
+    })
+}
+
+fn tags(context: &Context, attempt_id: AttemptId) -> Result<Vec<TagLine>, AppError> {
+    let rows = context.ledger_read(|ledger| ledger.tags_of(attempt_id))?;
+    Ok(rows.into_iter().map(|row| TagLine { name: row.name, value: row.value }).collect())
+}
+
+fn artifacts(context: &Context, attempt_id: AttemptId) -> Result<Vec<ArtifactLine>, AppError> {
+    let rows = context.ledger_read(|ledger| ledger.artifacts_of(attempt_id))?;
+    let line = |row: ArtifactRow| ArtifactLine {
+        name: row.name,
+        blake3: row.blake3,
+        size_bytes: row.size_bytes,
+        step: row.step,
+    };
+    Ok(rows.into_iter().map(line).collect())
+}
+
+/// The newest proof of this config, and what is not the same any more.
+fn proof_card(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Option<ProofCard>, AppError> {
+    let proof = context.ledger_read(|ledger| ledger.newest_resume_proof(&run.config_sha256))?;
+    let Some(proof) = proof else { return Ok(None) };
+    let code_changed =
+        proof.git_commit != attempt.git_commit || proof.git_diff_blake3 != attempt.git_diff_blake3;
+    let changes = [
+        ("code", code_changed),
+        ("data", proof.data_sha256 != run.data_sha256),
+        ("environment", proof.environment_lock_sha256 != attempt.environment_lock_sha256),
+        ("seed", proof.seed != run.seed),
+    ];
+    Ok(Some(ProofCard {
+        proof_id: proof.proof_id,
+        verdict: proof.verdict.to_string(),
+        why: proof.why,
+        at: proof.ended_at,
+        steps: proof.steps,
+        killed_at_step: proof.killed_at_step,
+        resumed_from_step: proof.resumed_from_step,
+        changed_since: changes
+            .iter()
+            .filter(|(_, changed)| *changed)
+            .map(|(what, _)| (*what).into())
+            .collect(),
+    }))
+}
+
+fn data_card(context: &Context, run_id: RunId) -> Result<DataCard, AppError> {
+    let line = |(name, snapshot): (String, DataSnapshotRow)| DataSetLine {
+        name,
+        data_sha256: snapshot.data_sha256,
+        file_count: snapshot.file_count,
+        rows: snapshot.rows,
+        size_bytes: snapshot.size_bytes,
+    };
+    let sets = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))?;
+    Ok(DataCard { sets: sets.into_iter().map(line).collect() })
+}
+
+/// The last completed run of the same name before this one.
+fn last_good_run(context: &Context, run: &RunRow) -> Result<Option<RunRow>, AppError> {
+    let filter = RunFilter {
+        name: Some(run.name.clone()),
+        state: Some(RunState::Completed),
+        created_before: Some(run.created_at),
+        limit: Some(1),
+        ..RunFilter::default()
+    };
+    Ok(context.ledger_read(|ledger| ledger.list_runs(&filter))?.pop())
+}
+
+/// What differs in the data: sets, then files, rows and columns inside the sets that differ.
+fn data_diff(context: &Context, good: &RunRow, run: &RunRow) -> Result<Diff, AppError> {
+    let described = |run_id| -> Result<Value, AppError> {
+        let mut sets = BTreeMap::new();
+        for (name, snapshot) in context.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))? {
+            let files = context.ledger_read(|ledger| ledger.data_snapshot_files(&snapshot.data_sha256))?;
+            let files: BTreeMap<String, Value> = files
+                .into_iter()
+                .map(|file| (file.path, json!({ "blake3": file.blake3, "rows": file.rows })))
+                .collect();
+            let described = json!({ "rows": snapshot.rows, "schema": snapshot.schema_json, "files": files });
+            sets.insert(name, described);
+        }
+        Ok(json!(sets))
+    };
+    let changes = if good.data_sha256 == run.data_sha256 {
+        Vec::new()
+    } else {
+        changes(&described(good.run_id)?, &described(run.run_id)?)
+    };
+    Ok(Diff { against: good.run_id.to_string(), label: "the data of the last good run".into(), changes })
+}
+
+/// Other completed runs with the same config, data and seed, and where their last values differ from this one's.
+fn same_inputs(
+    context: &Context,
+    run: &RunRow,
+    here: &[MetricSummaryRow],
+) -> Result<Vec<SameInputs>, AppError> {
+    let others = context.ledger_read(|ledger| ledger.runs_with_inputs_of(run, SAME_INPUTS_MAX))?;
+    let ids: Vec<RunId> = others.iter().map(|other| other.run_id).collect();
+    let mut last = context.ledger_read(|ledger| ledger.last_attempts_of(&ids))?;
+    last.retain(|attempt| attempt.state == AttemptState::Sealed);
+    let completed = |attempt: &&AttemptRow| attempt.termination_reason == Some(TerminationReason::Completed);
+    let ids: Vec<AttemptId> = last.iter().filter(completed).map(|attempt| attempt.attempt_id).collect();
+    let there = context.ledger_read(|ledger| ledger.metric_summaries_of_all(&ids, &[]))?;
+    let mut found = Vec::new();
+    for other in others {
+        let Some(last) = last.iter().find(|attempt| attempt.run_id == other.run_id) else { continue };
+        let there: Vec<_> = there.iter().filter(|row| row.attempt_id == last.attempt_id).collect();
+        let differing_metrics = differing(&there, here);
+        found.push(SameInputs { run_id: other.run_id, state: other.state.to_string(), differing_metrics });
+    }
+    Ok(found)
+}
+
+/// The end of what was printed, stderr first because causes stand there.
+fn last_lines(context: &Context, attempt: &AttemptRow) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Ok(channel) = context.channel_of(attempt) else { return lines };
+    for (stream, name) in [(Stream::Stderr, "stderr"), (Stream::Stdout, "stdout")] {
+        let selection = LogSelection { stream: Some(stream), tail: Some(LAST_LINES) };
+        // The page stands without them: a log that cannot be read is no reason to explain nothing.
+        let _ = visit_lines(&*channel, selection, &mut |line| {
+            let text = String::from_utf8_lossy(&line.bytes);
+            let text = text.trim_end().rsplit('\r').next().unwrap_or_default();
+            lines.push(format!("{name}  {}", text.chars().take(LINE_CHARS_MAX).collect::<String>()));
+            Ok(())
+        });
+    }
+    lines
+}
+
+/// Calls `visit` for each selected line of an attempt.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`]; when a log cannot be read.
+pub fn visit_logs(
+    context: &Context,
+    attempt: AttemptId,
+    selection: LogSelection,
+    visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
+) -> Result<(), AppError> {
+    let folder = context.home.attempt_folder(attempt);
+    if !folder.is_dir() {
+        let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
+        return Err(AppError::new(ErrorKind::NotFound, message));
+    }
+    let row = context.ledger_read(|ledger| ledger.attempt(attempt))?;
+    let channel: Arc<dyn AttemptChannel> = match &row {
+        Some(row) => context.channel_of(row)?,
+        None => Arc::new(FolderChannel::new(&folder)),
+    };
+    visit_lines(&*channel, selection, visit)
+        .map_err(|error| AppError::file("read the logs in", &folder, &error))
+}
+
+fn run_card(run: &RunRow) -> RunCard {
+    RunCard {
+        run_id: run.run_id,
+        name: run.name.clone(),
+        state: run.state.to_string(),
+        model_family: run.model_family.clone(),
+        owner: run.owner.clone(),
+        team: run.team.clone(),
+        config_sha256: run.config_sha256.clone(),
+        data_sha256: run.data_sha256.clone(),
+        seed: run.seed,
+        created_at: run.created_at,
+    }
+}
+
+fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
+    AttemptCard {
+        attempt_id: attempt.attempt_id,
+        attempt_number: attempt.attempt_number,
+        rung: attempt.rung.clone(),
+        parent_attempt_id: attempt.parent_attempt_id,
+        state: attempt.state.to_string(),
+        command: attempt.command.clone(),
+        working_directory: attempt.working_directory.clone(),
+        git_commit: attempt.git_commit.clone(),
+        git_dirty: attempt.git_dirty,
+        environment_lock_sha256: attempt.environment_lock_sha256.clone(),
+        environment_lock_source: attempt.environment_lock_source.clone(),
+        container_digest: attempt.container_digest.clone(),
+        started_at: attempt.started_at,
+        ended_at: attempt.ended_at,
+        resumed_from_step: attempt.resumed_from_step,
+        resumed_from_manifest_sha256: attempt.resumed_from_manifest_sha256.clone(),
+        last_step: attempt.last_step,
+        last_committed_step: attempt.last_committed_step,
+        exit_code: attempt.exit_code,
+        signal: attempt.signal,
+        folder: attempt.log_directory.clone(),
+    }
+}
+
+fn attempt_line(attempt: &AttemptRow) -> AttemptLine {
+    AttemptLine {
+        attempt_id: attempt.attempt_id,
+        attempt_number: attempt.attempt_number,
+        rung: attempt.rung.clone(),
+        termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
+        resumed_from_step: attempt.resumed_from_step,
+        last_step: attempt.last_step,
+        last_committed_step: attempt.last_committed_step,
+        wall_seconds: attempt.wall_seconds,
+        rule: attempt.termination_rule.clone(),
+    }
+}
+
+fn config_diff(good: &RunRow, run: &RunRow) -> Diff {
+    Diff {
+        against: good.run_id.to_string(),
+        label: "the last good run".into(),
+        changes: changes(&good.config_json, &run.config_json),
+    }
+}
+
+/// What this attempt had that its parent did not: the plan, the code, the packages, the place.
+fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
+    let mut found = changes(&parent.config_json, &attempt.config_json);
+    let texts = |row: &AttemptRow| {
+        [
+            ("data", row.data_sha256.clone()),
+            ("environment lock", row.environment_lock_sha256.clone()),
+            ("git commit", row.git_commit.clone()),
+            ("git diff", row.git_diff_blake3.clone()),
+            ("hosts", row.hosts.clone()),
+        ]
+    };
+    for ((key, before), (_, after)) in texts(parent).into_iter().zip(texts(attempt)) {
+        if before != after {
+            found.push(Change { key: key.into(), before, after });
+        }
+    }
+    let label = format!("attempt {}", parent.attempt_number);
+    Diff { against: parent.attempt_id.to_string(), label, changes: found }
+}
+
+fn placement(attempt: &AttemptRow) -> Placement {
+    Placement {
+        launcher: attempt.launcher.clone(),
+        job_id: attempt.job_id.clone(),
+        hosts: attempt.hosts.clone(),
+        devices: attempt.devices.clone().or_else(|| attempt.gpu_names.clone()),
+        queue: attempt.queue.clone(),
+        cpu_count: attempt.host_cpu_count,
+        memory_bytes: attempt.host_memory_bytes,
+    }
+}
+
+fn termination(attempt: &AttemptRow) -> Option<Termination> {
+    let reason = attempt.termination_reason?;
+    let list = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+    let word = |word: Option<String>| word.unwrap_or_else(|| "unknown".into());
+    Some(Termination {
+        reason: reason.to_string(),
+        rule: word(attempt.termination_rule.clone()),
+        confidence: word(attempt.termination_confidence.map(|confidence| confidence.to_string())),
+        domain: word(attempt.termination_domain.map(|domain| domain.to_string())),
+        retry_outlook: word(attempt.retry_outlook.map(|outlook| outlook.to_string())),
+        evidence: list(&attempt.termination_evidence),
+        secondary: list(&attempt.termination_secondary),
+        fingerprint: attempt.fingerprint.clone(),
+    })
+}
+
+fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
+    let after = attempts.iter().find(|attempt| attempt.attempt_id == retry.attempt_id);
+    RetryLine {
+        after_attempt_number: after.map(|attempt| attempt.attempt_number),
+        decision: retry.decision.to_string(),
+        rule: retry.rule.clone(),
+        why: retry.why.clone(),
+        delay_seconds: retry.delay_seconds,
+        budget_name: retry.budget_name.clone(),
+        budget_spent: retry.budget_spent,
+        budget_limit: retry.budget_limit,
+        changes: retry.changes_json.clone(),
+    }
+}
+
+/// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
+fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
+    const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
+    let of_machine = |name: &str| is_of_machine(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix));
+    here.iter()
+        .filter(|row| !of_machine(&row.name))
+        .filter_map(|row| {
+            let twin = there.iter().find(|twin| twin.name == row.name && twin.last_step == row.last_step)?;
+            let (there, here) = (twin.last_value?, row.last_value?);
+            (there != here).then(|| (row.name.clone(), there, here))
+        })
+        .collect()
+}
+
+fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> Cost {
+    Cost {
+        wall_seconds: attempt.wall_seconds,
+        gpu_seconds: attempt.gpu_seconds,
+        cpu_seconds: attempt.cpu_seconds,
+        cost_usd: attempt.cost_usd,
+        run_cost_usd: run.cost_usd,
+        run_gpu_seconds: run.gpu_seconds,
+        run_wall_seconds: attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum(),
+        lost_steps: lost_steps(attempt),
+    }
+}
+
+/// Steps that were trained after the last committed checkpoint by an attempt that did not complete.
+fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
+    let completed = attempt.termination_reason.is_some_and(TerminationReason::is_success);
+    let kept = attempt.last_committed_step.or(attempt.resumed_from_step).unwrap_or(0);
+    attempt
+        .last_step
+        .filter(|_| !completed && attempt.termination_reason.is_some())
+        .map(|last| last.saturating_sub(kept))
+}
+
+/// What to do about each finding that forbade the launch, worst first.
+fn unlaunched_actions(preflight: &[Recorded]) -> Vec<String> {
+    let blocking = preflight.iter().filter(|check| check.blocks);
+    let findings = blocking.clone().flat_map(|check| &check.findings);
+    let is_block = |finding: &&Value| finding.get("severity").and_then(Value::as_str) == Some("block");
+    let action = |finding: &Value| finding.get("action").and_then(Value::as_str).map(str::to_owned);
+    let mut actions: Vec<String> = findings.filter(is_block).filter_map(action).collect();
+    if let Some(first) = blocking.map(|check| check.name.as_str()).next() {
+        actions.push(format!("or launch anyway: trackway run FILE --skip {first} --why REASON"));
+    }
+    actions
+}
+
+fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<String> {
+    let Some(reason) = attempt.termination_reason else {
+        return vec![
+            format!("follow it: trackway watch {}", run.run_id),
+            format!("end it after a checkpoint: trackway stop {}", run.run_id),
+        ];
+    };
+    let mut actions = Vec::new();
+    if !run.state.is_final() && run.state != RunState::Running {
+        actions.push(format!("resume the run: trackway resume {}", run.run_id));
+    }
+    let followed =
+        retries.iter().any(|retry| retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some());
+    if followed {
+        actions.push(format!("see its result: trackway explain {}", run.run_id));
+    }
+    actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
+    actions
+}

@@ -1,0 +1,73 @@
+use trackway_engine::save_reason::save_reason;
+use trackway_ledger::{AttemptRow, EventRow, RetryRow};
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT};
+
+use super::page::Moment;
+
+/// What happened, oldest first: launches and ends of attempts, events, decisions.
+pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<Moment> {
+    let number_of =
+        |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
+    let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
+    let told =
+        events.iter().filter(|event| ![CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT].contains(&&*event.kind));
+    moments.extend(told.map(|event| Moment {
+        at: event.at,
+        attempt_number: number_of(event.attempt_id),
+        kind: event.kind.clone(),
+        step: event.step,
+        text: event_text(event) + &reason_text(event, events),
+    }));
+    moments.extend(retries.iter().map(|retry| Moment {
+        at: retry.at,
+        attempt_number: number_of(Some(retry.attempt_id)),
+        kind: "decision".into(),
+        step: None,
+        text: format!("{}: {} (rule `{}`)", retry.decision, retry.why, retry.rule),
+    }));
+    moments.sort_by_key(|moment| moment.at);
+    moments
+}
+
+fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
+    let moment = |at, kind: &str, step, text| Moment {
+        at,
+        attempt_number: Some(attempt.attempt_number),
+        kind: kind.into(),
+        step,
+        text,
+    };
+    let mut moments = Vec::new();
+    if let Some(at) = attempt.started_at {
+        let host = attempt.hosts.as_deref().unwrap_or("an unknown host");
+        let from = attempt.resumed_from_step.map(|step| format!(", from step {step}")).unwrap_or_default();
+        moments.push(moment(at, "launched", attempt.resumed_from_step, format!("launched on {host}{from}")));
+    }
+    if let Some(at) = attempt.ended_at {
+        let status = match (attempt.exit_code, attempt.signal) {
+            (Some(code), _) => format!("with code {code}"),
+            (None, Some(signal)) => format!("by signal {signal}"),
+            (None, None) => "in an unknown way".into(),
+        };
+        let reason = attempt.termination_reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        moments.push(moment(at, "ended", attempt.last_step, format!("ended {status}{reason}")));
+    }
+    moments
+}
+
+fn reason_text(event: &EventRow, events: &[EventRow]) -> String {
+    if event.kind != "checkpoint_committed" {
+        return String::new();
+    }
+    let reason = save_reason(events, event.attempt_id, event.step);
+    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
+}
+
+fn event_text(event: &EventRow) -> String {
+    let step = event.step.map(|step| format!(" at step {step}")).unwrap_or_default();
+    if event.message.is_empty() {
+        format!("{}{step}", event.kind)
+    } else {
+        format!("{}{step}: {}", event.kind, event.message)
+    }
+}

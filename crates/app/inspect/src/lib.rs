@@ -1,0 +1,7 @@
+//! What only looks: runs explained, compared, watched and queried. Nothing here changes a run.
+
+pub mod compare;
+pub mod explain;
+pub mod logs;
+pub mod progressive;
+pub mod watch;

@@ -1,0 +1,78 @@
+//! What progressive validation says of a run, for who looks at it.
+
+use serde::Serialize;
+use serde_json::Value;
+use trackway_core::AttemptId;
+use trackway_core::detect::Detector;
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_engine::run::detect::Detection;
+use trackway_engine::stored::stored_plan;
+use trackway_formats::record::PROGRESSIVE_LOSS;
+use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, QueryLimits, RunRow};
+pub use trackway_tower::progressive::{Estimate, Fall};
+use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
+
+/// The estimate of a rung. Field names are the JSON contract of `trackway explain` and `trackway watch`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProgressiveCard {
+    /// The estimate.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// Why it is none of the loss on unseen data; null where nothing speaks against it.
+    pub invalid: Option<String>,
+}
+
+/// Values in a window, as the run file says.
+pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
+    let section = stored_plan(run)?.and_then(|plan| plan.early_stop);
+    Ok(section.and_then(|section| section.window).unwrap_or(WINDOW_DEFAULT))
+}
+
+/// The estimate, and what speaks against it: batches of these attempts that came again.
+pub(crate) fn card(
+    estimate: Option<Estimate>,
+    detections: &[Detection],
+    attempts: &[AttemptId],
+) -> Option<ProgressiveCard> {
+    let repeated = detections.iter().find(|detection| {
+        detection.detector == Detector::SeenBefore && attempts.contains(&detection.attempt_id)
+    });
+    Some(ProgressiveCard { estimate: estimate?, invalid: repeated.map(|found| found.evidence.clone()) })
+}
+
+/// The attempts of this kind and rung.
+pub(crate) fn attempts_beside(attempt: &AttemptRow, attempts: &[AttemptRow]) -> Vec<AttemptId> {
+    let beside = attempts.iter().filter(|it| it.kind == attempt.kind && it.rung == attempt.rung);
+    beside.map(|it| it.attempt_id).collect()
+}
+
+/// What the rung of an attempt recorded, over all of its attempts; several ranks are averaged at each step. `None`
+/// where nothing was recorded.
+pub(crate) fn progressive_of(
+    context: &Context,
+    run: &RunRow,
+    attempt: &AttemptRow,
+    summaries: &[MetricSummaryRow],
+) -> Result<Option<Estimate>, AppError> {
+    let recorded = summaries.iter().any(|summary| summary.name == PROGRESSIVE_LOSS);
+    if !recorded && attempt.state == AttemptState::Sealed {
+        return Ok(None);
+    }
+    let answer = context.sql(
+        &format!(
+            "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
+         and rung = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
+            run.run_id,
+            attempt.kind.as_str(),
+            attempt.rung
+        ),
+        &QueryLimits::default(),
+    )?;
+    let mut progressive = Progressive::new(window_of(run)?);
+    for row in context.json_rows(&answer)? {
+        let Some(step) = row.get("step").and_then(Value::as_u64) else { continue };
+        progressive.take(step, row.get("value").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    }
+    Ok(progressive.estimate())
+}
