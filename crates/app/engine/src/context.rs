@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use trackway_core::{Clock, Ids};
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_redact::Redactor;
@@ -13,6 +14,34 @@ use crate::home::Home;
 use crate::launchers::Launchers;
 use crate::ledger_state;
 use crate::patience::{Patience, ledger_error};
+
+/// What use cases take from the world, so that a test or another host can give them something else.
+pub struct Dependencies {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// New ids.
+    pub ids: Arc<dyn Ids>,
+    /// What attempts are launched with; new ones with the first.
+    pub launchers: Vec<Arc<dyn Launcher>>,
+    /// The program that runs `__shim` and `score`.
+    pub binary: PathBuf,
+    /// What ends the use cases.
+    pub cancel: Cancel,
+}
+
+impl Dependencies {
+    /// The clock and the randomness of the operating system, and the local launcher.
+    #[must_use]
+    pub fn of_this_machine(binary: PathBuf) -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds),
+            launchers: vec![Arc::new(LocalLauncher::new(binary.clone()))],
+            binary,
+            cancel: Cancel::default(),
+        }
+    }
+}
 
 /// Everything a use case needs.
 pub struct Context {
@@ -26,9 +55,9 @@ pub struct Context {
     /// Removes secrets from everything that is stored.
     pub redactor: Arc<Redactor>,
     /// The time.
-    pub clock: SystemClock,
+    pub clock: Arc<dyn Clock>,
     /// New ids.
-    pub ids: SystemIds,
+    pub ids: Arc<dyn Ids>,
     /// What ends its use cases.
     pub cancel: Cancel,
 }
@@ -46,14 +75,23 @@ impl Context {
         &self.cancel
     }
 
-    /// Opens a home and its ledger. With `create`, both are made when they are not there yet.
+    /// Opens a home and its ledger, on this machine's clock and with the local launcher. With `create`, both are made when they are
+    /// not there yet.
     ///
     /// `binary` is the program that runs `__shim` and `score`: normally this very program.
     ///
     /// # Errors
+    /// As for [`Self::open_with`].
+    pub fn open(home: Home, binary: PathBuf, create: bool) -> Result<Self, AppError> {
+        Self::open_with(home, Dependencies::of_this_machine(binary), create)
+    }
+
+    /// The same with other dependencies.
+    ///
+    /// # Errors
     /// [`ErrorKind::NotFound`] without a home and without `create`; [`ErrorKind::Integrity`] when attempts are
     /// there and their ledger is not; when the ledger cannot be opened.
-    pub fn open(home: Home, binary: PathBuf, create: bool) -> Result<Self, AppError> {
+    pub fn open_with(home: Home, dependencies: Dependencies, create: bool) -> Result<Self, AppError> {
         let folder = home.folder();
         if create {
             home.make()?;
@@ -65,17 +103,17 @@ impl Context {
         home.check_ledger_scheme()?;
         let orphans = ledger_state::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
-        let local: Arc<dyn Launcher> = Arc::new(LocalLauncher::new(binary.clone()));
+        let Dependencies { clock, ids, launchers, binary, cancel } = dependencies;
         let context = Self {
             home,
             ledger,
             patience: Patience::default(),
-            launchers: Launchers::new([local]),
+            launchers: Launchers::new(launchers),
             binary,
             redactor: Redactor::of_this_process(),
-            clock: SystemClock,
-            ids: SystemIds,
-            cancel: Cancel::default(),
+            clock,
+            ids,
+            cancel,
         };
         if orphans && context.ledger_read(Ledger::is_empty)? {
             return Err(ledger_state::lost_ledger(&context.home, "holds no run"));

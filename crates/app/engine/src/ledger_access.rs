@@ -115,7 +115,7 @@ impl Context {
             if now >= until {
                 return true;
             }
-            std::thread::sleep(TURN);
+            self.clock.sleep(TURN);
         }
     }
 

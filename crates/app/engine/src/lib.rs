@@ -26,7 +26,7 @@ pub mod save_reason;
 pub mod stop;
 pub mod stored;
 
-pub use context::Context;
+pub use context::{Context, Dependencies};
 pub use roll_back::{RollBackRequest, RolledBack};
 pub use stop::StopAsked;
 

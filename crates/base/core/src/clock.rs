@@ -1,14 +1,32 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::Timestamp;
 
 /// Where the time comes from. Production code gets `trackway_system::SystemClock`; tests and the simulator
 /// pass a [`ManualClock`].
-pub trait Clock: Send + Sync {
+pub trait Clock: std::fmt::Debug + Send + Sync {
     /// The wall clock. It may go backwards; durations come from [`Clock::monotonic_micros`].
     fn now(&self) -> Timestamp;
     /// Microseconds on a clock that never goes backwards; only differences mean something.
     fn monotonic_micros(&self) -> i64;
+    /// Returns when so much time has passed on this clock.
+    fn sleep(&self, duration: Duration);
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn monotonic_micros(&self) -> i64 {
+        (**self).monotonic_micros()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        (**self).sleep(duration);
+    }
 }
 
 /// Where randomness comes from (jitter of backoff, not cryptography).
@@ -23,12 +41,18 @@ pub trait Rng: Send {
 }
 
 /// Where new identifiers come from.
-pub trait Ids: Send + Sync {
+pub trait Ids: std::fmt::Debug + Send + Sync {
     /// A new ULID (128 bits, ordered by time of making).
     fn next_ulid(&self) -> u128;
 }
 
-/// A clock that moves only when told to.
+impl<I: Ids + ?Sized> Ids for Arc<I> {
+    fn next_ulid(&self) -> u128 {
+        (**self).next_ulid()
+    }
+}
+
+/// A clock that moves only when told to; a sleep on it moves it and takes no time.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     wall_micros: AtomicI64,
@@ -61,6 +85,10 @@ impl Clock for ManualClock {
 
     fn monotonic_micros(&self) -> i64 {
         self.monotonic_micros.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.advance_micros(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX));
     }
 }
 

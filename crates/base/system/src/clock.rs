@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use trackway_core::{Clock, Ids, Rng, SplitMix64, Timestamp};
 
@@ -27,6 +27,10 @@ impl Clock for SystemClock {
         static FIRST: OnceLock<Instant> = OnceLock::new();
         let first = FIRST.get_or_init(Instant::now);
         i64::try_from(first.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
     }
 }
 

@@ -98,7 +98,8 @@ pub struct Placement {
     pub job_id: String,
     /// The queue or partition.
     pub queue: Option<String>,
-    /// What the launcher needs to find it again; other readers leave it alone.
+    /// What the launcher needs to find it again; other readers leave it alone. What is stored of it passes the redactor: a member whose
+    /// name is that of a secret (`key`, `token`) would be lost.
     pub extra: serde_json::Value,
 }
 

@@ -6,13 +6,13 @@ use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_core::{AttemptId, Clock, Timestamp};
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
@@ -27,8 +27,18 @@ const NAME: &str = "fake";
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The engine. It outlives the launchers that talk to it, and does to them what it is told to.
-#[derive(Debug, Clone, Default)]
-pub struct FakeEngine(Arc<Mutex<State>>);
+#[derive(Debug, Clone)]
+pub struct FakeEngine(Arc<Engine>);
+
+#[derive(Debug)]
+struct Engine {
+    clock: Arc<dyn Clock>,
+    /// Real time that a job gets when it starts and when it is stopped, before a wait for it goes on by the clock.
+    settles: Duration,
+    state: Mutex<State>,
+    /// A job ended.
+    ended: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -47,6 +57,10 @@ struct Job {
     spec: LaunchSpec,
     number: usize,
     phase: Phase,
+    /// It had its real time.
+    is_settled: bool,
+    /// When it is killed, because it was asked to end.
+    kill_at_micros: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -70,11 +84,29 @@ impl Faults for FakeEngine {
     }
 }
 
+impl Default for FakeEngine {
+    fn default() -> Self {
+        Self::on(Arc::new(SystemClock), Duration::ZERO)
+    }
+}
+
 impl FakeEngine {
+    /// An engine on another clock than the system's. Its jobs are real processes: one that starts or is stopped gets up to `settles` of
+    /// real time before that clock goes on, so that what ends at once ends at once on it.
+    #[must_use]
+    pub fn on(clock: Arc<dyn Clock>, settles: Duration) -> Self {
+        Self(Arc::new(Engine { clock, settles, state: Mutex::default(), ended: Condvar::new() }))
+    }
+
     /// A launcher for this engine, as a supervisor that was just started has it.
     #[must_use]
     pub fn launcher(&self) -> FakeLauncher {
-        FakeLauncher { engine: self.clone(), ends: Mutex::default(), poll_interval: POLL_INTERVAL }
+        FakeLauncher {
+            engine: self.clone(),
+            name: NAME,
+            ends: Mutex::default(),
+            poll_interval: POLL_INTERVAL,
+        }
     }
 
     /// How often the engine was asked.
@@ -84,7 +116,7 @@ impl FakeEngine {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts or queues a job under a key, once; gives its number. The reply may be lost.
@@ -93,7 +125,7 @@ impl FakeEngine {
         let (number, polls_left) = (state.jobs.len() + 1, std::mem::take(&mut state.held_polls));
         let new = || {
             let phase = if polls_left == 0 { self.start(key, spec) } else { Phase::Queued { polls_left } };
-            Job { spec: spec.clone(), number, phase }
+            Job { spec: spec.clone(), number, phase, is_settled: false, kill_at_micros: None }
         };
         let number = state.jobs.entry(key.to_owned()).or_insert_with(new).number;
         if state.lost_replies > 0 {
@@ -113,6 +145,12 @@ impl FakeEngine {
             return hidden("the engine does not answer");
         }
         let Some(job) = state.jobs.get_mut(key) else { return hidden("the engine knows no such job") };
+        if let (Phase::Running { group }, Some(at)) = (&job.phase, job.kill_at_micros)
+            && self.0.clock.monotonic_micros() >= at
+        {
+            killpg(*group, Signal::SIGKILL).ok();
+            (job.is_settled, job.kill_at_micros) = (false, None);
+        }
         match &job.phase {
             Phase::Queued { polls_left } => {
                 let polls_left = polls_left.saturating_sub(1);
@@ -126,7 +164,7 @@ impl FakeEngine {
     }
 
     fn start(&self, key: &str, spec: &LaunchSpec) -> Phase {
-        let started_at = SystemClock.now();
+        let started_at = self.0.clock.now();
         let record =
             ExitRecord { version: EXIT_VERSION, started_at, ended_at: started_at, ..ExitRecord::default() };
         match spawn(spec) {
@@ -148,17 +186,35 @@ impl FakeEngine {
         let status = child.wait();
         record.exit_code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
         record.signal = status.as_ref().ok().and_then(std::process::ExitStatus::signal);
-        record.ended_at = SystemClock.now();
+        record.ended_at = self.0.clock.now();
         record.main_ended_at = Some(record.ended_at);
         record.wall_seconds = record.ended_at.seconds_since(record.started_at);
         if let Some(job) = self.state().jobs.get_mut(key) {
             job.phase = Phase::Ended(Observation::Exited(Box::new(record)));
         }
+        self.0.ended.notify_all();
+    }
+
+    /// Gives a job that runs its real time, once.
+    fn settle(&self, key: &str) {
+        let mut state = self.state();
+        let Some(job) = state.jobs.get_mut(key) else { return };
+        if matches!(job.phase, Phase::Running { .. }) && !std::mem::replace(&mut job.is_settled, true) {
+            let runs = |state: &mut State| {
+                state.jobs.get(key).is_some_and(|job| matches!(job.phase, Phase::Running { .. }))
+            };
+            drop(self.0.ended.wait_timeout_while(state, self.0.settles, runs));
+        }
     }
 
     fn cancel(&self, key: &str, mode: StopMode) {
         let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
+        let now_micros = self.0.clock.monotonic_micros();
         if let Some(job) = self.state().jobs.get_mut(key) {
+            job.is_settled = false;
+            if let StopMode::Graceful { grace_seconds } = mode {
+                job.kill_at_micros = Some(now_micros + (grace_seconds * 1e6) as i64);
+            }
             match job.phase {
                 Phase::Queued { .. } => {
                     let why = "it was cancelled in the queue".to_owned();
@@ -169,13 +225,6 @@ impl FakeEngine {
                 }
                 Phase::Ended(_) => {}
             }
-        }
-        if let StopMode::Graceful { grace_seconds } = mode {
-            let (engine, key) = (self.clone(), key.to_owned());
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_secs_f64(grace_seconds));
-                engine.cancel(&key, StopMode::Kill);
-            });
         }
     }
 }
@@ -198,11 +247,18 @@ fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
 #[derive(Debug)]
 pub struct FakeLauncher {
     engine: FakeEngine,
+    name: &'static str,
     ends: Mutex<BTreeMap<String, Seen>>,
     poll_interval: Duration,
 }
 
 impl FakeLauncher {
+    /// The same under the name of another launcher, in whose place it is.
+    #[must_use]
+    pub fn in_place_of(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     /// The same, whose answers are good enough for so long.
     #[must_use]
     pub fn polled_every(self, poll_interval: Duration) -> Self {
@@ -213,26 +269,29 @@ impl FakeLauncher {
 /// How a job is found again: [`Placement::extra`].
 #[derive(Debug, Serialize, Deserialize)]
 struct FakePlace {
-    key: String,
+    job: String,
     files: PathBuf,
 }
 
-fn placement_of(key: String, number: usize, spec: &LaunchSpec) -> Placement {
-    let place = FakePlace { key, files: spec.directory.clone() };
-    Placement {
-        launcher: NAME.into(),
-        job_id: number.to_string(),
-        queue: spec.request.queue.clone(),
-        extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
+impl FakeLauncher {
+    fn placement_of(&self, key: String, number: usize, spec: &LaunchSpec) -> Placement {
+        let place = FakePlace { job: key, files: spec.directory.clone() };
+        Placement {
+            launcher: self.name.into(),
+            job_id: number.to_string(),
+            queue: spec.request.queue.clone(),
+            extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
+        }
     }
-}
 
-fn place_of(placement: &Placement) -> Result<FakePlace, LaunchError> {
-    let foreign = || LaunchError::ForeignPlacement { expected: NAME, found: placement.launcher.clone() };
-    if placement.launcher != NAME {
-        return Err(foreign());
+    fn place_of(&self, placement: &Placement) -> Result<FakePlace, LaunchError> {
+        let foreign =
+            || LaunchError::ForeignPlacement { expected: self.name, found: placement.launcher.clone() };
+        if placement.launcher != self.name {
+            return Err(foreign());
+        }
+        serde_json::from_value(placement.extra.clone()).map_err(|_| foreign())
     }
-    serde_json::from_value(placement.extra.clone()).map_err(|_| foreign())
 }
 
 fn dated(state: Observation, key: &str, seen_at: Timestamp) -> Seen {
@@ -255,7 +314,7 @@ fn dated(state: Observation, key: &str, seen_at: Timestamp) -> Seen {
 
 impl Launcher for FakeLauncher {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn launch(&self, spec: &LaunchSpec, _redactor: &Redactor) -> Result<Placement, LaunchError> {
@@ -263,26 +322,26 @@ impl Launcher for FakeLauncher {
         trackway_files::make_folders(&spec.directory).map_err(file_error)?;
         let key = spec.attempt_id.to_string();
         let number = self.engine.submit(&key, spec).ok_or_else(|| LaunchError::Unavailable {
-            launcher: NAME,
+            launcher: self.name,
             what: "submit the job",
             why: "there was no reply in time".into(),
         })?;
-        Ok(placement_of(key, number, spec))
+        Ok(self.placement_of(key, number, spec))
     }
 
     fn find(&self, attempt_id: AttemptId, _directory: &Path) -> Result<Option<Placement>, LaunchError> {
         let key = attempt_id.to_string();
         let state = self.engine.state();
-        Ok(state.jobs.get(&key).map(|job| placement_of(key.clone(), job.number, &job.spec)))
+        Ok(state.jobs.get(&key).map(|job| self.placement_of(key.clone(), job.number, &job.spec)))
     }
 
     fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
-        let key = place_of(placement)?.key;
+        let key = self.place_of(placement)?.job;
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(end) = ends.get(&key) {
             return Ok(end.clone());
         }
-        let now = SystemClock.now();
+        let now = self.engine.0.clock.now();
         let seen = dated(self.engine.poll(&key), &key, now);
         if seen.is_final() {
             ends.insert(key, seen.clone());
@@ -291,7 +350,8 @@ impl Launcher for FakeLauncher {
     }
 
     fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
-        std::thread::sleep(timeout.min(self.poll_interval));
+        self.engine.settle(&self.place_of(placement)?.job);
+        self.engine.0.clock.sleep(timeout.min(self.poll_interval));
         self.observe(placement)
     }
 
@@ -300,15 +360,15 @@ impl Launcher for FakeLauncher {
     }
 
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
-        self.engine.cancel(&place_of(placement)?.key, mode);
+        self.engine.cancel(&self.place_of(placement)?.job, mode);
         Ok(())
     }
 
     fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
-        Ok(Arc::new(FolderChannel::new(place_of(placement)?.files)))
+        Ok(Arc::new(FolderChannel::new(self.place_of(placement)?.files)))
     }
 
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
-        Ok(AttemptFiles::new(place_of(placement)?.files))
+        Ok(AttemptFiles::new(self.place_of(placement)?.files))
     }
 }

@@ -148,6 +148,7 @@ impl Place {
     }
 }
 
+#[derive(Debug)]
 struct Fixed(u128);
 
 impl Ids for Fixed {

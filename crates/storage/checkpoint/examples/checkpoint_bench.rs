@@ -40,6 +40,7 @@ const ONCE: &str = "--once";
 
 type Answer = Result<Value, Box<dyn Error>>;
 
+#[derive(Debug)]
 struct Stopwatch(Instant);
 
 #[allow(
@@ -57,6 +58,10 @@ impl Clock for Stopwatch {
 
     fn monotonic_micros(&self) -> i64 {
         self.0.elapsed().as_micros() as i64
+    }
+
+    fn sleep(&self, duration: std::time::Duration) {
+        std::thread::sleep(duration);
     }
 }
 

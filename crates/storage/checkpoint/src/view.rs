@@ -329,6 +329,7 @@ impl Search {
 }
 
 /// The clock and ids of a reader: it adds no entry, so nobody looks at them.
+#[derive(Debug)]
 struct Nobody;
 
 impl Clock for Nobody {
@@ -339,6 +340,8 @@ impl Clock for Nobody {
     fn monotonic_micros(&self) -> i64 {
         0
     }
+
+    fn sleep(&self, _: std::time::Duration) {}
 }
 
 impl Ids for Nobody {

@@ -433,7 +433,7 @@ pub fn wait(context: &Context, seconds: f64, asked: &Path) -> bool {
         if stop_asked() {
             return false;
         }
-        std::thread::sleep(WAIT_TURN);
+        context.clock.sleep(WAIT_TURN);
     }
     !stop_asked()
 }

@@ -69,7 +69,8 @@ fn mark(
     why: &str,
 ) -> Result<Option<CheckpointInfo>, AppError> {
     let fault = |error| AppError::fault("the checkpoints could not be marked", &error);
-    let mut house = Housekeeper::open(root, Arc::new(context.clock), Arc::new(context.ids)).map_err(fault)?;
+    let mut house =
+        Housekeeper::open(root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
     let infos = house.view().list();
     let mut on_branch = infos.iter().rev().filter(|info| info.on_branch);
     // Only what the next resume would take, and only with somewhere to go: an older one that can be loaded at all.

@@ -22,6 +22,8 @@ mod sight;
 pub(crate) mod stacks;
 mod supervise;
 pub mod supervision;
+#[cfg(test)]
+mod tests;
 mod watchdog;
 
 pub use drive::{Rehearsal, drive, rehearse, wait};

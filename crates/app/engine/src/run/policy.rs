@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, TerminationReason};
+use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
-use trackway_system::system_rng;
 use trackway_tower::decide::{BudgetUse, FinalState};
 use trackway_tower::{Decision, History, PastAttempt};
 
@@ -41,7 +40,7 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
     let next_rung = judged.and_then(Judged::next_rung);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
     let history = History { next_rung, roll_back, ..history(context, row)? };
-    let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
+    let decision = trackway_tower::decide(&history, &policy_of(&retry), jitter(context));
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(context, row, decision, due))
 }
@@ -65,7 +64,12 @@ fn evaluated(context: &Context, row: &AttemptRow) -> Result<Decision, AppError> 
         Ok(retry) => policy_of(&retry),
         Err(error) => return Ok(without_plan(&error)),
     };
-    Ok(trackway_tower::decide(&history(context, row)?, &policy, system_rng().next_unit()))
+    Ok(trackway_tower::decide(&history(context, row)?, &policy, jitter(context)))
+}
+
+/// What spreads the retries of runs that failed together, in `[0, 1)`.
+fn jitter(context: &Context) -> f64 {
+    SplitMix64::new(context.ids.next_ulid() as u64).next_unit()
 }
 
 fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {

@@ -149,7 +149,7 @@ pub fn go_back(
     let root = context.home.checkpoint_root(run.run_id, run.kind, &left.rung);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house =
-        Housekeeper::open(&root, Arc::new(context.clock), Arc::new(context.ids)).map_err(fault)?;
+        Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
     let mut left_steps = Vec::new();
     if let Some(step) = back.to_step {
         let why = format!("{summary}: {}", asked.why);

@@ -239,7 +239,7 @@ impl Supervisor<'_> {
         let now_micros = self.clock.monotonic_micros();
         let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
         if early_micros > 0 {
-            std::thread::sleep(TURN.min(Duration::from_micros(early_micros)));
+            self.clock.sleep(TURN.min(Duration::from_micros(early_micros)));
             return None;
         }
         self.ask_micros = now_micros;

@@ -21,8 +21,9 @@ mod retention;
 
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
-use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step, Timestamp};
+use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
 pub use trackway_engine::checkpoints::FallBackCost;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -71,8 +72,8 @@ pub struct Checkpoints {
     run: Option<RunFacts>,
     /// Where their truth is, when it is not here.
     remote: Option<RemotePlan>,
-    clock: SystemClock,
-    ids: SystemIds,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
 }
 
 struct RunFacts {
@@ -103,8 +104,8 @@ pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Chec
         root: context.home.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
         subject: row.run_id.to_string(),
         run: Some(RunFacts { row, attempts, events }),
-        clock: SystemClock,
-        ids: SystemIds,
+        clock: Arc::clone(&context.clock),
+        ids: Arc::clone(&context.ids),
     })
 }
 
@@ -142,8 +143,8 @@ impl Checkpoints {
             subject,
             run: None,
             remote: None,
-            clock: SystemClock,
-            ids: SystemIds,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds),
         })
     }
 
@@ -237,7 +238,7 @@ impl Checkpoints {
     }
 
     fn housekeeper(&self) -> Result<Housekeeper, AppError> {
-        let (clock, ids) = (std::sync::Arc::new(self.clock), std::sync::Arc::new(self.ids));
+        let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
         Housekeeper::open(&self.root, clock, ids).map_err(|error| self.error(&error))
     }
 

@@ -53,6 +53,6 @@ pub fn checkpoint_now(
             let step = record.facts.last_committed_step;
             return Ok(CheckpointAsked { attempt_id: attempt.attempt_id, request_id, outcome, step });
         }
-        std::thread::sleep(ANSWER_LOOK_EVERY);
+        context.clock.sleep(ANSWER_LOOK_EVERY);
     }
 }

@@ -89,6 +89,7 @@ fn what_may_be_pinned_stays() {
 }
 
 /// A wall clock that nobody should trust: every look at it shows another time within twenty years.
+#[derive(Debug)]
 pub(super) struct JumpyClock {
     seed: AtomicU64,
     monotonic_micros: AtomicI64,
@@ -108,6 +109,10 @@ impl Clock for JumpyClock {
 
     fn monotonic_micros(&self) -> i64 {
         self.monotonic_micros.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn sleep(&self, duration: std::time::Duration) {
+        self.monotonic_micros.fetch_add(duration.as_micros() as i64, Ordering::SeqCst);
     }
 }
 

@@ -29,6 +29,7 @@ const GROUPS: u64 = 2;
 const LAST_STEP: Step = 400;
 
 /// Ids that no other process has.
+#[derive(Debug)]
 struct ProcessIds(AtomicU64);
 
 impl Ids for ProcessIds {

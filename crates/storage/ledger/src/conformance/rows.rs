@@ -22,6 +22,7 @@ use crate::records::{
 use crate::resolve::Found;
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
+#[derive(Debug)]
 pub(super) struct SpreadIds;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);

@@ -40,6 +40,7 @@ pub struct Imported {
 const OWN_NAME_TAG: &str = "imported_name";
 
 /// Ids that follow from what they stand for: the time the run began, and a hash of its key.
+#[derive(Debug)]
 struct FromKey {
     millis: u64,
     hash: [u8; 32],

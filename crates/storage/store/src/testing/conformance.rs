@@ -55,6 +55,7 @@ fn handles(storage: &mut dyn FnMut(&str) -> Arc<dyn Backend>, name: &str) -> Vec
 }
 
 /// Unlike those of another writer, and the same in each run.
+#[derive(Debug)]
 struct WriterIds(u64, std::sync::Mutex<SplitMix64>);
 
 impl Ids for WriterIds {

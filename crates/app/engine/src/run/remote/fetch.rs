@@ -204,6 +204,6 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
 fn wait(context: &Context, seconds: f64) {
     let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;
     while context.clock.monotonic_micros() < until && context.cancel.stop_requests() == 0 {
-        std::thread::sleep(WAIT_TURN);
+        context.clock.sleep(WAIT_TURN);
     }
 }

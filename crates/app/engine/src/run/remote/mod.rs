@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
-use trackway_core::{LaunchKind, RunId, Rung};
+use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
-use trackway_system::{Cancel, SystemClock, SystemIds};
+use trackway_system::Cancel;
 
 use crate::Context;
 use crate::checkpoints::{keep_variables, policy_of};
@@ -54,6 +54,8 @@ pub struct RemotePlan {
     keeps_all: bool,
     wait_seconds: f64,
     cancel: Cancel,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
 }
 
 /// How long an answer is waited for.
@@ -79,6 +81,8 @@ impl RemotePlan {
             keeps_all: keep_variables(section).is_empty(),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
             cancel: context.cancel.clone(),
+            clock: Arc::clone(&context.clock),
+            ids: Arc::clone(&context.ids),
         })
     }
 
@@ -129,7 +133,7 @@ impl RemotePlan {
     ) -> Result<Replica, CheckpointError> {
         let backend = RemoteBackend::new(&self.url, &options(patience))?;
         let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
-        let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+        let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
         Replica::open_on(disk, &self.root, Arc::new(backend), files, clock, ids)
     }
 
@@ -139,14 +143,14 @@ impl RemotePlan {
         if self.keeps_all {
             return Ok(());
         }
-        let mut keeper = Housekeeper::open(&self.root, Arc::new(SystemClock), Arc::new(SystemIds))?;
+        let mut keeper = Housekeeper::open(&self.root, Arc::clone(&self.clock), Arc::clone(&self.ids))?;
         keeper.collect(&self.policy, f64::INFINITY, false).map(drop)
     }
 
     /// Tries out whether the remote can do what the log needs.
     pub fn selftest(&self, patience: Patience) -> Result<SelfTest, CheckpointError> {
         let backend = RemoteBackend::new(&self.url, &options(patience))?;
-        Ok(selftest(&backend, &SystemClock, &SystemIds))
+        Ok(selftest(&backend, &self.clock, &self.ids))
     }
 
     /// What ends transfers.

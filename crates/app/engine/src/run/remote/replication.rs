@@ -35,6 +35,7 @@ pub struct Replication {
 
 struct Shared {
     plan: RemotePlan,
+    /// The threads wait in real time.
     clock: SystemClock,
     cancelled: Arc<AtomicBool>,
     state: Mutex<State>,

@@ -1,0 +1,174 @@
+//! The whole run loop on a manual clock: a real ledger, real scripts on the fake engine, and no waiting.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
+use trackway_launch::conformance::Faults as _;
+use trackway_launch::testing::FakeEngine;
+use trackway_ledger::{AttemptRow, RetryRow};
+use trackway_system::{Cancel, SystemIds};
+
+use super::*;
+use crate::home::Home;
+use crate::reporter::{Notice, Progress, Reporter, Stream};
+use crate::{Context, Dependencies};
+
+/// Real time that a script gets to end at once, on a machine that does other things too.
+const SETTLES: Duration = Duration::from_secs(5);
+/// 2026-01-01, in microseconds since 1970.
+const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
+
+/// A home, an engine and a clock of their own.
+struct World {
+    folder: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    engine: FakeEngine,
+    cancel: Cancel,
+    notes: Notes,
+}
+
+/// Keeps what a person would read.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Reporter for Notes {
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Note { text } = notice {
+            self.0.lock().unwrap().push(text.clone());
+        }
+    }
+
+    fn output(&self, _: Stream, _: &[u8]) {}
+
+    fn progress(&self, _: &Progress) {}
+
+    fn reading_data(&self, _: u64, _: u64) {}
+}
+
+impl World {
+    fn new(settles: Duration) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(NEW_YEAR_MICROS)));
+        let engine = FakeEngine::on(clock.clone(), settles);
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, clock, engine, cancel: Cancel::default(), notes: Notes::default() }
+    }
+
+    /// A supervisor that was just started.
+    fn context(&self) -> Context {
+        let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
+        let dependencies = Dependencies {
+            clock: self.clock.clone(),
+            ids: Arc::new(SystemIds),
+            launchers: vec![Arc::new(launcher)],
+            binary: "/no/such/program".into(),
+            cancel: self.cancel.clone(),
+        };
+        Context::open_with(Home::new(self.folder.path().join("home"), None), dependencies, true).unwrap()
+    }
+
+    fn file(&self, script: &str, more: &str) -> PathBuf {
+        let path = self.folder.path().join("run.toml");
+        let script = serde_json::to_string(script).unwrap();
+        let text = format!("[run]\nname = \"a\"\ncommand = [\"sh\", \"-c\", {script}]\n{more}");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs a script to the end of its run.
+    fn run(&self, script: &str, more: &str) -> Finished {
+        let context = self.context();
+        let source = Source::File { path: self.file(script, more), overrides: Vec::new() };
+        let start = read(&context, &source, false, &self.notes).unwrap();
+        let prepared = begin(&context, &start, trackway_core::LaunchKind::Train, &self.notes).unwrap();
+        let run_id = prepared.run.run_id;
+        let outcome = drive(&context, prepared, None, &self.notes).unwrap();
+        Finished {
+            outcome,
+            attempts: context.attempts_of(run_id).unwrap(),
+            retries: context.ledger_read(|ledger| ledger.retries_of_run(run_id)).unwrap(),
+        }
+    }
+}
+
+struct Finished {
+    outcome: RunOutcome,
+    attempts: Vec<AttemptRow>,
+    retries: Vec<RetryRow>,
+}
+
+impl Finished {
+    fn reasons(&self) -> Vec<TerminationReason> {
+        self.attempts.iter().filter_map(|attempt| attempt.termination_reason).collect()
+    }
+
+    /// Seconds between the end of an attempt and the launch of the next one.
+    fn pauses(&self) -> Vec<f64> {
+        let pairs = self.attempts.iter().zip(self.attempts.iter().skip(1));
+        pairs.map(|(one, next)| next.started_at.unwrap().seconds_since(one.ended_at.unwrap())).collect()
+    }
+}
+
+/// A script that fails as a network does, so often, and then ends well.
+fn fails(times: u32) -> String {
+    format!(
+        "echo x >> tries; n=$(wc -l < tries); [ \"$n\" -gt {times} ] && exit 0; \
+         echo 'requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded' >&2; exit 1"
+    )
+}
+
+/// Proves that failures which pass by are retried after the pauses that were decided, by the clock that the loop was given, and that
+/// the run completes.
+#[test]
+fn retries_wait_by_the_clock() {
+    let world = World::new(SETTLES);
+    let done = world.run(&fails(3), "[retry]\nnetwork_error = { attempts = 9, backoff = \"10m..2h\" }\n");
+    assert_eq!(done.outcome.state, "completed");
+    assert_eq!(done.attempts.len(), 4, "{:?}", done.reasons());
+    assert_eq!(done.reasons()[..3], [TerminationReason::NetworkError; 3]);
+    let decided: Vec<f64> = done.retries.iter().filter_map(|retry| retry.delay_seconds).collect();
+    assert_eq!(decided.len(), 3);
+    for (pause, decided) in done.pauses().into_iter().zip(decided) {
+        assert!(decided >= 300.0, "{decided}");
+        assert!((decided..decided + 60.0).contains(&pause), "{pause} s instead of {decided}");
+    }
+}
+
+/// Proves that a budget ends a run when it is spent, and that the receipts say so.
+#[test]
+fn a_spent_budget_ends_the_run() {
+    let world = World::new(SETTLES);
+    let done =
+        world.run(&fails(u32::MAX), "[retry]\nnetwork_error = { attempts = 2, backoff = \"1m..1m\" }\n");
+    assert_eq!(done.outcome.state, "failed");
+    assert_eq!(done.attempts.len(), 3, "the first one and two retries");
+    let last = done.retries.last().unwrap();
+    assert_eq!((last.budget_spent, last.budget_limit), (Some(2.0), Some(2.0)), "{}", last.why);
+}
+
+/// Proves that the time limit of an attempt is one of the clock: two hours pass without waiting, and the time in the queue does not count.
+#[test]
+fn a_time_limit_passes_by_the_clock() {
+    let world = World::new(Duration::ZERO);
+    world.engine.hold(720);
+    let more = "[supervise]\ntimeout = \"2h\"\ngrace = \"5s\"\n[retry]\ntimeout = { attempts = 0 }\n";
+    let done = world.run("exec sleep 100000", more);
+    assert_eq!(done.reasons(), [TerminationReason::Timeout]);
+    let seconds = world.clock.now().as_micros() - NEW_YEAR_MICROS;
+    let hours = seconds as f64 / 3.6e9;
+    assert!((4.0..4.1).contains(&hours), "two hours in the queue and two of running: {hours}");
+}
+
+/// Proves that an engine that does not answer for five minutes costs neither the attempt nor a retry.
+#[test]
+fn an_engine_that_is_away_costs_nothing() {
+    let world = World::new(SETTLES);
+    world.engine.hold(2);
+    world.engine.hide(12);
+    let done = world.run("exit 0", "");
+    assert_eq!((done.outcome.state.as_str(), done.attempts.len()), ("completed", 1));
+    let notes = world.notes.0.lock().unwrap();
+    assert!(notes.iter().any(|note| note.contains("cannot be observed now")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("observed again")), "{notes:?}");
+}
