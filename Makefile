@@ -20,7 +20,7 @@ test: venv ## everything that needs no system service
 	@scripts/test.sh
 
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
-	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test it -- postgres
+	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test sql --test it -- postgres
 
 test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is started; another runs in process)
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto

@@ -4,6 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # One command, so that every dependency is built once, with one set of features.
-cargo build --locked --release -p trackway -p trackway-ledger -p trackway-tower -p trackway-recorder \
+cargo build --locked --release -p trackway -p trackway-ledger -p trackway-sql -p trackway-tower -p trackway-recorder \
   --bin trackway --example fill_ledger --example fill_runs --example scan_throughput --example log_latency
 exec python3 bench/bench.py --target "${CARGO_TARGET_DIR:-target}/release" "$@"

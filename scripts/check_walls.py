@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The folders of crates/, and in each the crates from the bottom up: a crate may use only crates listed before it.
 LAYERS = {
     "base": ["core", "system", "files", "redact", "formats"],
-    "storage": ["store", "checkpoint", "ledger"],
+    "storage": ["store", "checkpoint", "ledger", "sql"],
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "launch"],
@@ -50,9 +50,10 @@ FORBIDDEN = {
     "trackway-checkpoint": HEAVY,
     "trackway-recorder": HEAVY,
     "trackway-python": HEAVY,
+    "trackway-ledger": r"datafusion|axum|object_store",
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
-    "trackway-engine": r"axum|clap|indicatif",
+    "trackway-engine": r"datafusion|axum|clap|indicatif",
     "trackway-flows": r"axum|clap|indicatif",
     "trackway-inspect": r"axum|clap|indicatif",
 }

@@ -16,7 +16,6 @@ pub mod ledger_state;
 mod names;
 pub mod patience;
 pub mod person;
-mod query;
 pub mod reporter;
 pub mod roll_back;
 pub mod row_copies;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
 use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunRow, RunSearch, RunState,
-    RungRow,
+    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunRow, RunState, RungRow,
 };
 
 use crate::Context;
@@ -52,15 +51,6 @@ impl Context {
     /// The launches of a run of one kind, oldest first.
     pub fn attempts_of_kind(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<AttemptRow>, AppError> {
         self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
-    }
-
-    /// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`] when the condition is wrong or names what no run has; [`ErrorKind::NotFound`] when the page comes after
-    /// what is not a training run.
-    pub fn search_runs(&self, search: &RunSearch) -> Result<FoundRuns, AppError> {
-        self.ledger_read(|ledger| ledger.search_runs(self.home.folder(), search))
     }
 
     /// Attempts, newest first; of one run when one is given.

@@ -21,7 +21,7 @@ pub use trackway_evaluate::{
     Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,
     SliceLimits, Spec, Task, TaskCoverage, Verdict,
 };
-use trackway_ledger::{Answer, RowPredicate};
+use trackway_sql::{Answer, RowPredicate};
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 

@@ -10,10 +10,12 @@ use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
 use trackway_launch::AttemptFiles;
-use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, RunSearch, closed_files};
+use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, closed_files};
+use trackway_sql::RunSearch;
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
 use crate::evaluate::DRAFT_PREFIX;
+use crate::query;
 
 /// What was left half written goes when nothing was added to it for so long; until then somebody may be at it.
 const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
@@ -89,7 +91,7 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<Cleared, AppError> {
     let mut search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
     let mut found: Vec<(RunRow, Vec<PathBuf>)> = Vec::new();
     loop {
-        let page = context.search_runs(&search)?;
+        let page = query::search_runs(context, &search)?;
         for run in page.runs {
             let paths = bulk_of(context, &run)?;
             if !paths.is_empty() {

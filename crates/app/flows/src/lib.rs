@@ -19,6 +19,7 @@ pub mod outputs;
 pub mod preflight;
 pub mod probe;
 pub mod prove;
+pub mod query;
 pub mod rebuild;
 pub mod reconcile;
 pub mod registry;

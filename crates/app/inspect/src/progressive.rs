@@ -8,8 +8,10 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::run::detect::Detection;
 use trackway_engine::stored::stored_plan;
+use trackway_flows::query;
 use trackway_formats::record::PROGRESSIVE_LOSS;
-use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, QueryLimits, RunRow};
+use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
+use trackway_sql::QueryLimits;
 pub use trackway_tower::progressive::{Estimate, Fall};
 use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
 
@@ -59,7 +61,8 @@ pub(crate) fn progressive_of(
     if !recorded && attempt.state == AttemptState::Sealed {
         return Ok(None);
     }
-    let answer = context.sql(
+    let answer = query::sql(
+        context,
         &format!(
             "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
          and rung = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
@@ -70,7 +73,7 @@ pub(crate) fn progressive_of(
         &QueryLimits::default(),
     )?;
     let mut progressive = Progressive::new(window_of(run)?);
-    for row in context.json_rows(&answer)? {
+    for row in query::json_rows(context, &answer)? {
         let Some(step) = row.get("step").and_then(Value::as_u64) else { continue };
         progressive.take(step, row.get("value").and_then(Value::as_f64).unwrap_or(f64::NAN));
     }

@@ -26,23 +26,26 @@ use crate::schema::metric_schema;
 
 mod metric_batch;
 
-pub(crate) use metric_batch::metric_batch;
+pub use metric_batch::metric_batch;
 
 /// zstd's own default: about half the size of snappy at a speed that does not matter once per attempt.
 const ZSTD_LEVEL: i32 = 3;
 
 /// Which attempt a record belongs to: the columns of `metrics` that its segments do not carry themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub struct Subject {
     pub(crate) run_id: RunId,
-    pub(crate) attempt_id: AttemptId,
+    /// The attempt.
+    pub attempt_id: AttemptId,
     pub(crate) attempt_number: u32,
     pub(crate) kind: LaunchKind,
     pub(crate) rung: String,
 }
 
 impl Subject {
-    pub(crate) fn of(attempt: &AttemptRow) -> Self {
+    /// Of an attempt.
+    #[must_use]
+    pub fn of(attempt: &AttemptRow) -> Self {
         Self {
             run_id: attempt.run_id,
             attempt_id: attempt.attempt_id,
@@ -108,10 +111,7 @@ pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords,
 ///
 /// # Errors
 /// [`LedgerError::File`].
-pub(crate) fn live_summaries(
-    home: &Path,
-    attempt: &AttemptRow,
-) -> Result<Vec<MetricSummaryRow>, LedgerError> {
+pub fn live_summaries(home: &Path, attempt: &AttemptRow) -> Result<Vec<MetricSummaryRow>, LedgerError> {
     let mut summaries = Summaries::default();
     read_segments(home, attempt.attempt_id)?.iter().for_each(|named| summaries.take(named));
     Ok(summaries.rows(&Subject::of(attempt)))
@@ -119,7 +119,7 @@ pub(crate) fn live_summaries(
 
 /// Two kinds of points, each in a file of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Points {
+pub enum Points {
     /// What the training says.
     Metrics,
     /// What the machine says.
@@ -136,7 +136,7 @@ impl Points {
     }
 
     /// Where the closed points of an attempt are.
-    pub(crate) fn path(self, home: &Path, attempt_id: AttemptId) -> PathBuf {
+    pub fn path(self, home: &Path, attempt_id: AttemptId) -> PathBuf {
         home.join("records").join(self.file_name(attempt_id))
     }
 }
@@ -148,15 +148,18 @@ pub fn closed_files(home: &Path, attempt_id: AttemptId) -> [PathBuf; 2] {
 }
 
 /// A segment file, read.
-pub(crate) struct NamedSegment {
-    pub(crate) name: String,
+pub struct NamedSegment {
+    /// The name of the file.
+    pub name: String,
     pub(crate) size_bytes: u64,
     /// The segment, or why it cannot be read.
-    pub(crate) segment: Result<Segment, String>,
+    pub segment: Result<Segment, String>,
 }
 
 impl NamedSegment {
-    pub(crate) fn is_telemetry(&self) -> bool {
+    /// Whether it holds telemetry rather than metrics.
+    #[must_use]
+    pub fn is_telemetry(&self) -> bool {
         self.origin() == Some(Origin::Telemetry)
     }
 
@@ -166,7 +169,7 @@ impl NamedSegment {
 }
 
 /// Every segment of an attempt, by file name; none when there is no folder.
-pub(crate) fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
+pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
     let folder = home.join("attempts").join(attempt_id.to_string()).join("records");
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -440,13 +443,18 @@ fn write_metrics(path: &Path, subject: &Subject, segments: &[NamedSegment]) -> R
     })
 }
 
-pub(crate) fn parquet_properties() -> WriterProperties {
+/// How the ledger's Parquet files are written.
+#[must_use]
+pub fn parquet_properties() -> WriterProperties {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
     WriterProperties::builder().set_compression(Compression::ZSTD(level)).build()
 }
 
 /// Writes a Parquet file aside, syncs it and renames it into place.
-pub(crate) fn write_whole(
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_whole(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), ParquetError>,
 ) -> Result<(), LedgerError> {

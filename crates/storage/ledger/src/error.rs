@@ -172,7 +172,7 @@ impl LedgerError {
 pub(crate) const INTEGRITY_MARK: &str = "trackway integrity: ";
 
 /// The nearest of `names` to `word`, when one is near enough to be meant.
-pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     names
         .map(|name| (strsim::jaro_winkler(word, name), name))
         .filter(|(similarity, _)| *similarity > 0.75)

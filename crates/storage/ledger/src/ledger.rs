@@ -121,7 +121,7 @@ impl Ledger {
 
     /// A connection. A panic elsewhere cannot leave it half-way: a transaction that was dropped is rolled back by
     /// the next `BEGIN` failing loudly, not by wrong data.
-    pub(crate) fn backend(&self) -> Connection<'_> {
+    pub fn backend(&self) -> Connection<'_> {
         self.pool.connection()
     }
 

@@ -3,7 +3,7 @@
 //! - [`Ledger`] opens and migrates a ledger and reads and writes its rows as plain structs.
 //! - [`Ledger::seal_attempt`] turns an attempt's row into a receipt that the database itself no longer lets change.
 //! - [`close_records`] turns the flight record of an attempt into one Parquet file, its summaries and its events.
-//! - [`sql`] answers one SELECT over every table, and over `metrics` live and closed alike.
+//! - [`scan`] is what a query engine reads a ledger by; `trackway-sql` is one.
 //! - [`conformance`] is the suite that every backend passes.
 //!
 //! **What a crash may lose.** A killed process loses nothing that a call has returned from. A power cut may undo
@@ -22,13 +22,12 @@ mod import;
 mod kept;
 mod leases;
 mod ledger;
-mod query;
 mod records;
 mod registry;
 mod resolve;
+pub mod scan;
 mod schema;
 mod seal;
-mod search;
 mod supervision;
 mod text;
 mod value;
@@ -43,7 +42,6 @@ pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool
 pub use kept::{KeptRows, KnownAttempt};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
-pub use query::{Answer, QUERY_MEMORY_BYTES, QueryLimits, RowPredicate, sql, sql_within};
 pub use records::{
     AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState,
     CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow,
@@ -54,6 +52,5 @@ pub use records::{
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
-pub use search::{FoundRuns, PAGE_RUNS, Page, RunSearch};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};

@@ -7,10 +7,10 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use crate::value::{Column, ColumnKind};
 
 /// The time zone of every timestamp.
-pub(crate) const UTC: &str = "UTC";
+pub const UTC: &str = "UTC";
 
 /// The Arrow type of a column.
-pub(crate) fn data_type(kind: ColumnKind) -> DataType {
+pub fn data_type(kind: ColumnKind) -> DataType {
     match kind {
         ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => DataType::Utf8,
         ColumnKind::Integer => DataType::Int64,
@@ -21,7 +21,7 @@ pub(crate) fn data_type(kind: ColumnKind) -> DataType {
 }
 
 /// The Arrow schema of columns.
-pub(crate) fn schema_of<'c>(columns: impl IntoIterator<Item = &'c Column>) -> SchemaRef {
+pub fn schema_of<'c>(columns: impl IntoIterator<Item = &'c Column>) -> SchemaRef {
     let fields: Vec<Field> = columns
         .into_iter()
         .map(|column| Field::new(column.name, data_type(column.kind), column.nullable))
@@ -34,7 +34,7 @@ const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Colu
 }
 
 /// The columns of `metrics` and `effective_metrics`.
-pub(crate) const METRIC_COLUMNS: &[Column] = &[
+pub const METRIC_COLUMNS: &[Column] = &[
     column("run_id", ColumnKind::Text, "The run."),
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
@@ -54,7 +54,7 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
 ];
 
 /// The columns of `telemetry`.
-pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
+pub const TELEMETRY_COLUMNS: &[Column] = &[
     column("run_id", ColumnKind::Text, "The run."),
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),

@@ -126,9 +126,12 @@ impl From<Timestamp> for Value {
 }
 
 /// A Rust type that stands for a column.
-pub(crate) trait Field: Sized {
+pub trait Field: Sized {
+    /// The kind of the column.
     const KIND: ColumnKind;
+    /// Whether it may be empty.
     const NULLABLE: bool = false;
+    /// As the column holds it.
     fn to_value(&self) -> Value;
     /// The value as this type, or what was expected instead.
     fn from_value(value: Value) -> Result<Self, String>;
@@ -392,7 +395,8 @@ pub struct Table {
 }
 
 /// A row as a plain struct.
-pub(crate) trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
+pub trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
+    /// Its table.
     const TABLE: &'static Table;
     /// The row's values in column order, before they passed the door for text.
     fn values(&self) -> Vec<Value>;

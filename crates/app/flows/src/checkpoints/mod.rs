@@ -20,8 +20,8 @@ mod resume;
 mod retention;
 
 use std::path::{Path, PathBuf};
-
 use std::sync::Arc;
+
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
 pub use trackway_engine::checkpoints::FallBackCost;

@@ -7,7 +7,7 @@ use trackway_data::profile::Profile;
 use trackway_data::read::Source;
 use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, check, infer as write};
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_ledger::RowPredicate;
+use trackway_sql::RowPredicate;
 use trackway_system::SystemClock;
 
 use super::table::{FindingsAnswer, Onlooker, TableRequest, data_error};

@@ -5,10 +5,12 @@ use std::path::Path;
 use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_ledger::{EvaluationRow, QueryLimits};
+use trackway_ledger::EvaluationRow;
+use trackway_sql::QueryLimits;
 
 use super::receipt::{self, EvaluationReceipt};
 use crate::assess::write_numbers;
+use crate::query;
 
 /// Evaluations, newest first; of one run when one is given.
 ///
@@ -61,5 +63,5 @@ pub fn write_evaluation_numbers(
         "select slice, metric, value, low, high, support, method, rows_used, rows_expected from evaluation_metrics where evaluation_id = '{}' order by slice, metric",
         receipt.evaluation_id
     );
-    context.write_parquet(&context.sql(&query, &QueryLimits::default())?, path).map(drop)
+    query::write_parquet(context, &query::sql(context, &query, &QueryLimits::default())?, path).map(drop)
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use trackway_core::{RunId, Step};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_ledger::QueryLimits;
+use trackway_flows::query;
+use trackway_sql::QueryLimits;
 
 use super::MetricRow;
 
@@ -133,8 +134,8 @@ pub(crate) fn curves(
 }
 
 fn rows_of(context: &Context, query: &str) -> Result<Vec<Map<String, Value>>, AppError> {
-    let answer = context.sql(query, &QueryLimits::default())?;
-    context.json_rows(&answer)
+    let answer = query::sql(context, query, &QueryLimits::default())?;
+    query::json_rows(context, &answer)
 }
 
 fn empty_curve(row: &MetricRow, run_count: usize) -> Curve {

@@ -1,5 +1,7 @@
 use trackway_engine::Context;
-use trackway_ledger::{AttemptRow, FoundRuns, Page, RunRow, RunSearch};
+use trackway_flows::query;
+use trackway_ledger::{AttemptRow, RunRow};
+use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
@@ -14,7 +16,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
         columns: args.columns.iter().map(|name| plain_name(name)).collect(),
         page: Page { after, limit: args.limit as usize },
     };
-    let found = context.search_runs(&search)?;
+    let found = query::search_runs(context, &search)?;
     if printer.is_json() {
         printer.document(&json_runs(&found));
     } else if found.runs.is_empty() && args.after.is_some() {

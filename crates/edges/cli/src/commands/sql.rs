@@ -8,7 +8,8 @@ use nix::sys::signal::Signal;
 use nix::unistd::alarm;
 use trackway_engine::Context;
 use trackway_flows::outputs;
-use trackway_ledger::{Answer, QueryLimits};
+use trackway_flows::query;
+use trackway_sql::{Answer, QueryLimits};
 
 use crate::args::SqlArgs;
 use crate::exit::Failure;
@@ -69,12 +70,12 @@ pub fn answer(
     alarm::set(args.timeout);
     let limits =
         QueryLimits { memory_bytes: (args.memory_limit as usize) << 20, spill_folder: Some(spill_folder) };
-    let answer = context.sql(&args.query, &limits)?;
+    let answer = query::sql(context, &args.query, &limits)?;
     if let Some(path) = &args.parquet {
-        let rows = context.write_parquet(&answer, path)?;
+        let rows = query::write_parquet(context, &answer, path)?;
         printer.note(format!("wrote {rows} rows to `{}`", path.display()));
     } else if printer.is_json() {
-        printer.document(&context.json_rows(&answer)?);
+        printer.document(&query::json_rows(context, &answer)?);
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;
@@ -89,7 +90,7 @@ pub fn answer(
 fn table(context: &Context, answer: &Answer, printer: Printer) -> Result<(), Failure> {
     let columns = answer.columns();
     let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let rows = context.text_rows(answer)?;
+    let rows = query::text_rows(context, answer)?;
     let count = rows.len();
     printer.table(&header, rows);
     printer.note(format!("{count} {}", if count == 1 { "row" } else { "rows" }));

@@ -5,15 +5,14 @@ mod pool;
 mod postgres;
 mod sqlite;
 
-use crate::error::LedgerError;
-use crate::text::{self, Door, Stored};
-use crate::value::{ColumnKind, Record, Table, Value};
-
 pub(crate) use self::migrate::{SCHEMA_VERSION, heal_names};
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub use self::postgres::without_password;
 pub(crate) use self::sqlite::SqliteBackend;
+use crate::error::LedgerError;
+use crate::text::{self, Door, Stored};
+use crate::value::{ColumnKind, Record, Table, Value};
 
 /// A row as it comes: the values in the order of the query's columns.
 pub(crate) type Values = Vec<Value>;
@@ -21,8 +20,10 @@ pub(crate) type Values = Vec<Value>;
 /// An open database.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "an open ledger has a few")]
-pub(crate) enum Backend {
+pub enum Backend {
+    /// A file.
     Sqlite(SqliteBackend),
+    /// A connection to a server.
     Postgres(PostgresBackend),
 }
 
@@ -46,7 +47,7 @@ impl Backend {
 
     /// Runs a query whose columns are of `kinds` and gives every row to `take`, which may end the query early by
     /// an error.
-    pub(crate) fn query(
+    pub fn query(
         &mut self,
         doing: &str,
         sql: &str,
@@ -63,7 +64,7 @@ impl Backend {
 
     /// Does all of `work` or nothing of it. `durable`: it survives a power cut from the moment this returns;
     /// without it a power cut may take the newest such transactions away, whole and in order.
-    pub(crate) fn transaction<T>(
+    pub fn transaction<T>(
         &mut self,
         durable: bool,
         work: impl FnOnce(&mut Self) -> Result<T, LedgerError>,
@@ -121,16 +122,12 @@ impl Backend {
     }
 
     /// Every row of `tail` (`where … order by …`) of a record's table.
-    pub(crate) fn select<R: Record>(
-        &mut self,
-        tail: &str,
-        parameters: &[Value],
-    ) -> Result<Vec<R>, LedgerError> {
+    pub fn select<R: Record>(&mut self, tail: &str, parameters: &[Value]) -> Result<Vec<R>, LedgerError> {
         self.select_from(R::TABLE, tail, parameters)
     }
 
     /// Like [`Backend::select`], from another table with the same columns.
-    pub(crate) fn select_from<R: Record>(
+    pub fn select_from<R: Record>(
         &mut self,
         table: &Table,
         tail: &str,
@@ -153,7 +150,7 @@ impl Backend {
     }
 
     /// Adds a row.
-    pub(crate) fn insert<R: Record>(&mut self, row: &R) -> Result<(), LedgerError> {
+    pub fn insert<R: Record>(&mut self, row: &R) -> Result<(), LedgerError> {
         self.insert_into(R::TABLE, row)
     }
 
@@ -241,7 +238,7 @@ impl Backend {
     }
 
     /// Writes every column of a row but its key and those in `keep`. False when there is no such row.
-    pub(crate) fn update_in<R: Record>(
+    pub fn update_in<R: Record>(
         &mut self,
         table: &Table,
         row: &R,
@@ -284,7 +281,7 @@ pub(crate) fn column_list(table: &Table) -> String {
 }
 
 /// Marks of so many parameters, as in `IN (?, ?)`.
-pub(crate) fn marks(count: usize) -> String {
+pub fn marks(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 

@@ -34,7 +34,7 @@ struct State {
 
 /// A connection in use; it is returned when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Connection<'p> {
+pub struct Connection<'p> {
     pool: &'p Pool,
     /// There until it is returned.
     backend: Option<Backend>,

@@ -36,7 +36,7 @@ const BUSY_SERVER_TRIES: u32 = 25;
 const BUSY_SERVER_PAUSE_MILLIS: u64 = 200;
 
 /// A PostgreSQL database.
-pub(crate) struct PostgresBackend {
+pub struct PostgresBackend {
     client: Client,
     config: Config,
     /// What encrypts a connection; none over a Unix socket, or where the URL says so.

@@ -9,7 +9,7 @@ use trackway_core::Timestamp;
 
 use super::Values;
 use crate::error::{INTEGRITY_MARK, LedgerError};
-use crate::text::{Door, Stored};
+use crate::text::{self, Door, Stored};
 use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
@@ -22,7 +22,7 @@ const STATEMENTS_KEPT_MAX: usize = 64;
 
 /// A SQLite database.
 #[derive(Debug)]
-pub(crate) struct SqliteBackend {
+pub struct SqliteBackend {
     connection: Connection,
     location: String,
     door: Door,
@@ -171,6 +171,24 @@ impl SqliteBackend {
         run().map(|rows| rows as u64).map_err(|source| self.failed(doing, &source))
     }
 
+    /// Gives every row of a query to `take`, as the database has it.
+    ///
+    /// # Errors
+    /// What the database or `take` says.
+    pub fn visit<E: From<rusqlite::Error>>(
+        &mut self,
+        sql: &str,
+        parameters: &[Value],
+        take: &mut dyn FnMut(&rusqlite::Row<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self.connection().prepare(sql)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(text::parameters(parameters)))?;
+        while let Some(row) = rows.next()? {
+            take(row)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn query(
         &mut self,
         doing: &str,
@@ -193,7 +211,7 @@ impl SqliteBackend {
     }
 
     /// The error of a failed statement, in words that say what to do.
-    pub(crate) fn failed(&self, doing: &str, source: &rusqlite::Error) -> LedgerError {
+    pub fn failed(&self, doing: &str, source: &rusqlite::Error) -> LedgerError {
         if is_busy(source) {
             let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location: self.location.clone(), waited_seconds };

@@ -13,7 +13,7 @@ use crate::schema::metric_schema;
 
 /// The metric points of one segment as rows of `metrics`, in file order. Live and closed records are both read
 /// through this, so closing changes no row.
-pub(crate) fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<RecordBatch, ArrowError> {
+pub fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<RecordBatch, ArrowError> {
     let mut names = StringBuilder::new();
     let mut steps = Int64Builder::new();
     let mut values = Float64Builder::new();

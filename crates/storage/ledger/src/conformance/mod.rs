@@ -6,16 +6,9 @@
 mod evaluations;
 mod leases;
 mod registry;
-mod rows;
+pub mod rows;
 mod rules;
-mod search;
-mod sql;
 mod text;
-
-pub use self::search::fill_runs;
-pub use self::sql::WEEKLY_REASONS;
-
-use std::path::Path;
 
 use crate::backend::{Backend, SCHEMA_VERSION};
 use crate::error::{ErrorKind, LedgerError};
@@ -26,11 +19,11 @@ use crate::value::{ColumnKind, Table, Value};
 /// Opens the ledger under test: always the same one, empty at first.
 pub type Open<'o> = &'o (dyn Fn(&OpenOptions) -> Result<Ledger, LedgerError> + Sync);
 
-/// Runs every check. `home` is an empty folder for records.
+/// Runs every check.
 ///
 /// # Panics
 /// When the backend does not keep what it promises.
-pub fn run_all(open: Open<'_>, home: &Path) {
+pub fn run_all(open: Open<'_>) {
     an_empty_ledger_is_migrated_once(open);
     let ledger = open(&OpenOptions::default()).unwrap();
     the_database_has_the_columns_of_the_catalogue(&ledger);
@@ -39,7 +32,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     rows::every_row_comes_back_as_it_was_written(&ledger);
     registry::models_change_one_after_the_other(&ledger);
     registry::what_gates_said_stays(&ledger);
-    evaluations::evaluations_come_back(&ledger, home);
+    evaluations::evaluations_come_back(&ledger);
     evaluations::an_ended_evaluation_does_not_change(&ledger);
     rows::words_mean_one_thing(&ledger);
     rows::a_run_of_tomorrow_is_not_last(&ledger);
@@ -53,10 +46,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     leases::no_change_of_a_run_is_lost(open, &ledger);
     rules::writers_take_turns(open, &ledger);
     rules::a_held_ledger_times_out(open, &ledger);
-    sql::questions_are_answered(&ledger, home);
-    sql::mistakes_are_told(&ledger, home);
-    evaluations::metrics_cover_their_rows(open, &ledger, home);
-    search::searches_find_what_plain_reading_finds(&ledger, home);
+    evaluations::metrics_cover_their_rows(open, &ledger);
 }
 
 /// Eight openers at once, on nothing: each finds one ledger, migrated once.

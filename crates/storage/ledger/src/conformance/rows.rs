@@ -23,7 +23,7 @@ use crate::resolve::Found;
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
 #[derive(Debug)]
-pub(super) struct SpreadIds;
+pub struct SpreadIds;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -35,12 +35,13 @@ impl Ids for SpreadIds {
     }
 }
 
-pub(super) fn at(seconds: i64) -> Timestamp {
+/// A moment, so many seconds after a fixed one.
+pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000 + seconds * 1_000_000 + 7)
 }
 
 /// A run that is stored.
-pub(super) fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
+pub fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
     let mut run = RunRow::planned(
         RunId::new(&SpreadIds),
         &Name::renamed(Named::Run, name),
@@ -56,7 +57,7 @@ pub(super) fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
 }
 
 /// An attempt of a run, not stored.
-pub(super) fn new_attempt(run: &RunRow, number: u32, kind: LaunchKind) -> AttemptRow {
+pub fn new_attempt(run: &RunRow, number: u32, kind: LaunchKind) -> AttemptRow {
     let mut attempt = AttemptRow::planned(AttemptId::new(&SpreadIds), number, kind, run);
     attempt.started_at = Some(at(1));
     attempt.state = AttemptState::Running;
@@ -64,7 +65,7 @@ pub(super) fn new_attempt(run: &RunRow, number: u32, kind: LaunchKind) -> Attemp
 }
 
 /// An attempt as it stands when it is ready to be sealed.
-pub(super) fn ended(mut attempt: AttemptRow) -> AttemptRow {
+pub fn ended(mut attempt: AttemptRow) -> AttemptRow {
     attempt.state = AttemptState::Ended;
     attempt.ended_at = Some(at(100));
     attempt.wall_seconds = Some(98.999_993);

@@ -15,6 +15,7 @@ mod roll_back;
 mod run;
 mod rung;
 
+use crate::value::{Record, Table};
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow};
 pub use detection::DetectionRow;
@@ -30,8 +31,6 @@ pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, Mod
 pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
 pub use rung::{RungRow, RungVerdict};
-
-use crate::value::{Record, Table};
 
 /// Every table of the ledger but `schema_version`, in the order of `docs/ledger.md`.
 pub const TABLES: &[&Table] = &[

@@ -1,12 +1,11 @@
 //! What a database tests before a condition is evaluated: it may let through more runs than meet the condition, never fewer.
 
 use trackway_core::LaunchKind;
+use trackway_ledger::scan::{Field as _, Record as _, Value, marks};
+use trackway_ledger::{MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Source};
-use crate::backend::marks;
 use crate::query::{Filter, Test};
-use crate::records::{MetricSummaryRow, RunRow};
-use crate::value::{Field as _, Record as _, Value};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
 const RUN_ID: &str = "(run_id || '')";

@@ -3,13 +3,10 @@
 use std::path::Path;
 
 use trackway_core::LaunchKind;
-
-use crate::backend::marks;
-use crate::close::live_summaries;
-use crate::error::{LedgerError, nearest};
-use crate::ledger::Ledger;
-use crate::records::{MetricSummaryRow, ParameterRow, RunRow, TagRow};
-use crate::value::{ColumnKind, Field as _, Record as _, Table, Value};
+use trackway_ledger::scan::{
+    ColumnKind, Field as _, Record as _, Table, Value, live_summaries, marks, nearest,
+};
+use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, TagRow};
 
 /// Which value of a metric a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

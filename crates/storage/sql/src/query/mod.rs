@@ -22,15 +22,14 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use trackway_ledger::scan::nearest;
+use trackway_ledger::{Ledger, LedgerError, TABLES, VIEWS};
 
 pub use self::answer::Answer;
 pub(crate) use self::filters::{Filter, Test};
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
 pub use self::predicate::RowPredicate;
 use self::tables::LedgerTable;
-use crate::error::{LedgerError, nearest};
-use crate::ledger::Ledger;
-use crate::records::{TABLES, VIEWS};
 
 /// What a query may use.
 #[derive(Debug, Clone)]

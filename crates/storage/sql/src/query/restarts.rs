@@ -7,11 +7,8 @@ use arrow::datatypes::Int64Type;
 use serde_json::Value as Json;
 use trackway_core::AttemptId;
 use trackway_formats::record::{Frame, RESTART_EVENT, restarted_names};
-
-use crate::close::NamedSegment;
-use crate::error::LedgerError;
-use crate::ledger::Ledger;
-use crate::records::EventRow;
+use trackway_ledger::scan::NamedSegment;
+use trackway_ledger::{EventRow, Ledger, LedgerError};
 
 /// The columns that tell whether a point is void.
 pub(super) const COLUMNS: [&str; 4] = ["segment", "name", "step", "sequence"];

@@ -4,13 +4,12 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use trackway_core::{LaunchKind, Timestamp};
+use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value};
+use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Pick, Source};
 use super::before::Before;
 use super::rows::{Rows, compare_values};
-use crate::error::LedgerError;
-use crate::records::{MetricSummaryRow, RunRow};
-use crate::value::{ColumnKind, Field as _, Record as _, Value};
 
 /// A text is compared by so many bytes before its run is read as a whole, and a few more where they would halve a character.
 const KEY_PREFIX_BYTES: usize = 64;

@@ -5,9 +5,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use trackway_core::Timestamp;
-
-use crate::backend::marks;
-use crate::value::{ColumnKind, Value};
+use trackway_ledger::scan::{ColumnKind, Value, marks};
 
 /// Most words of an `IN (…)` that are handed to the database.
 const IN_LIST_MAX: usize = 100;

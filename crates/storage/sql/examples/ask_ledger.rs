@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use trackway_ledger::{Ledger, sql};
+use trackway_ledger::Ledger;
+use trackway_sql::sql;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

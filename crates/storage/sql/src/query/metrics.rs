@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, Scalar, StringArray,
+    ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, Scalar,
+    StringArray, TimestampMicrosecondArray,
 };
-use arrow::array::{AsArray, Float64Array, TimestampMicrosecondArray};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{and, filter_record_batch};
 use arrow::datatypes::{Int64Type, SchemaRef};
@@ -24,17 +24,16 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
+use trackway_ledger::scan::{
+    Column, METRIC_COLUMNS, NamedSegment, Points, Record as _, Subject, TELEMETRY_COLUMNS, Value,
+    metric_batch, read_segments, schema_of,
+};
+use trackway_ledger::{AttemptRow, LAUNCHES, Ledger, LedgerError};
 
 use super::arrow_rows::BATCH_ROWS;
 use super::filters::{Comparison, Filter, Test};
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
-use crate::close::{NamedSegment, Points, Subject, metric_batch, read_segments};
-use crate::error::LedgerError;
-use crate::ledger::Ledger;
-use crate::records::{AttemptRow, LAUNCHES};
-use crate::schema::{METRIC_COLUMNS, TELEMETRY_COLUMNS, schema_of};
-use crate::value::{Column, Record as _, Value};
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";

@@ -4,10 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use trackway_core::{LaunchKind, TerminationReason, Timestamp};
+use trackway_ledger::conformance::rows::{ended, new_attempt, stored_run};
+use trackway_ledger::{ErrorKind, Ledger};
 
-use super::rows::{ended, new_attempt, stored_run};
-use crate::error::ErrorKind;
-use crate::ledger::Ledger;
 use crate::query;
 
 /// REQUIREMENTS A4, verbatim: runs here and in `psql`.
@@ -72,10 +71,10 @@ pub(super) fn questions_are_answered(ledger: &Ledger, home: &Path) {
     assert_eq!(Json::Array(rows(ledger, home, reasons)), expected);
     let joined = "select r.name, count(*) as n from runs r join training_attempts a on a.run_id = r.run_id where a.model_family = 'sql' group by 1";
     assert_eq!(rows(ledger, home, joined), [json!({ "name": "sql", "n": 5 })]);
-    for table in crate::records::TABLES {
+    for table in trackway_ledger::TABLES {
         rows(ledger, home, &format!("select * from {} limit 3", table.name));
     }
-    assert!(rows(ledger, home, "show tables").len() > crate::records::TABLES.len());
+    assert!(rows(ledger, home, "show tables").len() > trackway_ledger::TABLES.len());
     assert_eq!(rows(ledger, home, "select 1 + 1 as two"), [json!({ "two": 2 })]);
     rows(ledger, home, WEEKLY_REASONS);
 }
@@ -106,4 +105,16 @@ pub(super) fn mistakes_are_told(ledger: &Ledger, home: &Path) {
         assert_eq!(error.kind(), ErrorKind::Usage, "{question}");
         assert!(error.to_string().contains(told), "{question}: {error}");
     }
+}
+
+/// What the suite of the ledger stored of evaluations: a view that counts, and empty columns.
+pub(super) fn evaluations_are_tables(ledger: &Ledger, home: &Path) {
+    let question = "select use_count, task_set_version from test_sets where task_set_sha256 = 'content'";
+    assert_eq!(rows(ledger, home, question), [json!({ "use_count": 2, "task_set_version": "v3" })]);
+    let question = "select slice, rows_used, rows_expected from evaluation_metrics where evaluation_id = 'evl_covered' order by slice";
+    let women = json!({ "slice": "women", "rows_used": null, "rows_expected": null });
+    assert_eq!(
+        rows(ledger, home, question),
+        [json!({ "slice": "", "rows_used": 20, "rows_expected": 30 }), women]
+    );
 }

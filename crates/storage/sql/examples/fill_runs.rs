@@ -4,7 +4,7 @@
 
 use trackway_core::Timestamp;
 use trackway_ledger::Ledger;
-use trackway_ledger::conformance::fill_runs;
+use trackway_sql::conformance::fill_runs;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -19,17 +19,15 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
+use trackway_ledger::scan::Value;
+use trackway_ledger::{Ledger, LedgerError, RunRow};
 
 use self::asked::Names;
 use self::before::Before;
 use self::candidates::{Best, Candidate, compare};
 use self::names::{Condition, Named};
 use self::rows::{Row, Rows, compare_values, json_of};
-use crate::error::LedgerError;
-use crate::ledger::Ledger;
 use crate::query::RowPredicate;
-use crate::records::RunRow;
-use crate::value::Value;
 
 /// Runs of a page where no other number is given.
 pub const PAGE_RUNS: usize = 1_000;
@@ -84,58 +82,56 @@ pub struct FoundRuns {
     pub next: Option<RunId>,
 }
 
-impl Ledger {
-    /// A page of the training runs that meet a condition. `home` holds the records of attempts that still live: their metrics
-    /// count as they are now.
-    ///
-    /// # Errors
-    /// [`LedgerError::Query`] when a condition is wrong or names what no run has; [`LedgerError::NotFound`] when the run that the
-    /// page comes after is not a training run.
-    pub fn search_runs(&self, home: &Path, search: &RunSearch) -> Result<FoundRuns, LedgerError> {
-        let mut condition = search.condition.as_deref().map(Condition::parse).transpose()?;
-        let mut names = Names::new(self, home);
-        for name in &search.columns {
-            names.take(name)?;
-        }
-        let mut order = Vec::new();
-        for (name, greatest_first) in &search.order {
-            order.push((names.take(name)?, *greatest_first));
-        }
-        for named in condition.iter_mut().flat_map(Condition::names) {
-            // `tag.team = "x"`: what is quoted and no name is a text.
-            if !named.in_double_quotes || names.knows(&named.name)? {
-                names.take(&named.name)?;
-            }
-        }
-        let condition = condition.map(|condition| {
-            let is_text = |named: &Named| named.in_double_quotes && names.place(&named.name).is_none();
-            RowPredicate::new(&condition.to_sql(is_text))
-        });
-        let (asked, live) = names.into_parts();
-        let rows = Rows { ledger: self, asked, live };
-        let mut walk = Walk::new(&rows, condition.as_ref(), order, search.page)?;
-        walk.go()?;
-        let mut found = walk.found;
-        let has_more = found.len() > search.page.limit;
-        found.truncate(search.page.limit);
-        let mut whole = HashMap::new();
-        for batch in found.chunks(BATCH_RUNS_MAX) {
-            let ids: Vec<RunId> = batch.iter().filter_map(|row| row.run_id.parse().ok()).collect();
-            whole.extend(self.runs_by_id(&ids)?.into_iter().map(|run| (run.run_id.to_string(), run)));
-        }
-        let mut answer = FoundRuns {
-            names: rows.asked.iter().map(|asked| asked.name.clone()).collect(),
-            ..FoundRuns::default()
-        };
-        for row in &found {
-            if let Some(run) = whole.remove(&row.run_id) {
-                answer.runs.push(run);
-                answer.values.push(row.values.iter().map(json_of).collect());
-            }
-        }
-        answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
-        Ok(answer)
+/// A page of the training runs that meet a condition. `home` holds the records of attempts that still live: their metrics
+/// count as they are now.
+///
+/// # Errors
+/// [`LedgerError::Query`] when a condition is wrong or names what no run has; [`LedgerError::NotFound`] when the run that the
+/// page comes after is not a training run.
+pub fn search_runs(ledger: &Ledger, home: &Path, search: &RunSearch) -> Result<FoundRuns, LedgerError> {
+    let mut condition = search.condition.as_deref().map(Condition::parse).transpose()?;
+    let mut names = Names::new(ledger, home);
+    for name in &search.columns {
+        names.take(name)?;
     }
+    let mut order = Vec::new();
+    for (name, greatest_first) in &search.order {
+        order.push((names.take(name)?, *greatest_first));
+    }
+    for named in condition.iter_mut().flat_map(Condition::names) {
+        // `tag.team = "x"`: what is quoted and no name is a text.
+        if !named.in_double_quotes || names.knows(&named.name)? {
+            names.take(&named.name)?;
+        }
+    }
+    let condition = condition.map(|condition| {
+        let is_text = |named: &Named| named.in_double_quotes && names.place(&named.name).is_none();
+        RowPredicate::new(&condition.to_sql(is_text))
+    });
+    let (asked, live) = names.into_parts();
+    let rows = Rows { ledger, asked, live };
+    let mut walk = Walk::new(&rows, condition.as_ref(), order, search.page)?;
+    walk.go()?;
+    let mut found = walk.found;
+    let has_more = found.len() > search.page.limit;
+    found.truncate(search.page.limit);
+    let mut whole = HashMap::new();
+    for batch in found.chunks(BATCH_RUNS_MAX) {
+        let ids: Vec<RunId> = batch.iter().filter_map(|row| row.run_id.parse().ok()).collect();
+        whole.extend(ledger.runs_by_id(&ids)?.into_iter().map(|run| (run.run_id.to_string(), run)));
+    }
+    let mut answer = FoundRuns {
+        names: rows.asked.iter().map(|asked| asked.name.clone()).collect(),
+        ..FoundRuns::default()
+    };
+    for row in &found {
+        if let Some(run) = whole.remove(&row.run_id) {
+            answer.runs.push(run);
+            answer.values.push(row.values.iter().map(json_of).collect());
+        }
+    }
+    answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
+    Ok(answer)
 }
 
 /// The way through the runs of a ledger to those of a page.

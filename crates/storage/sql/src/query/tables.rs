@@ -10,14 +10,11 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use trackway_ledger::scan::{Backend, Column, ColumnKind, Table, Value, schema_of};
+use trackway_ledger::{Ledger, LedgerError};
 
 use super::arrow_rows::{Batches, RowError};
 use super::filters::{Filter, Tested, where_clause};
-use crate::backend::Backend;
-use crate::error::LedgerError;
-use crate::ledger::Ledger;
-use crate::schema::schema_of;
-use crate::value::{Column, ColumnKind, Table, Value};
 
 /// One table of the ledger.
 #[derive(Debug)]
@@ -107,19 +104,12 @@ fn read(
     let arrow_failed = |error: arrow::error::ArrowError| LedgerError::Query(error.to_string());
     match backend {
         Backend::Sqlite(sqlite) => {
-            let mut run = || -> Result<(), RowError> {
-                let mut statement = sqlite.connection().prepare(sql)?;
-                let mut rows =
-                    statement.query(rusqlite::params_from_iter(crate::text::parameters(parameters)))?;
-                while let Some(row) = rows.next()? {
-                    batches.take_sqlite(row)?;
-                }
-                Ok(())
-            };
-            run().map_err(|error| match error {
-                RowError::Sqlite(source) => sqlite.failed("reading", &source),
-                RowError::Arrow(source) => arrow_failed(source),
-            })?;
+            sqlite.visit(sql, parameters, &mut |row| batches.take_sqlite(row)).map_err(
+                |error| match error {
+                    RowError::Sqlite(source) => sqlite.failed("reading", &source),
+                    RowError::Arrow(source) => arrow_failed(source),
+                },
+            )?;
         }
         Backend::Postgres(_) => {
             let kinds: Vec<ColumnKind> = columns.iter().map(|column| column.kind).collect();

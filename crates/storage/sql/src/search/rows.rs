@@ -11,16 +11,12 @@ use arrow::array::{
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde_json::Value as Json;
 use trackway_core::{LaunchKind, Timestamp};
+use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, data_type, marks};
+use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Pick, Source};
 use super::before::Before;
-use crate::backend::marks;
-use crate::error::LedgerError;
-use crate::ledger::Ledger;
 use crate::query::RowPredicate;
-use crate::records::{MetricSummaryRow, RunRow};
-use crate::schema::data_type;
-use crate::value::{ColumnKind, Field as _, Record as _, Value};
 
 /// A run with the values of the names that were asked for, in their order.
 #[derive(Debug, Clone)]

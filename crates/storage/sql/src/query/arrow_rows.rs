@@ -9,9 +9,7 @@ use arrow::array::{
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use rusqlite::types::ValueRef;
-
-use crate::schema::{UTC, schema_of};
-use crate::value::{Column, ColumnKind, Value};
+use trackway_ledger::scan::{Column, ColumnKind, UTC, Value, schema_of};
 
 /// Rows per batch: large enough to work on in one go, small enough for a processor's cache.
 pub(super) const BATCH_ROWS: usize = 16_384;

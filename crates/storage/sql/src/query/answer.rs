@@ -11,9 +11,8 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Map, Value as Json};
 use trackway_core::Timestamp;
-
-use crate::close::{parquet_properties, write_whole};
-use crate::error::LedgerError;
+use trackway_ledger::LedgerError;
+use trackway_ledger::scan::{parquet_properties, write_whole};
 
 /// The answer of a query: columns of Arrow data, in batches.
 #[derive(Debug, Clone)]

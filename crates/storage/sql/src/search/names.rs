@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Value as Literal, visit_expressions_mut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-
-use crate::error::LedgerError;
+use trackway_ledger::LedgerError;
 
 /// A condition such as `val_loss < 0.3 and tag.team = 'x'`, taken apart.
 #[derive(Debug, Clone)]

@@ -10,16 +10,15 @@ use serde_json::json;
 use trackway_core::name::{Name, Named};
 use trackway_core::{AttemptId, LaunchKind, Rng, RunId, SplitMix64, TerminationReason, Timestamp};
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
+use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
+use trackway_ledger::scan::{Record as _, Value, live_summaries};
+use trackway_ledger::{
+    AttemptRow, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunFilter,
+    RunRow, RunState, TagRow,
+};
 
-use super::rows::{SpreadIds, at, new_attempt, stored_run};
-use crate::close::live_summaries;
-use crate::error::{ErrorKind, LedgerError};
-use crate::find::RunFilter;
-use crate::ledger::Ledger;
 use crate::query::RowPredicate;
-use crate::records::{AttemptRow, AttemptState, MetricSummaryRow, ParameterRow, RunRow, RunState, TagRow};
-use crate::search::{FoundRuns, Page, RunSearch};
-use crate::value::{Record as _, Value};
+use crate::search::{FoundRuns, Page, RunSearch, search_runs};
 
 /// Runs that are stored in one transaction.
 const RUNS_AT_ONCE: u32 = 1_000;
@@ -270,10 +269,10 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
     pages_join(ledger, home, &plain);
     for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
         let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
-        assert_eq!(ledger.search_runs(home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
+        assert_eq!(search_runs(ledger, home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
     }
     let page = Page { after: Some(RunId::new(&SpreadIds)), limit: 5 };
-    let unknown = ledger.search_runs(home, &RunSearch { page, ..RunSearch::default() });
+    let unknown = search_runs(ledger, home, &RunSearch { page, ..RunSearch::default() });
     assert_eq!(unknown.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
@@ -310,7 +309,7 @@ fn search(
         columns: NAMES.map(String::from).to_vec(),
         page,
     };
-    ledger.search_runs(home, &search).unwrap_or_else(|error| panic!("{condition:?}: {error}"))
+    search_runs(ledger, home, &search).unwrap_or_else(|error| panic!("{condition:?}: {error}"))
 }
 
 /// A run with a sealed attempt and one that still records.

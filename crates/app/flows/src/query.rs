@@ -1,0 +1,51 @@
+//! SQL over everything the home holds, and searches for runs.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use trackway_engine::Context;
+use trackway_engine::error::AppError;
+use trackway_sql::{Answer, FoundRuns, QueryLimits, RunSearch, sql_within};
+
+/// Answers one SELECT over the ledger's tables, `metrics` and `effective_metrics`.
+///
+/// # Errors
+/// [`trackway_engine::error::ErrorKind::Usage`] when the query is wrong, names what is not there, or would write.
+pub fn sql(context: &Context, query: &str, limits: &QueryLimits) -> Result<Answer, AppError> {
+    context.ledger_read(|ledger| sql_within(ledger, context.home.folder(), query, limits))
+}
+
+/// The rows of an answer as JSON objects.
+///
+/// # Errors
+/// When a value has no JSON form.
+pub fn json_rows(context: &Context, answer: &Answer) -> Result<Vec<Map<String, Value>>, AppError> {
+    context.ledger_read(|_| answer.json_rows())
+}
+
+/// The rows of an answer as texts.
+///
+/// # Errors
+/// When a value has no text form.
+pub fn text_rows(context: &Context, answer: &Answer) -> Result<Vec<Vec<String>>, AppError> {
+    context.ledger_read(|_| answer.text_rows())
+}
+
+/// Writes an answer as a Parquet file, whole or not at all, and says how many rows it has.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_parquet(context: &Context, answer: &Answer, path: &Path) -> Result<usize, AppError> {
+    let rows = context.ledger_write(|_| answer.write_parquet(path))?;
+    trackway_files::give_to_user(path).map_err(|error| AppError::file("write", path, &error))?;
+    Ok(rows)
+}
+
+/// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the condition is wrong or names what no run has; [`ErrorKind::NotFound`] when the page comes after
+/// what is not a training run.
+pub fn search_runs(context: &Context, search: &RunSearch) -> Result<FoundRuns, AppError> {
+    context.ledger_read(|ledger| trackway_sql::search_runs(ledger, context.home.folder(), search))
+}
