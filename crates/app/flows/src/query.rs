@@ -44,7 +44,7 @@ pub fn write_parquet(context: &Context, answer: &Answer, path: &Path) -> Result<
 /// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the condition is wrong or names what no run has; [`ErrorKind::NotFound`] when the page comes after
+/// [`trackway_engine::error::ErrorKind::Usage`] when the condition is wrong or names what no run has; [`trackway_engine::error::ErrorKind::NotFound`] when the page comes after
 /// what is not a training run.
 pub fn search_runs(context: &Context, search: &RunSearch) -> Result<FoundRuns, AppError> {
     context.ledger_read(|ledger| trackway_sql::search_runs(ledger, context.home.folder(), search))

@@ -64,7 +64,7 @@ impl ColumnKind {
     }
 }
 
-/// One value of one row. `T` is text as it comes from outside, or as a ledger holds it ([`crate::text`]).
+/// One value of one row. `T` is text as it comes from outside, or as a ledger holds it (`crate::text`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<T = String> {
     /// Nothing.
