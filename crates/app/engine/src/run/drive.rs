@@ -10,6 +10,7 @@ use trackway_launch::Seen;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
+use trackway_tower::decide::DecisionRule;
 
 use super::RunOutcome;
 use super::changes::Changes;
@@ -105,7 +106,7 @@ pub fn drive(
         let sealed = seal_patiently(context, &launched)?;
         tell_other_resume(&launched.row, &sealed.row, reporter);
         report_end(&sealed, reporter);
-        if sealed.decision.rule.starts_with("roll_back.") {
+        if sealed.decision.rule.parse().is_ok_and(DecisionRule::is_roll_back) {
             // What they know is of the state that is left; one that fired would not be armed.
             detecting = Detecting::new(&prepared.job.plan, rung_of(&sealed.row));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
-use trackway_tower::decide::{BudgetUse, FinalState};
+use trackway_tower::decide::{BudgetUse, DecisionRule, FinalState};
 use trackway_tower::{Decision, History, PastAttempt};
 
 use super::changes::Changes;
@@ -49,7 +49,7 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
 fn rehearsed(row: &AttemptRow) -> Decision {
     let success = row.termination_reason.is_some_and(TerminationReason::is_success);
     Decision::Stop {
-        rule: "rehearsal.ended",
+        rule: DecisionRule::RehearsalEnded,
         why: format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str()),
         budget: None,
         final_state: if success { FinalState::Completed } else { FinalState::Failed },
@@ -73,12 +73,13 @@ fn jitter(context: &Context) -> f64 {
 }
 
 fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
+    let rule = decision.rule();
     let mut retry = RetryRow {
         attempt_id: row.attempt_id,
         run_id: row.run_id,
         at: context.clock.now(),
         decision: DecisionWord::Stop,
-        rule: decision.rule().into(),
+        rule: rule.as_str().into(),
         why: String::new(),
         delay_seconds: None,
         budget_name: None,
@@ -99,7 +100,7 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
             spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
             let set = context.redactor.settings(&set);
-            let roll_back = roll_back::decided(&retry, due);
+            let roll_back = roll_back::decided(rule, due);
             let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
@@ -214,7 +215,7 @@ fn hosts_to_choose_from(context: &Context, attempt: &AttemptRow) -> Vec<String> 
 /// Without its limits nothing is retried; the attempt is sealed all the same.
 fn without_plan(error: &AppError) -> Decision {
     Decision::Stop {
-        rule: "policy.unreadable_plan",
+        rule: DecisionRule::UnreadablePlan,
         why: format!("its retry limits are not known: {error}"),
         budget: None,
         final_state: FinalState::Failed,
@@ -225,11 +226,11 @@ fn without_plan(error: &AppError) -> Decision {
 /// A command without a run file is launched once: nobody said that it may be repeated.
 fn once(decision: Decision) -> Decision {
     // A person who asks for a roll back says just that.
-    if !decision.launches() || decision.rule() == "roll_back.person" {
+    if !decision.launches() || decision.rule() == DecisionRule::RollBackPerson {
         return decision;
     }
     Decision::Stop {
-        rule: "policy.no_run_file",
+        rule: DecisionRule::NoRunFile,
         why: "a command without a run file is launched once; with one, `[retry]` configures retries".into(),
         budget: None,
         final_state: FinalState::Failed,
@@ -245,11 +246,15 @@ mod tests {
     #[test]
     fn without_a_run_file_nothing_is_launched_again() {
         let budget = BudgetUse { name: "unknown".into(), spent: 1.0, limit: 1.0 };
-        let retry =
-            Decision::RetryEvaluator { rule: "C5.evaluator", why: String::new(), delay_seconds: 0.0, budget };
-        assert_eq!(once(retry).rule(), "policy.no_run_file");
+        let retry = Decision::RetryEvaluator {
+            rule: DecisionRule::EvaluatorAlone,
+            why: String::new(),
+            delay_seconds: 0.0,
+            budget,
+        };
+        assert_eq!(once(retry).rule(), DecisionRule::NoRunFile);
         let stop = Decision::Stop {
-            rule: "finished",
+            rule: DecisionRule::Finished,
             why: String::new(),
             budget: None,
             final_state: FinalState::Completed,

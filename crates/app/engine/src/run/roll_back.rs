@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_checkpoint::{Housekeeper, State};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step};
-use trackway_ledger::{AttemptRow, EventRow, KeptRows, RetryRow, RollBackRow, RunRow};
-use trackway_tower::decide;
+use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
+use trackway_tower::decide::{self, DecisionRule};
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
 use super::changes::{Asked, AskedBy, Changes, RollBackDecided};
@@ -221,7 +221,7 @@ fn remember(context: &Context, row: &RollBackRow, text: &str) {
 }
 
 /// What a decision to go back changes; the other decisions change nothing of this kind.
-pub fn decided(retry: &RetryRow, due: Option<Due>) -> Option<RollBackDecided> {
-    let (asked, facts) = due.filter(|_| retry.rule.starts_with("roll_back."))?;
+pub fn decided(rule: DecisionRule, due: Option<Due>) -> Option<RollBackDecided> {
+    let (asked, facts) = due.filter(|_| rule.is_roll_back())?;
     Some(RollBackDecided { asked: asked?, back: facts.back.ok()? })
 }

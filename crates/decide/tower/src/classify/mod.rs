@@ -63,7 +63,8 @@ fn as_evaluation(finding: Finding) -> Finding {
         finding.reason,
         Reason::CodeError | Reason::DataError | Reason::SchemaDrift | Reason::NetworkError | Reason::Unknown
     );
-    if !is_own || finding.rule.starts_with("own_action") {
+    let is_own_action = finding.items.first().is_some_and(|item| item.source == EvidenceSource::OwnAction);
+    if !is_own || is_own_action {
         return finding;
     }
     let confidence = finding.confidence.max(Confidence::Likely);

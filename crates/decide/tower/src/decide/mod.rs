@@ -8,11 +8,13 @@
 mod history;
 mod policy;
 mod retry;
+mod rule;
 
 use std::collections::BTreeMap;
 
 pub use history::{History, NextRung, PastAttempt, RollBack};
 pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
+pub use rule::DecisionRule;
 use serde::Serialize;
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
@@ -52,7 +54,7 @@ pub enum Decision {
     /// Launch another attempt.
     Retry {
         /// The rule's name.
-        rule: &'static str,
+        rule: DecisionRule,
         /// Why, in a sentence.
         why: String,
         /// How long to wait first.
@@ -71,7 +73,7 @@ pub enum Decision {
     /// Launch the next rung of the ladder.
     NextRung {
         /// The rule's name.
-        rule: &'static str,
+        rule: DecisionRule,
         /// Why, in a sentence.
         why: String,
         /// The rung.
@@ -82,7 +84,7 @@ pub enum Decision {
     /// Launch the evaluation alone again; the training attempt stays good.
     RetryEvaluator {
         /// The rule's name.
-        rule: &'static str,
+        rule: DecisionRule,
         /// Why, in a sentence.
         why: String,
         /// How long to wait first.
@@ -93,7 +95,7 @@ pub enum Decision {
     /// Launch nothing more.
     Stop {
         /// The rule's name.
-        rule: &'static str,
+        rule: DecisionRule,
         /// Why, in a sentence.
         why: String,
         /// The budget that decided, if one did.
@@ -108,12 +110,12 @@ pub enum Decision {
 impl Decision {
     /// The rule that decided.
     #[must_use]
-    pub fn rule(&self) -> &'static str {
+    pub fn rule(&self) -> DecisionRule {
         match self {
             Self::Retry { rule, .. }
             | Self::NextRung { rule, .. }
             | Self::RetryEvaluator { rule, .. }
-            | Self::Stop { rule, .. } => rule,
+            | Self::Stop { rule, .. } => *rule,
         }
     }
 
@@ -141,7 +143,7 @@ impl Decision {
 pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
     let Some(last) = history.attempts.last() else {
         return stop(
-            "no_attempt",
+            DecisionRule::NoAttempt,
             "nothing was launched yet".into(),
             None,
             FinalState::Failed,
@@ -163,7 +165,7 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
 }
 
 fn stop(
-    rule: &'static str,
+    rule: DecisionRule,
     why: String,
     budget: Option<BudgetUse>,
     final_state: FinalState,
@@ -177,13 +179,13 @@ fn stop(
 fn promoted(history: &History, last: &PastAttempt) -> Option<Decision> {
     let next = history.next_rung.clone().filter(|_| last.reason.is_success())?;
     let set = last.set.clone();
-    Some(Decision::NextRung { rule: "rung.promoted", why: next.why, rung: next.rung, set })
+    Some(Decision::NextRung { rule: DecisionRule::RungPromoted, why: next.why, rung: next.rung, set })
 }
 
 fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
     (last.reason.is_success() && history.next_rung.is_none()).then(|| {
         stop(
-            "finished",
+            DecisionRule::Finished,
             format!("the attempt ended as `{}`", last.reason),
             None,
             FinalState::Completed,
@@ -208,16 +210,16 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
     if !roll_back.by_person && again > limit {
         let why = format!("the limit of {limit} roll backs is reached; {}", roll_back.why);
         let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
-        return end("roll_back.budget", why, Some(budget));
+        return end(DecisionRule::RollBackBudget, why, Some(budget));
     }
     let back = match &roll_back.back {
         Ok(back) => back,
-        Err(why) => return end("roll_back.no_place", format!("{why}; {}", roll_back.why), None),
+        Err(why) => return end(DecisionRule::RollBackNoPlace, format!("{why}; {}", roll_back.why), None),
     };
     let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
     let skip = back.skip.map_or(String::new(), |range| format!(" and skips the batches {range}"));
     Some(Decision::Retry {
-        rule: if roll_back.by_person { "roll_back.person" } else { "roll_back.detector" },
+        rule: if roll_back.by_person { DecisionRule::RollBackPerson } else { DecisionRule::RollBackDetector },
         why: format!("rolls back to {to}{skip}: {}", roll_back.why),
         delay_seconds: policy.roll_back.delay_seconds(again, jitter),
         set: last.set.clone(),
@@ -230,11 +232,11 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
 
 fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
     let (rule, state) = match last.reason {
-        Reason::Cancelled => ("operator.cancelled", FinalState::Cancelled),
-        Reason::Superseded => ("operator.superseded", FinalState::Cancelled),
-        Reason::Fenced => ("fenced.newer_attempt_owns_the_run", FinalState::Failed),
-        Reason::RungRejected => ("rung.promotion_refused", FinalState::Blocked),
-        Reason::BudgetExhausted => ("C6.budget_exhausted", FinalState::BudgetExhausted),
+        Reason::Cancelled => (DecisionRule::OperatorCancelled, FinalState::Cancelled),
+        Reason::Superseded => (DecisionRule::OperatorSuperseded, FinalState::Cancelled),
+        Reason::Fenced => (DecisionRule::FencedByNewerAttempt, FinalState::Failed),
+        Reason::RungRejected => (DecisionRule::RungRefused, FinalState::Blocked),
+        Reason::BudgetExhausted => (DecisionRule::BudgetExhausted, FinalState::BudgetExhausted),
         _ => return None,
     };
     Some(stop(
@@ -252,9 +254,9 @@ fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Optio
     let gpu_hours = history.attempts.iter().map(|attempt| attempt.gpu_seconds).sum::<f64>() / 3600.0;
     let hours = history.attempts.iter().map(|attempt| attempt.seconds).sum::<f64>() / 3600.0;
     let limits = [
-        ("C6.money", "max_usd", usd, policy.max_usd, "USD"),
-        ("C6.gpu_time", "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
-        ("C6.time", "max_hours", hours, policy.max_hours, "hours"),
+        (DecisionRule::MoneySpent, "max_usd", usd, policy.max_usd, "USD"),
+        (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
+        (DecisionRule::TimeSpent, "max_hours", hours, policy.max_hours, "hours"),
     ];
     limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
         let limit = limit.filter(|limit| spent >= *limit)?;
@@ -269,7 +271,7 @@ fn cannot_help(last: &PastAttempt) -> Option<Decision> {
     let hopeless = matches!(last.reason, Reason::CodeError | Reason::CheckpointError);
     (hopeless && last.confidence != Confidence::Guess).then(|| {
         let why = format!("`{}` would happen again: the launch must change", last.reason);
-        stop("no_retry.same_end_expected", why, None, FinalState::Failed, last.reason)
+        stop(DecisionRule::SameEndExpected, why, None, FinalState::Failed, last.reason)
     })
 }
 
@@ -292,7 +294,7 @@ fn crash_loop(history: &History, policy: &RetryPolicy, last: &PastAttempt) -> Op
         );
         let budget =
             BudgetUse { name: "crash_loop".into(), spent: f64::from(alike), limit: f64::from(bound) };
-        stop("C6.crash_loop", why, Some(budget), FinalState::Failed, last.reason)
+        stop(DecisionRule::CrashLoop, why, Some(budget), FinalState::Failed, last.reason)
     })
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::TerminationReason as Reason;
 
+use super::rule::DecisionRule;
+
 /// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks meets more
 /// failures than any fixed number, and one that gets nowhere gets none back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -117,7 +119,7 @@ impl Default for RetryPolicy {
 /// A budget in attempts, its name, its rule and the reasons that spend from it.
 pub(super) struct Spending<'a> {
     pub(super) name: &'static str,
-    pub(super) rule: &'static str,
+    pub(super) rule: DecisionRule,
     pub(super) reasons: &'a [Reason],
     pub(super) budget: &'a AttemptBudget,
 }
@@ -138,32 +140,40 @@ impl RetryPolicy {
         const INFRASTRUCTURE: &[Reason] = &[Reason::NodeFailure, Reason::NetworkError, Reason::StorageError];
         const UNKNOWN: &[Reason] = &[Reason::Unknown, Reason::CodeError, Reason::CheckpointError];
         if let Some((own, budget)) = self.by_reason.get_key_value(&reason) {
-            let rule = "C1.own_budget";
+            let rule = DecisionRule::OwnBudget;
             return Spending { name: own.as_str(), rule, reasons: std::slice::from_ref(own), budget };
         }
         match reason {
             Reason::Preempted => Spending {
                 name: "preempted",
-                rule: "C2.preempted",
+                rule: DecisionRule::Preempted,
                 reasons: &[Reason::Preempted],
                 budget: &self.preempted,
             },
             Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => Spending {
                 name: "infrastructure",
-                rule: "C1.transient_fault",
+                rule: DecisionRule::TransientFault,
                 reasons: INFRASTRUCTURE,
                 budget: &self.infrastructure,
             },
-            Reason::Hang => {
-                Spending { name: "hang", rule: "C1.hang", reasons: &[Reason::Hang], budget: &self.hang }
-            }
+            Reason::Hang => Spending {
+                name: "hang",
+                rule: DecisionRule::Hang,
+                reasons: &[Reason::Hang],
+                budget: &self.hang,
+            },
             Reason::Timeout => Spending {
                 name: "timeout",
-                rule: "C1.timeout",
+                rule: DecisionRule::Timeout,
                 reasons: &[Reason::Timeout],
                 budget: &self.timeout,
             },
-            _ => Spending { name: "unknown", rule: "C6.unknown", reasons: UNKNOWN, budget: &self.unknown },
+            _ => Spending {
+                name: "unknown",
+                rule: DecisionRule::UnknownReason,
+                reasons: UNKNOWN,
+                budget: &self.unknown,
+            },
         }
     }
 }

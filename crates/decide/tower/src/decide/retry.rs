@@ -3,7 +3,8 @@
 use trackway_core::TerminationReason as Reason;
 
 use super::{
-    BudgetUse, Decision, FinalState, History, PastAttempt, RetryPolicy, has_something_to_evaluate, stop,
+    BudgetUse, Decision, DecisionRule, FinalState, History, PastAttempt, RetryPolicy,
+    has_something_to_evaluate, stop,
 };
 
 /// C4: data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
@@ -22,7 +23,7 @@ pub(super) fn after_data_change(
             "`{}`: nothing is launched until the data manifest or the schema contract changes",
             last.reason
         );
-        return Some(stop("C4.data_unchanged", why, None, FinalState::Blocked, last.reason));
+        return Some(stop(DecisionRule::DataUnchanged, why, None, FinalState::Blocked, last.reason));
     }
     let seen_before = history
         .attempts
@@ -30,11 +31,11 @@ pub(super) fn after_data_change(
         .any(|attempt| DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now);
     if seen_before {
         let why = "this data already stopped an earlier attempt".to_owned();
-        return Some(stop("C4.data_seen_before", why, None, FinalState::Blocked, last.reason));
+        return Some(stop(DecisionRule::DataSeenBefore, why, None, FinalState::Blocked, last.reason));
     }
     let spent = f64::from(history.count(DATA));
     Some(Decision::Retry {
-        rule: "C4.data_changed",
+        rule: DecisionRule::DataChanged,
         why: "the data manifest or the schema contract changed since the data stopped the run".into(),
         delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
         set: last.set.clone(),
@@ -61,15 +62,26 @@ pub(super) fn evaluator(
     let budget = BudgetUse { name: "evaluator".into(), spent: f64::from(spent), limit: f64::from(limit) };
     if spent > limit {
         let why = format!("the evaluation failed {spent} times; the training attempt stays good");
-        return Some(stop("C5.evaluator_budget_spent", why, Some(budget), FinalState::Blocked, last.reason));
+        return Some(stop(
+            DecisionRule::EvaluatorBudgetSpent,
+            why,
+            Some(budget),
+            FinalState::Blocked,
+            last.reason,
+        ));
     }
     let delay_seconds = policy.evaluator.delay_seconds(spent, jitter);
     if has_something_to_evaluate(last) {
         let why = "the evaluation failed; the training attempt stays good".to_owned();
-        return Some(Decision::RetryEvaluator { rule: "C5.evaluator_alone", why, delay_seconds, budget });
+        return Some(Decision::RetryEvaluator {
+            rule: DecisionRule::EvaluatorAlone,
+            why,
+            delay_seconds,
+            budget,
+        });
     }
     Some(Decision::Retry {
-        rule: "C5.evaluator_before_first_commit",
+        rule: DecisionRule::EvaluatorBeforeFirstCommit,
         why: "the evaluation inside the script failed before anything was committed".into(),
         delay_seconds,
         set: last.set.clone(),
@@ -101,13 +113,19 @@ pub(super) fn with_next_plan(
         } else {
             format!("`{}`: all {} entries of the plan are used", last.reason, plan.len())
         };
-        return Some(stop("C3.no_plan_left", why, Some(budget(plan.len())), FinalState::Failed, last.reason));
+        return Some(stop(
+            DecisionRule::NoPlanLeft,
+            why,
+            Some(budget(plan.len())),
+            FinalState::Failed,
+            last.reason,
+        ));
     };
     let mut set = last.set.clone();
     set.extend(entry.set.clone());
     let shown: Vec<_> = entry.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     Some(Decision::Retry {
-        rule: "C3.changed_plan",
+        rule: DecisionRule::ChangedPlan,
         why: format!("`{}`: entry {} of the plan sets {}", last.reason, next + 1, shown.join(" ")),
         delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
         set,
@@ -144,7 +162,13 @@ pub(super) fn same_again(
             last.reason,
             refill.unwrap_or_default()
         );
-        return stop("C6.attempts_spent", why, Some(budget), FinalState::BudgetExhausted, last.reason);
+        return stop(
+            DecisionRule::AttemptsSpent,
+            why,
+            Some(budget),
+            FinalState::BudgetExhausted,
+            last.reason,
+        );
     }
     let resume = last.last_committed_step.is_some();
     let from =

@@ -58,28 +58,28 @@ fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
 #[test]
 fn every_reason_meets_its_rule() {
     let rows = [
-        (Reason::Completed, "finished"),
-        (Reason::EarlyStopped, "finished"),
-        (Reason::Cancelled, "operator.cancelled"),
-        (Reason::Superseded, "operator.superseded"),
-        (Reason::Fenced, "fenced.newer_attempt_owns_the_run"),
-        (Reason::RungRejected, "rung.promotion_refused"),
-        (Reason::BudgetExhausted, "C6.budget_exhausted"),
-        (Reason::Preempted, "C2.preempted"),
-        (Reason::NodeFailure, "C1.transient_fault"),
-        (Reason::NetworkError, "C1.transient_fault"),
-        (Reason::StorageError, "C1.transient_fault"),
-        (Reason::Hang, "C1.hang"),
-        (Reason::Timeout, "C1.timeout"),
-        (Reason::Unknown, "C6.unknown"),
-        (Reason::DeviceOom, "C3.no_plan_left"),
-        (Reason::HostOom, "C3.no_plan_left"),
-        (Reason::NumericDivergence, "C3.no_plan_left"),
-        (Reason::DataError, "C4.data_unchanged"),
-        (Reason::SchemaDrift, "C4.data_unchanged"),
-        (Reason::EvaluatorError, "C5.evaluator_alone"),
-        (Reason::CodeError, "no_retry.same_end_expected"),
-        (Reason::CheckpointError, "no_retry.same_end_expected"),
+        (Reason::Completed, DecisionRule::Finished),
+        (Reason::EarlyStopped, DecisionRule::Finished),
+        (Reason::Cancelled, DecisionRule::OperatorCancelled),
+        (Reason::Superseded, DecisionRule::OperatorSuperseded),
+        (Reason::Fenced, DecisionRule::FencedByNewerAttempt),
+        (Reason::RungRejected, DecisionRule::RungRefused),
+        (Reason::BudgetExhausted, DecisionRule::BudgetExhausted),
+        (Reason::Preempted, DecisionRule::Preempted),
+        (Reason::NodeFailure, DecisionRule::TransientFault),
+        (Reason::NetworkError, DecisionRule::TransientFault),
+        (Reason::StorageError, DecisionRule::TransientFault),
+        (Reason::Hang, DecisionRule::Hang),
+        (Reason::Timeout, DecisionRule::Timeout),
+        (Reason::Unknown, DecisionRule::UnknownReason),
+        (Reason::DeviceOom, DecisionRule::NoPlanLeft),
+        (Reason::HostOom, DecisionRule::NoPlanLeft),
+        (Reason::NumericDivergence, DecisionRule::NoPlanLeft),
+        (Reason::DataError, DecisionRule::DataUnchanged),
+        (Reason::SchemaDrift, DecisionRule::DataUnchanged),
+        (Reason::EvaluatorError, DecisionRule::EvaluatorAlone),
+        (Reason::CodeError, DecisionRule::SameEndExpected),
+        (Reason::CheckpointError, DecisionRule::SameEndExpected),
     ];
     assert_eq!(rows.len(), Reason::ALL.len());
     for (reason, rule) in rows {
@@ -109,12 +109,12 @@ fn a_plan_is_used_in_order_and_once() {
         let Decision::Retry { set, plan_index, rule, .. } = after(&attempts, &policy) else {
             panic!("entry {expected} is left")
         };
-        assert_eq!((rule, plan_index), ("C3.changed_plan", Some(expected)));
+        assert_eq!((rule, plan_index), (DecisionRule::ChangedPlan, Some(expected)));
         let mut next = ended(Reason::DeviceOom, None);
         (next.set, next.plan_index, next.plan_reason) = (set, plan_index, Some(Reason::DeviceOom));
         attempts.push(next);
     }
-    assert_eq!(after(&attempts, &policy).rule(), "C3.no_plan_left");
+    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::NoPlanLeft);
     attempts.last_mut().unwrap().reason = Reason::NetworkError;
     let Decision::Retry { set, .. } = after(&attempts, &policy) else { panic!("a network error is retried") };
     assert_eq!(set.len(), 2, "both entries stay in force");
@@ -129,10 +129,10 @@ fn data_errors_wait_for_other_data() {
         next_rung: None,
         roll_back: None,
     };
-    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
+    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), DecisionRule::DataChanged);
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
     history.data_manifest_now = "v1".into();
-    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_seen_before");
+    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), DecisionRule::DataSeenBefore);
 }
 
 /// Proves that a crash loop stops with budget left, that a newly committed step breaks it, and that preemptions
@@ -140,16 +140,16 @@ fn data_errors_wait_for_other_data() {
 #[test]
 fn a_crash_loop_stops_and_progress_breaks_it() {
     let policy = RetryPolicy::default();
-    assert_eq!(after(&vec![ended(Reason::Hang, Some(50)); 4], &policy).rule(), "C6.crash_loop");
+    assert_eq!(after(&vec![ended(Reason::Hang, Some(50)); 4], &policy).rule(), DecisionRule::CrashLoop);
     let mut attempts = vec![ended(Reason::NetworkError, Some(50)); 6];
-    assert_eq!(after(&attempts[..5], &policy).rule(), "C1.transient_fault");
-    assert_eq!(after(&attempts, &policy).rule(), "C6.crash_loop");
+    assert_eq!(after(&attempts[..5], &policy).rule(), DecisionRule::TransientFault);
+    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::CrashLoop);
     attempts[5].last_committed_step = Some(600);
-    assert_eq!(after(&attempts, &policy).rule(), "C1.transient_fault");
+    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::TransientFault);
     let preempted = vec![ended(Reason::Preempted, None); 9];
-    assert_eq!(after(&preempted, &policy).rule(), "C2.preempted");
+    assert_eq!(after(&preempted, &policy).rule(), DecisionRule::Preempted);
     let preempted = vec![ended(Reason::Preempted, None); 10];
-    assert_eq!(after(&preempted, &policy).rule(), "C6.crash_loop");
+    assert_eq!(after(&preempted, &policy).rule(), DecisionRule::CrashLoop);
 }
 
 /// Proves that money stops a run that every other budget would let go on.
@@ -157,9 +157,9 @@ fn a_crash_loop_stops_and_progress_breaks_it() {
 fn money_and_gpu_time_are_the_outer_bound() {
     let attempts = vec![ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))];
     let policy = RetryPolicy { max_usd: Some(4.0), ..Default::default() };
-    assert_eq!(after(&attempts, &policy).rule(), "C6.money");
+    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::MoneySpent);
     let policy = RetryPolicy { max_gpu_hours: Some(2.0), ..Default::default() };
-    assert_eq!(after(&attempts, &policy).rule(), "C6.gpu_time");
+    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::GpuTimeSpent);
 }
 
 /// Proves that the delay doubles up to its bound and that jitter moves it by at most half.
@@ -229,19 +229,22 @@ fn roll_backs_have_their_own_budget() {
     let back = || Ok(Back { to_step: Some(40), skip: Some("30..50".parse().unwrap()) });
     let retry = decided(Reason::NumericDivergence, 2, false, back(), &policy);
     let Decision::Retry { rule, why, budget, delay_seconds, .. } = &retry else { panic!("{retry:?}") };
-    assert_eq!((*rule, budget.spent, budget.limit, *delay_seconds), ("roll_back.detector", 3.0, 3.0, 0.0));
+    assert_eq!(
+        (*rule, budget.spent, budget.limit, *delay_seconds),
+        (DecisionRule::RollBackDetector, 3.0, 3.0, 0.0)
+    );
     assert_eq!(why, "rolls back to the checkpoint of step 40 and skips the batches 30..50: a spike");
     let rule = |reason, spent, by_person, back, policy: &RetryPolicy| {
         decided(reason, spent, by_person, back, policy).rule()
     };
-    assert_eq!(rule(Reason::NumericDivergence, 3, false, back(), &policy), "roll_back.budget");
-    assert_eq!(rule(Reason::Superseded, 3, true, back(), &policy), "roll_back.person");
-    assert_eq!(rule(Reason::Hang, 0, false, Err("none".into()), &policy), "roll_back.no_place");
-    assert_eq!(rule(Reason::Cancelled, 0, false, back(), &policy), "operator.cancelled");
-    assert_eq!(rule(Reason::Fenced, 0, false, back(), &policy), "fenced.newer_attempt_owns_the_run");
-    assert_eq!(rule(Reason::Completed, 0, false, back(), &policy), "finished");
+    assert_eq!(rule(Reason::NumericDivergence, 3, false, back(), &policy), DecisionRule::RollBackBudget);
+    assert_eq!(rule(Reason::Superseded, 3, true, back(), &policy), DecisionRule::RollBackPerson);
+    assert_eq!(rule(Reason::Hang, 0, false, Err("none".into()), &policy), DecisionRule::RollBackNoPlace);
+    assert_eq!(rule(Reason::Cancelled, 0, false, back(), &policy), DecisionRule::OperatorCancelled);
+    assert_eq!(rule(Reason::Fenced, 0, false, back(), &policy), DecisionRule::FencedByNewerAttempt);
+    assert_eq!(rule(Reason::Completed, 0, false, back(), &policy), DecisionRule::Finished);
     let poor = RetryPolicy { max_usd: Some(5.0), ..RetryPolicy::default() };
-    assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), "C6.money");
+    assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), DecisionRule::MoneySpent);
 }
 
 /// Proves that a rung that came to its end leads to the next one with what is in force, unless the money is spent; and
@@ -262,15 +265,15 @@ fn a_finished_rung_leads_to_the_next() {
     };
     assert_eq!((rung.as_str(), set["BATCH"].as_str()), ("10%", "16"));
     let poor = RetryPolicy { max_usd: Some(2.0), ..RetryPolicy::default() };
-    assert_eq!(decide(&history, &poor, 0.5).rule(), "C6.money");
+    assert_eq!(decide(&history, &poor, 0.5).rule(), DecisionRule::MoneySpent);
 
     let at_ten = |committed| PastAttempt { rung: "10%".into(), ..ended(Reason::Preempted, committed) };
     let few = RetryPolicy { preempted_without_commit_max: 2, ..RetryPolicy::default() };
     let mut attempts = vec![PastAttempt { rung: "1%".into(), ..ended(Reason::Preempted, Some(900)) }, last];
     attempts.extend([at_ten(Some(10)), at_ten(Some(20))]);
-    assert_eq!(after(&attempts, &few).rule(), "C2.preempted");
+    assert_eq!(after(&attempts, &few).rule(), DecisionRule::Preempted);
     attempts.extend([at_ten(Some(20)), at_ten(Some(20))]);
-    assert_eq!(after(&attempts, &few).rule(), "C6.crash_loop");
+    assert_eq!(after(&attempts, &few).rule(), DecisionRule::CrashLoop);
 }
 
 /// A run that commits every ten minutes and fails at random times (exponential, mean `mtbf_hours`), five minutes of each attempt for the
@@ -280,7 +283,7 @@ fn simulated(
     mtbf_hours: f64,
     goal_hours: f64,
     seed: u64,
-) -> (f64, usize, &'static str) {
+) -> (f64, usize, DecisionRule) {
     const COMMIT_SECONDS: f64 = 600.0;
     const START_SECONDS: f64 = 300.0;
     let mut rng = trackway_core::SplitMix64::new(seed);
@@ -315,14 +318,14 @@ fn simulated(
 #[test]
 fn a_run_of_weeks_outlives_its_failures() {
     const GOAL_HOURS: f64 = 54.0 * 24.0;
-    let (mut completed, mut attempts, mut ends) = (0, 0, BTreeMap::<&str, u32>::new());
+    let (mut completed, mut attempts, mut ends) = (0, 0, BTreeMap::<DecisionRule, u32>::new());
     for seed in 0..100 {
         let (hours, launched, rule) = simulated(&RetryPolicy::default(), 3.09, GOAL_HOURS, seed);
-        completed += usize::from(rule == "finished" && hours >= GOAL_HOURS - 1.0);
+        completed += usize::from(rule == DecisionRule::Finished && hours >= GOAL_HOURS - 1.0);
         attempts += launched;
         *ends.entry(rule).or_default() += 1;
         let (hours, launched, rule) = simulated(&fixed(RetryPolicy::default()), 3.09, GOAL_HOURS, seed);
-        assert_eq!((rule, launched), ("C6.attempts_spent", 6), "seed {seed}");
+        assert_eq!((rule, launched), (DecisionRule::AttemptsSpent, 6), "seed {seed}");
         assert!(hours < 48.0, "seed {seed}: {hours}");
     }
     println!(
@@ -339,7 +342,7 @@ fn refills_do_not_feed_a_storm() {
     for seed in 0..100 {
         let (hours, _, rule) = simulated(&RetryPolicy::default(), 1.0 / 3.0, 1_000.0, seed);
         assert!(
-            matches!(rule, "C6.attempts_spent" | "C6.crash_loop") && hours < 24.0,
+            matches!(rule, DecisionRule::AttemptsSpent | DecisionRule::CrashLoop) && hours < 24.0,
             "seed {seed}: {rule} {hours}"
         );
         let (hours, attempts, _) = simulated(&RetryPolicy::default(), 0.01, 1_000.0, seed);
@@ -376,12 +379,12 @@ fn only_committed_training_refills() {
     // Half an hour gave half a retry back, and the next one needs a whole one.
     assert_eq!(
         spent(&[first.clone(), half.clone(), failed(3, Some(150), Some(151), 0.1)]),
-        Err("C6.attempts_spent")
+        Err(DecisionRule::AttemptsSpent)
     );
     assert_eq!(spent(&[first.clone(), half.clone(), failed(3, Some(150), Some(250), 1.0)]), Ok(2.0));
     // Steps that were committed before, however long they took, give nothing.
     let again = PastAttempt { last_step: Some(150), ..failed(3, Some(100), Some(150), 50.0) };
-    assert_eq!(spent(&[first, half, again]), Err("C6.attempts_spent"));
+    assert_eq!(spent(&[first, half, again]), Err(DecisionRule::AttemptsSpent));
 }
 
 /// Proves that wall time bounds a run whatever its other budgets allow.
@@ -390,7 +393,7 @@ fn wall_time_bounds_all_attempts_together() {
     let policy = RetryPolicy { max_hours: Some(1.5), ..Default::default() };
     assert!(after(&[ended(Reason::Preempted, Some(1))], &policy).launches());
     let decision = after(&[ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))], &policy);
-    assert_eq!(decision.rule(), "C6.time");
+    assert_eq!(decision.rule(), DecisionRule::TimeSpent);
 }
 
 /// Proves that a machine which two failures had in common is left out while there are others; that machines which cannot be told
@@ -459,5 +462,18 @@ proptest! {
         let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
         let excluded = history.suspect_hosts();
         prop_assert!(known_count - excluded.len() >= needed, "{excluded:?} of {known_count}, {needed} needed");
+    }
+}
+
+/// Proves that the document of termination reasons names every rule of a decision with what it means.
+#[test]
+fn every_rule_is_documented() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/termination-reasons.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    for rule in DecisionRule::ALL {
+        assert!(
+            text.contains(&format!("| `{rule}` |")),
+            "docs/termination-reasons.md has no row for `{rule}`"
+        );
     }
 }

@@ -1,0 +1,90 @@
+//! The rules of decisions.
+
+use trackway_core::closed_list;
+
+closed_list!(
+    /// The rule that decided what follows from the end of an attempt: `retries.rule`. `C1` to `C6` are the numbers of the requirements.
+    DecisionRule, "decision rule", {
+        /// Nothing was launched yet.
+        NoAttempt = "no_attempt",
+        /// The attempt did what the run was for.
+        Finished = "finished",
+        /// A person asked for a roll back.
+        RollBackPerson = "roll_back.person",
+        /// A detector asked for a roll back.
+        RollBackDetector = "roll_back.detector",
+        /// As many roll backs as are allowed were made.
+        RollBackBudget = "roll_back.budget",
+        /// There is no checkpoint to roll back to.
+        RollBackNoPlace = "roll_back.no_place",
+        /// A person ended the attempt.
+        OperatorCancelled = "operator.cancelled",
+        /// The attempt was ended in favour of something else.
+        OperatorSuperseded = "operator.superseded",
+        /// A newer attempt owns the run.
+        FencedByNewerAttempt = "fenced.newer_attempt_owns_the_run",
+        /// The rung did not pass its rules.
+        RungRefused = "rung.promotion_refused",
+        /// The rung passed its rules: the next one is launched.
+        RungPromoted = "rung.promoted",
+        /// The attempt was ended because a budget was spent.
+        BudgetExhausted = "C6.budget_exhausted",
+        /// `max_usd` is reached.
+        MoneySpent = "C6.money",
+        /// `max_gpu_hours` is reached.
+        GpuTimeSpent = "C6.gpu_time",
+        /// `max_hours` is reached.
+        TimeSpent = "C6.time",
+        /// The retries of a budget are spent.
+        AttemptsSpent = "C6.attempts_spent",
+        /// Attempts in a row ended alike without a newly committed step.
+        CrashLoop = "C6.crash_loop",
+        /// The reason is unknown, and its small budget lasts.
+        UnknownReason = "C6.unknown",
+        /// The same launch would end the same way.
+        SameEndExpected = "no_retry.same_end_expected",
+        /// A reason with a budget of its own is retried.
+        OwnBudget = "C1.own_budget",
+        /// A machine, the network or the storage failed, and is retried.
+        TransientFault = "C1.transient_fault",
+        /// A hang is retried.
+        Hang = "C1.hang",
+        /// A timeout is retried.
+        Timeout = "C1.timeout",
+        /// A preemption is retried.
+        Preempted = "C2.preempted",
+        /// The next entry of the plan is tried.
+        ChangedPlan = "C3.changed_plan",
+        /// The plan has no entry left.
+        NoPlanLeft = "C3.no_plan_left",
+        /// The data stopped the run and did not change.
+        DataUnchanged = "C4.data_unchanged",
+        /// This data stopped an earlier attempt.
+        DataSeenBefore = "C4.data_seen_before",
+        /// The data changed since it stopped the run.
+        DataChanged = "C4.data_changed",
+        /// The evaluation alone is repeated.
+        EvaluatorAlone = "C5.evaluator_alone",
+        /// The evaluation failed before anything was committed.
+        EvaluatorBeforeFirstCommit = "C5.evaluator_before_first_commit",
+        /// The evaluation failed as often as is allowed.
+        EvaluatorBudgetSpent = "C5.evaluator_budget_spent",
+        /// A command without a run file is launched once.
+        NoRunFile = "policy.no_run_file",
+        /// The retry limits of the run cannot be read.
+        UnreadablePlan = "policy.unreadable_plan",
+        /// Rehearsals and proofs are not repeated by themselves.
+        RehearsalEnded = "rehearsal.ended",
+    }
+);
+
+impl DecisionRule {
+    /// Whether it is about a roll back, made or refused.
+    #[must_use]
+    pub const fn is_roll_back(self) -> bool {
+        matches!(
+            self,
+            Self::RollBackPerson | Self::RollBackDetector | Self::RollBackBudget | Self::RollBackNoPlace
+        )
+    }
+}
