@@ -1,13 +1,13 @@
 //! Why a checkpoint was made, as the flight record says it.
 
 use trackway_core::{AttemptId, Step};
+use trackway_formats::EventKind;
 use trackway_ledger::EventRow;
-use trackway_recorder::CHECKPOINT_REASON_EVENT;
 
 /// Why a checkpoint was made, beside the news that it was: `cadence`, `asked: …`.
 pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Option<Step>) -> Option<String> {
     let told = events.iter().find(|event| {
-        event.kind == CHECKPOINT_REASON_EVENT && event.attempt_id == attempt_id && event.step == step
+        EventKind::CheckpointReason.is(&event.kind) && event.attempt_id == attempt_id && event.step == step
     })?;
     let field = |name| told.fields_json.as_ref()?.get(name)?.as_str();
     Some(in_words(field("reason")?, field("why")))

@@ -9,6 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
+use trackway_formats::EventKind;
 use trackway_launch::AttemptFiles;
 use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, closed_files};
 use trackway_sql::RunSearch;
@@ -202,7 +203,7 @@ fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) ->
         run_id: run.run_id,
         attempt_id: None,
         at,
-        kind: "records_cleared".into(),
+        kind: EventKind::RecordsCleared.as_str().into(),
         step: None,
         message: format!("logs and records of {size_bytes} bytes were deleted with `trackway gc`"),
         fields_json: None,

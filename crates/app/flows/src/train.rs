@@ -9,6 +9,7 @@ use trackway_engine::run::{
     Injection, RunOutcome, Source, Start, begin, drive, outcome, read, remote, take_up,
 };
 use trackway_engine::stored::stored_plan;
+use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
 
 use crate::checkpoints::CheckpointRef;
@@ -104,7 +105,7 @@ fn check_before_launch(
 /// That nothing was checked, and on whose word, is part of the receipt.
 fn tell_unchecked(context: &Context, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
     let Some(why) = &request.selection.skip_all else { return Ok(()) };
-    tell(context, run_id, "preflight_skipped", format!("launched without pre-flight: {why}"))
+    tell(context, run_id, EventKind::PreflightSkipped, format!("launched without pre-flight: {why}"))
 }
 
 fn tell_not_launched(
@@ -114,22 +115,23 @@ fn tell_not_launched(
     report: &PreflightReport,
 ) -> Result<(), AppError> {
     let (kind, text) = match state {
-        RunState::Blocked => {
-            ("preflight_blocked", format!("not launched because of {}", report.blocked_by().join(", ")))
-        }
-        _ => ("preflight_stopped", "stopped before the launch".to_owned()),
+        RunState::Blocked => (
+            EventKind::PreflightBlocked,
+            format!("not launched because of {}", report.blocked_by().join(", ")),
+        ),
+        _ => (EventKind::PreflightStopped, "stopped before the launch".to_owned()),
     };
     tell(context, run_id, kind, text)?;
     context.set_run_state(run_id, state)
 }
 
-fn tell(context: &Context, run_id: RunId, kind: &str, message: String) -> Result<(), AppError> {
+fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> Result<(), AppError> {
     let event = EventRow {
         event_id: format!("{run_id}:{kind}"),
         run_id,
         attempt_id: None,
         at: context.clock.now(),
-        kind: kind.into(),
+        kind: kind.as_str().into(),
         step: None,
         message,
         fields_json: None,

@@ -4,8 +4,9 @@
 //! check that makes no sense for this run is *not applicable* and blocks nothing. What a check did not look at is
 //! part of its answer.
 
-use crate::closed_list;
 use serde::{Deserialize, Serialize};
+
+use crate::closed_list;
 
 closed_list!(
     /// How a check came out.

@@ -3,6 +3,7 @@
 
 pub mod checkpoint_manifest;
 mod digest;
+pub mod events;
 pub mod gate;
 pub mod hash;
 pub mod printed;
@@ -18,3 +19,4 @@ pub mod tensorboard;
 pub mod wandb;
 
 pub use digest::sha256_hex;
+pub use events::EventKind;

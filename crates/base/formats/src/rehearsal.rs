@@ -1,20 +1,16 @@
 //! What a training process says of itself in a rehearsal, a launch of kind `one_batch` or `overfit`: the words that the
 //! recorders write and Trackway reads (docs/formats/rehearsal.md).
 //!
-//! It says them in events of the flight record. One, [`HANDSHAKE_EVENT`], says that rehearsals are honoured at all.
-//! Events of kind [`FACTS_EVENT`] hold one [`Fact`] each, as JSON; the last one about a topic counts. Nothing here is
+//! It says them in events of the flight record. One, [`EventKind::RehearsalHandshake`], says that rehearsals are honoured at all.
+//! Events of kind [`EventKind::RehearsalFacts`] hold one [`Fact`] each, as JSON; the last one about a topic counts. Nothing here is
 //! a judgement: numbers and names only.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The event of a recorder that honours rehearsals, written when it attaches: fields `sdk`, `version`, `honours`.
-pub const HANDSHAKE_EVENT: &str = "rehearsal_handshake";
-/// The event that holds one [`Fact`]: fields `about` (its topic) and `facts` (JSON).
-pub const FACTS_EVENT: &str = "rehearsal_facts";
-/// The event that says that the loss reached the target, and the script was asked to end.
-pub const TARGET_EVENT: &str = "rehearsal_target_reached";
+use crate::EventKind;
+
 /// The metric under which a recorder writes the loss of a step that it saw by itself.
 pub const SEEN_LOSS: &str = "trackway/rehearsal/loss";
 /// What a recorder that honours both kinds says in `honours`.
@@ -121,12 +117,12 @@ impl Facts {
     /// Takes an event of the record over, if it is one of a rehearsal.
     pub fn take_event(&mut self, kind: &str, fields: &[(String, String)]) {
         let field = |name: &str| fields.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
-        match kind {
-            HANDSHAKE_EVENT => {
+        match kind.parse() {
+            Ok(EventKind::RehearsalHandshake) => {
                 let (sdk, version) = (field("sdk").unwrap_or("?"), field("version").unwrap_or("?"));
                 self.sdk = Some(format!("{sdk} {version}"));
             }
-            FACTS_EVENT => {
+            Ok(EventKind::RehearsalFacts) => {
                 let (about, facts) = (field("about").unwrap_or_default(), field("facts").unwrap_or_default());
                 match parse(about, facts) {
                     Some(fact) => self.take(fact),
@@ -516,17 +512,20 @@ mod tests {
     fn facts_are_taken_from_events() {
         let mut facts = Facts::default();
         facts.take_event(
-            HANDSHAKE_EVENT,
+            EventKind::RehearsalHandshake.as_str(),
             &[("sdk".into(), "python".into()), ("version".into(), "1.2".into())],
         );
-        facts.take_event(FACTS_EVENT, &event("resources", r#"{"step_seconds": 0.5}"#));
-        facts.take_event(FACTS_EVENT, &event("resources", r#"{"step_seconds": 0.25, "newer": 1}"#));
+        facts.take_event(EventKind::RehearsalFacts.as_str(), &event("resources", r#"{"step_seconds": 0.5}"#));
         facts.take_event(
-            FACTS_EVENT,
+            EventKind::RehearsalFacts.as_str(),
+            &event("resources", r#"{"step_seconds": 0.25, "newer": 1}"#),
+        );
+        facts.take_event(
+            EventKind::RehearsalFacts.as_str(),
             &event("inputs", r#"[{"name": "0", "dtype": "float32", "shape": [2, 3]}]"#),
         );
-        facts.take_event(FACTS_EVENT, &event("weather", "{}"));
-        facts.take_event(FACTS_EVENT, &event("loader", "{"));
+        facts.take_event(EventKind::RehearsalFacts.as_str(), &event("weather", "{}"));
+        facts.take_event(EventKind::RehearsalFacts.as_str(), &event("loader", "{"));
         facts.take_event("epoch_finished", &[]);
         assert_eq!(facts.sdk.as_deref(), Some("python 1.2"));
         assert_eq!(facts.resources.as_ref().and_then(|it| it.step_seconds), Some(0.25));

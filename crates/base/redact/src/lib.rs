@@ -20,10 +20,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use stream::StreamRedactor;
-
 use racy::Racy;
 use search::Search;
+pub use stream::StreamRedactor;
 
 /// Shorter values of secret variables are not searched for: they would be found everywhere by chance.
 pub const LITERAL_BYTES_MIN: usize = 8;

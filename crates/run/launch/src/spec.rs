@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, LaunchKind, RunId};
+use trackway_redact::Redactor;
 
 use crate::EngineRequest;
 use crate::files::{AttemptFiles, read_json};
-use trackway_redact::Redactor;
 
 /// The version of `launch.json` that this crate writes.
 pub const LAUNCH_VERSION: u32 = 1;

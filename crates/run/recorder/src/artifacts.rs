@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trackway_core::Step;
 use trackway_files::open_own;
-use trackway_formats::record::ARTIFACT_EVENT;
+use trackway_formats::EventKind;
 
 use crate::inner::Inner;
 use crate::keeper::{Job, Keeper};
@@ -23,8 +23,6 @@ use crate::recorder::Recorder;
 pub const ARTIFACT_BYTES_MAX: u64 = 16 << 30;
 /// Of a folder with more files than this only so many are kept, which an event says.
 pub const ARTIFACT_FILES_MAX: usize = 10_000;
-/// The event that says that an artifact is not kept: fields `name` and `why`.
-pub const ARTIFACT_FAILED_EVENT: &str = "artifact_failed";
 
 const COPY_BYTES: usize = 1 << 20;
 /// Tells the files apart that this process writes aside.
@@ -73,7 +71,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
-    slot.segment().event(ARTIFACT_FAILED_EVENT, step, &[("name", name), ("why", why)]);
+    slot.segment().event(EventKind::ArtifactFailed.as_str(), step, &[("name", name), ("why", why)]);
 }
 
 fn start_keeper(inner: &Arc<Inner>) -> Result<Keeper, String> {
@@ -109,7 +107,7 @@ impl Inner {
             Ok((hash, size_bytes)) => {
                 let size = size_bytes.to_string();
                 let fields = [("name", name), ("blake3", hash.as_str()), ("size_bytes", size.as_str())];
-                self.slot().segment().event(ARTIFACT_EVENT, step, &fields);
+                self.slot().segment().event(EventKind::Artifact.as_str(), step, &fields);
             }
             Err(error) => tell_failed(self.slot(), name, step, &error.to_string()),
         }
@@ -120,7 +118,7 @@ impl Inner {
         let Some(keeper) = slot.keeper().take() else { return };
         if !keeper.close(self.last_save_wait()) {
             let why = "the process exits before all artifacts are copied";
-            slot.segment().event(ARTIFACT_FAILED_EVENT, None, &[("why", why)]);
+            slot.segment().event(EventKind::ArtifactFailed.as_str(), None, &[("why", why)]);
         }
     }
 }

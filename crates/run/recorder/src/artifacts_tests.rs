@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use trackway_formats::record::{ARTIFACT_EVENT, EXCEPTION_EVENT, TAG_EVENT};
+use trackway_formats::EventKind;
 
-use crate::artifacts::ARTIFACT_FAILED_EVENT;
 use crate::keeper::ARTIFACTS_WAITING_MAX;
 use crate::recorder::Recorder;
 use crate::tests::Attempt;
@@ -39,7 +38,7 @@ fn artifacts_are_kept_by_content() {
     fs::remove_file(place.join("a.txt")).unwrap();
     run.artifact("all", &place, None);
     run.finish();
-    let told = attempt.events(ARTIFACT_EVENT);
+    let told = attempt.events(EventKind::Artifact.as_str());
     let kept: Vec<_> = told.iter().map(|event| event.as_artifact().unwrap()).collect();
     let names: Vec<_> = kept.iter().map(|one| (one.name, one.size_bytes)).collect();
     assert_eq!(names, [("alone", 4), ("all/plots/b.txt", 4), ("all/plots/c.txt", 3 << 20)]);
@@ -51,7 +50,7 @@ fn artifacts_are_kept_by_content() {
     assert_eq!(names_in(&attempt), expected);
     let folder = attempt.settings.artifact_folder.as_ref().unwrap();
     assert_eq!(fs::read(folder.join(kept[2].blake3)).unwrap(), vec![7; 3 << 20]);
-    assert_eq!(attempt.events(ARTIFACT_FAILED_EVENT).len(), 0);
+    assert_eq!(attempt.events(EventKind::ArtifactFailed.as_str()).len(), 0);
 }
 
 /// Proves that what cannot be kept is an event with the reason: a file that is not there, a pipe, no folder to keep it in.
@@ -64,13 +63,13 @@ fn what_cannot_be_kept_is_told() {
     run.artifact("missing", &attempt.folder.path().join("nothing"), None);
     run.artifact("pipe", &pipe, None);
     run.finish();
-    let mut told = attempt.events(ARTIFACT_FAILED_EVENT);
+    let mut told = attempt.events(EventKind::ArtifactFailed.as_str());
     let mut without = Attempt::new();
     without.settings.artifact_folder = None;
     let run = without.attach();
     run.artifact("nowhere", &std::env::current_exe().unwrap(), None);
     run.finish();
-    told.extend(without.events(ARTIFACT_FAILED_EVENT));
+    told.extend(without.events(EventKind::ArtifactFailed.as_str()));
     let whys: Vec<_> = told.iter().map(|event| event.field("why").unwrap()).collect();
     assert!(whys[0].contains("No such file"), "{whys:?}");
     assert!(whys[1].contains("neither a file"), "{whys:?}");
@@ -87,11 +86,11 @@ fn an_empty_path_is_no_artifact() {
     run.artifact("", std::path::Path::new(""), None);
     run.artifact("plots", std::path::Path::new(""), Some(2));
     run.finish();
-    let told = attempt.events(ARTIFACT_FAILED_EVENT);
+    let told = attempt.events(EventKind::ArtifactFailed.as_str());
     let whys: Vec<_> = told.iter().map(|event| event.field("why").unwrap()).collect();
     assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("the path is empty")), "{whys:?}");
     assert_eq!(told[1].field("name"), Some("plots"));
-    assert_eq!(attempt.events(ARTIFACT_EVENT).len(), 0);
+    assert_eq!(attempt.events(EventKind::Artifact.as_str()).len(), 0);
     assert!(!attempt.settings.artifact_folder.as_ref().unwrap().exists());
 }
 
@@ -105,9 +104,9 @@ fn too_many_artifacts_are_told() {
     let given = ARTIFACTS_WAITING_MAX + 30;
     (0..given).for_each(|number| run.artifact(&number.to_string(), &path, None));
     run.finish();
-    let failed = attempt.events(ARTIFACT_FAILED_EVENT);
+    let failed = attempt.events(EventKind::ArtifactFailed.as_str());
     assert!(!failed.is_empty() && failed.iter().all(|event| event.field("why").unwrap().contains("wait")));
-    assert_eq!(attempt.events(ARTIFACT_EVENT).len() + failed.len(), given);
+    assert_eq!(attempt.events(EventKind::Artifact.as_str()).len() + failed.len(), given);
     assert_eq!(names_in(&attempt).len(), 1);
 }
 
@@ -128,8 +127,8 @@ fn tags_and_exceptions_are_told() {
     }
     run.exception("E", &"ü".repeat(5_000), &["a", "b"]);
     run.finish();
-    assert_eq!(attempt.events(TAG_EVENT)[0].as_tag(), Some(("team", "search")));
-    let told = attempt.events(EXCEPTION_EVENT);
+    assert_eq!(attempt.events(EventKind::Tag.as_str())[0].as_tag(), Some(("team", "search")));
+    let told = attempt.events(EventKind::Exception.as_str());
     let digests: Vec<_> = told.iter().map(|event| event.field("digest").unwrap()).collect();
     assert!(digests[0] == digests[1] && digests[0] != digests[2] && digests[0].len() == 16);
     assert_eq!(told[3].field("message").unwrap(), "ü".repeat(1_000));

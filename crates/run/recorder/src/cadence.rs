@@ -14,15 +14,6 @@ pub(crate) const SAVE_MARGIN: f64 = 1.25;
 /// How long a stop is put off at most. A loop whose steps take longer asks nothing meanwhile.
 pub const STOP_PUT_OFF_SECONDS_MAX: f64 = 60.0;
 
-/// The event that says why a checkpoint was made; its fields are `reason` and, when somebody asked, `why`.
-pub const CHECKPOINT_REASON_EVENT: &str = "checkpoint_reason";
-
-/// The event that says that `TRACKWAY_MAX_STEPS` was reached and the script was asked to end.
-pub const MAX_STEPS_EVENT: &str = "max_steps_reached";
-
-/// The event that says that a save is held between its files and its commit, for a rehearsal.
-pub const HELD_IN_SAVE_EVENT: &str = "held_in_save";
-
 impl Inner {
     /// One checkpoint is due once the end was asked for.
     pub(crate) fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {

@@ -1,6 +1,7 @@
 //! What saving costs, measured at every save and recorded as metrics: the input of the advice on cadence.
 
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
 use crate::cadence::SAVE_MARGIN;
 use crate::inner::Inner;
@@ -64,12 +65,12 @@ impl Inner {
         if too_short && once(&slot.told.cadence_too_short) {
             let fields =
                 [("interval_seconds", &*seconds(cost.interval_seconds)), ("save_seconds", &*save_seconds)];
-            slot.segment().event("checkpoint_cadence_too_short", Some(step), &fields);
+            slot.segment().event(EventKind::CheckpointCadenceTooShort.as_str(), Some(step), &fields);
         }
         let Some(grace) = self.settings.grace_seconds else { return };
         if cost.commit_lag_seconds * SAVE_MARGIN > grace && once(&slot.told.exceeds_grace) {
             let fields = [("grace_seconds", &*seconds(grace)), ("save_seconds", &*save_seconds)];
-            slot.segment().event("checkpoint_exceeds_grace", Some(step), &fields);
+            slot.segment().event(EventKind::CheckpointExceedsGrace.as_str(), Some(step), &fields);
         }
     }
 }

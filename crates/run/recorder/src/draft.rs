@@ -10,6 +10,7 @@ use trackway_checkpoint::bulk::{
 };
 use trackway_checkpoint::{CheckpointError, Commit, Kind};
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
 use crate::cost::SaveCost;
 use crate::inner::Inner;
@@ -21,8 +22,6 @@ use crate::together::is_given_up;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.
 pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
-/// The event that says that a checkpoint was due and not made, because the one before was still being written.
-pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
 
 /// A checkpoint that is being filled: copy everything into it, then [`CheckpointDraft::submit`]. Dropped, it saves
 /// nothing. See [`trackway_checkpoint::bulk::Draft`].
@@ -216,7 +215,7 @@ impl Inner {
     fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
         if once(&slot.told.skipped) {
             let why = "the previous checkpoint is still being written";
-            slot.segment().event(CHECKPOINT_SKIPPED_EVENT, Some(step), &[("why", why)]);
+            slot.segment().event(EventKind::CheckpointSkipped.as_str(), Some(step), &[("why", why)]);
         }
     }
 
@@ -226,7 +225,11 @@ impl Inner {
         for outcome in saver.close(self.last_save_wait()) {
             if matches!(outcome.end, SaveEnd::Abandoned) {
                 let why = "the process exits before it is committed";
-                slot.segment().event("checkpoint_abandoned", Some(outcome.step), &[("why", why)]);
+                slot.segment().event(
+                    EventKind::CheckpointAbandoned.as_str(),
+                    Some(outcome.step),
+                    &[("why", why)],
+                );
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
-use crate::cadence::{MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX};
+use crate::cadence::STOP_PUT_OFF_SECONDS_MAX;
 use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
 use crate::save_reason::SaveReason;
@@ -60,7 +61,7 @@ impl Inner {
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.told.max_steps) {
-            slot.segment().event(MAX_STEPS_EVENT, Some(slot.seen_step()), &[]);
+            slot.segment().event(EventKind::MaxStepsReached.as_str(), Some(slot.seen_step()), &[]);
         }
         if let Some(board) = slot.board() {
             return at_last_step || self.stopping_together(slot, board);
@@ -77,9 +78,9 @@ impl Inner {
         let (left, needed) = (text(self.grace_seconds_left()), text(slot.save_seconds()));
         let fields = [("grace_seconds_left", &*left), ("save_seconds", &*needed)];
         let step = Some(slot.seen_step());
-        slot.segment().event("sigterm_noticed", step, &fields);
+        slot.segment().event(EventKind::SigtermNoticed.as_str(), step, &fields);
         if self.settings.checkpoint_root.is_some() && !self.save_fits(slot) {
-            slot.segment().event("checkpoint_does_not_fit", step, &fields);
+            slot.segment().event(EventKind::CheckpointDoesNotFit.as_str(), step, &fields);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::panic;
 
-use trackway_formats::record::EXCEPTION_EVENT;
+use trackway_formats::EventKind;
 
 use crate::inner::Inner;
 use crate::recorder::Recorder;
@@ -31,7 +31,7 @@ impl Inner {
             ("digest", digest.as_str()),
             ("trace", trace.as_str()),
         ];
-        self.slot().segment().event(EXCEPTION_EVENT, None, &fields);
+        self.slot().segment().event(EventKind::Exception.as_str(), None, &fields);
     }
 }
 

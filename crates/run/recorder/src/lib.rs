@@ -62,23 +62,6 @@ mod together;
 #[cfg(test)]
 mod together_tests;
 
-pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MAX};
-pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX};
-pub use data_rung::DataRung;
-pub use draft::{CHECKPOINT_SKIPPED_EVENT, CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
-pub use exception::record_panics;
-pub use keeper::ARTIFACTS_WAITING_MAX;
-pub use recorder::{
-    CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT,
-};
-pub use rehearsal::{ParameterUpdate, UpdateWatch};
-pub use rehearsal_plan::RehearsalPlan;
-pub use save_reason::SaveReason;
-pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
-pub use signal::outlive_sigterm_of_others;
-pub use together::{
-    CHECKPOINT_GIVEN_UP_EVENT, NOTICE_LATE_EVENT, NOTICE_SECONDS, STEP_ANNOUNCED_EVENT, is_given_up,
-};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
     Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
@@ -86,3 +69,17 @@ pub use trackway_checkpoint::{
 pub use trackway_core::{BatchRange, SkippedBatches};
 pub use trackway_formats::record::{ControlOutcome, Origin};
 pub use trackway_formats::rehearsal as facts;
+
+pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FILES_MAX};
+pub use cadence::STOP_PUT_OFF_SECONDS_MAX;
+pub use data_rung::DataRung;
+pub use draft::{CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
+pub use exception::record_panics;
+pub use keeper::ARTIFACTS_WAITING_MAX;
+pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
+pub use rehearsal::{ParameterUpdate, UpdateWatch};
+pub use rehearsal_plan::RehearsalPlan;
+pub use save_reason::SaveReason;
+pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
+pub use signal::outlive_sigterm_of_others;
+pub use together::{NOTICE_SECONDS, is_given_up};

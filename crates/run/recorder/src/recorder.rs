@@ -9,11 +9,10 @@ use trackway_checkpoint::{
     RankGroup, RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
-use trackway_formats::record::{
-    CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS, TAG_EVENT,
-};
+use trackway_formats::EventKind;
+use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS};
+use trackway_system::{SystemClock, SystemIds};
 
-use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT};
 use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
 use crate::data_rung::DataRung;
@@ -25,10 +24,6 @@ use crate::segment_writer::SegmentWriter;
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
 use crate::together::is_given_up;
-use trackway_system::{SystemClock, SystemIds};
-
-/// The event that says that the script took the weights of the rung before.
-pub const WARM_START_EVENT: &str = "warm_start";
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
@@ -75,13 +70,6 @@ impl Drop for Owner {
     }
 }
 
-/// The event that says which batch the steps from one on train on, one batch each, until the next such event: fields `batch`,
-/// counted from 0 over all passes through the data, and `epoch`, the passes that are finished.
-pub const DATA_CURSOR_EVENT: &str = "data_cursor";
-
-/// The event with which one of several ranks says which one it is: fields `rank` and `world_size`.
-pub const RANK_EVENT: &str = "rank";
-
 impl Recorder {
     /// The recorder of this process, from the environment that `trackway run` sets. Never fails.
     #[must_use]
@@ -106,7 +94,11 @@ impl Recorder {
             && let Ok(group) = group
         {
             let fields = [("rank", group.rank().to_string()), ("world_size", group.world_size().to_string())];
-            self.event(RANK_EVENT, None, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+            self.event(
+                EventKind::Rank.as_str(),
+                None,
+                &fields.each_ref().map(|(name, value)| (*name, value.as_str())),
+            );
         }
     }
 
@@ -114,7 +106,11 @@ impl Recorder {
     fn tell_unreadable(&self) {
         let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
         if let Some(why) = why {
-            self.event("skip_batches_unreadable", None, &[("variable", SKIP_BATCHES), ("why", &why)]);
+            self.event(
+                EventKind::SkipBatchesUnreadable.as_str(),
+                None,
+                &[("variable", SKIP_BATCHES), ("why", &why)],
+            );
         }
     }
 
@@ -191,7 +187,7 @@ impl Recorder {
 
     /// Tags the run; the last value of a name holds.
     pub fn tag(&self, name: &str, value: &str) {
-        self.event(TAG_EVENT, None, &[("name", name), ("value", value)]);
+        self.event(EventKind::Tag.as_str(), None, &[("name", name), ("value", value)]);
     }
 
     /// Records the loss of a batch from before the model was trained on it: an estimate of how it does on what it has not
@@ -218,7 +214,7 @@ impl Recorder {
     /// attempt too. A process that never asks [`Recorder::should_stop`] must not call this.
     pub fn stop_on_sigterm(&self) {
         if let Err(error) = signal::install() {
-            self.event("sigterm_handler_failed", None, &[("why", &error.to_string())]);
+            self.event(EventKind::SigtermHandlerFailed.as_str(), None, &[("why", &error.to_string())]);
         }
     }
 
@@ -260,7 +256,7 @@ impl Recorder {
         if slot.moves_to(step, batch) {
             let fields = [("batch", batch.to_string())];
             let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-            slot.segment().event(DATA_CURSOR_EVENT, Some(step), &fields);
+            slot.segment().event(EventKind::DataCursor.as_str(), Some(step), &fields);
         }
         batch
     }
@@ -417,9 +413,15 @@ impl Recorder {
             Ok(Some((loaded, _))) => {
                 let manifest = loaded.info.manifest_sha256.clone().unwrap_or_default();
                 let step = loaded.step.to_string();
-                self.event(WARM_START_EVENT, None, &[("step", &step), ("manifest_sha256", &manifest)]);
+                self.event(
+                    EventKind::WarmStart.as_str(),
+                    None,
+                    &[("step", &step), ("manifest_sha256", &manifest)],
+                );
             }
-            Err(error) => self.event("warm_start_failed", None, &[("why", &error.to_string())]),
+            Err(error) => {
+                self.event(EventKind::WarmStartFailed.as_str(), None, &[("why", &error.to_string())])
+            }
         }
         loaded
     }
@@ -478,7 +480,7 @@ impl Inner {
     pub(crate) fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
         if here && once(&slot.told.held_in_save) {
-            slot.segment().event(HELD_IN_SAVE_EVENT, Some(step), &[]);
+            slot.segment().event(EventKind::HeldInSave.as_str(), Some(step), &[]);
             self.hold();
         }
     }
@@ -527,7 +529,7 @@ impl Inner {
                     slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None)
                 }
                 Command::Unreadable { why } => {
-                    slot.segment().event("control_line_unreadable", None, &[("why", &why)]);
+                    slot.segment().event(EventKind::ControlLineUnreadable.as_str(), None, &[("why", &why)]);
                 }
             }
         }
@@ -600,7 +602,7 @@ impl Inner {
                 ControlOutcome::Refused
             }
             Err(error) => {
-                self.record_failure(slot, "checkpoint_failed", Some(step), error);
+                self.record_failure(slot, EventKind::CheckpointFailed, Some(step), error);
                 ControlOutcome::Refused
             }
         };
@@ -633,7 +635,11 @@ impl Inner {
             Ok(Some(loaded)) if !self.leads() => self.go_on_from(slot, loaded.step),
             Ok(Some(loaded)) => {
                 for fallback in &loaded.fallbacks {
-                    slot.segment().event("checkpoint_fallback", fallback.step, &[("why", &fallback.why)]);
+                    slot.segment().event(
+                        EventKind::CheckpointFallback.as_str(),
+                        fallback.step,
+                        &[("why", &fallback.why)],
+                    );
                 }
                 let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
                 slot.segment().checkpoint(&CheckpointFrame {
@@ -648,7 +654,7 @@ impl Inner {
                 });
                 self.go_on_from(slot, loaded.step);
             }
-            Err(error) => self.record_failure(slot, "resume_failed", None, error),
+            Err(error) => self.record_failure(slot, EventKind::ResumeFailed, None, error),
         }
     }
 
@@ -659,8 +665,14 @@ impl Inner {
         }
     }
 
-    fn record_failure(&self, slot: &ProcessSlot, kind: &str, step: Option<Step>, error: &CheckpointError) {
-        slot.segment().event(kind, step, &[("why", &error.to_string())]);
+    fn record_failure(
+        &self,
+        slot: &ProcessSlot,
+        kind: EventKind,
+        step: Option<Step>,
+        error: &CheckpointError,
+    ) {
+        slot.segment().event(kind.as_str(), step, &[("why", &error.to_string())]);
         if error.kind() == ErrorKind::Fenced {
             slot.fenced.store(true, Ordering::Relaxed);
             slot.stop_asked.store(true, Ordering::Relaxed);
@@ -696,5 +708,5 @@ fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[As
     let why = why.join("; ");
     let fields = [("reason", reason.as_str()), ("why", &*why)];
     let fields = if why.is_empty() { &fields[..1] } else { &fields[..] };
-    slot.segment().event(CHECKPOINT_REASON_EVENT, Some(step), fields);
+    slot.segment().event(EventKind::CheckpointReason.as_str(), Some(step), fields);
 }

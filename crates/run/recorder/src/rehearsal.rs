@@ -2,17 +2,16 @@
 //! at its target or the steps are spent. What it says meanwhile is told in docs/formats/rehearsal.md.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use trackway_core::Step;
-use trackway_formats::rehearsal::{
-    FACTS_EVENT, Fact, Group, HANDSHAKE_EVENT, HONOURED_KINDS, Model, TARGET_EVENT, Updates,
-};
+use trackway_formats::EventKind;
+use trackway_formats::rehearsal::{Fact, Group, HONOURED_KINDS, Model, Updates};
 
 use crate::inner::Inner;
 use crate::process::ProcessSlot;
 use crate::recorder::Recorder;
 use crate::rehearsal_plan::RehearsalPlan;
-use std::sync::atomic::Ordering;
 
 impl Recorder {
     /// What is asked of the loop when this launch is a rehearsal; none in training and outside an attempt.
@@ -35,7 +34,11 @@ impl Recorder {
         // Facts are plain numbers and texts, so this is always an object with both fields.
         let Ok(value) = serde_json::to_value(fact) else { return };
         let about = value["about"].as_str().unwrap_or_default();
-        self.event(FACTS_EVENT, None, &[("about", about), ("facts", &value["facts"].to_string())]);
+        self.event(
+            EventKind::RehearsalFacts.as_str(),
+            None,
+            &[("about", about), ("facts", &value["facts"].to_string())],
+        );
     }
 
     /// Says what loss the best answer has that does not look at the input: the target is measured from it when it is
@@ -50,7 +53,7 @@ impl Recorder {
     pub(crate) fn shake_hands(&self, sdk: &str) {
         if self.rehearsal().is_some() {
             let fields = [("sdk", sdk), ("version", env!("CARGO_PKG_VERSION")), ("honours", HONOURED_KINDS)];
-            self.event(HANDSHAKE_EVENT, None, &fields);
+            self.event(EventKind::RehearsalHandshake.as_str(), None, &fields);
         }
     }
 }
@@ -67,7 +70,7 @@ impl Inner {
         let Some((mean, target)) = losses.reached(&plan) else { return };
         losses.told = true;
         let fields = [("loss", &*mean.to_string()), ("target", &*target.to_string())];
-        slot.segment().event(TARGET_EVENT, Some(step), &fields);
+        slot.segment().event(EventKind::RehearsalTargetReached.as_str(), Some(step), &fields);
         slot.stop_asked.store(true, Ordering::Relaxed);
         slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
     }
@@ -195,7 +198,7 @@ mod tests {
             let at_target = step == 5;
             assert_eq!((run.checkpoint_due(step), run.should_stop()), (at_target, at_target), "step {step}");
         }
-        let told = attempt.events(TARGET_EVENT);
+        let told = attempt.events(EventKind::RehearsalTargetReached.as_str());
         assert_eq!((told.len(), told[0].step), (1, Some(5)));
     }
 
@@ -252,6 +255,9 @@ mod tests {
         run.rehearsal_fact(&Fact::Inputs(Vec::new()));
         run.log(1, &[("loss", 0.0)]);
         assert_eq!((run.step_of_batch(7), run.rehearsal(), run.should_stop()), (7, None, false));
-        assert!(attempt.events(FACTS_EVENT).is_empty() && attempt.events(HANDSHAKE_EVENT).is_empty());
+        assert!(
+            attempt.events(EventKind::RehearsalFacts.as_str()).is_empty()
+                && attempt.events(EventKind::RehearsalHandshake.as_str()).is_empty()
+        );
     }
 }

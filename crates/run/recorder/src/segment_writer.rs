@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit};
 use trackway_core::{Clock, Step, Timestamp};
+use trackway_formats::EventKind;
 use trackway_formats::record::{
     CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
     MAX_METRICS_PER_FRAME, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
@@ -337,7 +338,7 @@ impl SegmentWriter {
         Event {
             at: self.clock.now(),
             step: None,
-            kind: "frames_dropped".into(),
+            kind: EventKind::FramesDropped.as_str().into(),
             fields: vec![("count".into(), self.unreported_drops.to_string()), ("why".into(), why)],
         }
     }

@@ -3,7 +3,6 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use nix::libc::{self, c_int, c_void, siginfo_t};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use trackway_core::Clock as _;
-
 use trackway_system::SystemClock;
 
 /// When SIGTERM first arrived.

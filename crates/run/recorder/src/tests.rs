@@ -7,16 +7,13 @@ use std::time::Duration;
 use trackway_checkpoint::bulk::{Dtype, TensorRef, TensorSpec};
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
 use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
+use trackway_formats::EventKind;
 use trackway_formats::record::{Event, Frame, Segment, read_segment};
-
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
-use crate::{
-    CHECKPOINT_REASON_EVENT, CHECKPOINT_SKIPPED_EVENT, CONTROL_POLL_MICROS, HELD_IN_SAVE_EVENT,
-    MAX_STEPS_EVENT, Recorder, cost,
-};
+use crate::{CONTROL_POLL_MICROS, Recorder, cost};
 
 /// How long a test waits for a save that takes milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,7 +90,7 @@ impl Attempt {
 
     /// Why each checkpoint was made.
     pub fn reasons(&self) -> Vec<(u64, String)> {
-        let events = self.events(CHECKPOINT_REASON_EVENT);
+        let events = self.events(EventKind::CheckpointReason.as_str());
         events.into_iter().map(|event| (event.step.unwrap(), event.fields[0].1.clone())).collect()
     }
 
@@ -241,7 +238,7 @@ fn steps_are_listed_and_bounded() {
     save(&run, 8).unwrap();
     assert!(run.should_stop() && !run.checkpoint_due(8));
     assert_eq!(attempt.reasons(), [(4, "cadence".into()), (8, "end".into())]);
-    assert_eq!(attempt.events(MAX_STEPS_EVENT).len(), 1);
+    assert_eq!(attempt.events(EventKind::MaxStepsReached.as_str()).len(), 1);
 }
 
 /// Proves that a loop told to hold goes on when SIGTERM arrives, and that the record shows where it was held.
@@ -354,7 +351,7 @@ fn an_older_save_is_not_the_one_before_the_stop() {
     attempt.settings.hold_in_save = Some(3);
     let run = attempt.attach();
     assert!(run.checkpoint_due(3) && draft(&run, 3));
-    while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
+    while attempt.events(EventKind::HeldInSave.as_str()).is_empty() {
         std::thread::yield_now();
     }
     assert!(run.checkpoint_due(6) && !draft(&run, 6), "step 3 is still being written");
@@ -383,7 +380,7 @@ fn the_record_says_why_a_checkpoint_was_made() {
     save(&run, 11).unwrap();
     let reasons = [(3, "script"), (4, "anomaly"), (10, "cadence"), (11, "end")];
     assert_eq!(attempt.reasons(), reasons.map(|(step, reason)| (step, reason.to_owned())));
-    let why = attempt.events(CHECKPOINT_REASON_EVENT)[1].fields[1].clone();
+    let why = attempt.events(EventKind::CheckpointReason.as_str())[1].fields[1].clone();
     assert_eq!(why, ("why".into(), "by hand; a spike".into()));
 }
 
@@ -513,11 +510,11 @@ fn a_checkpoint_behind_a_slow_one_is_skipped() {
     attempt.settings.hold_in_save = Some(10);
     let run = attempt.attach();
     assert!(draft(&run, 10));
-    while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
+    while attempt.events(EventKind::HeldInSave.as_str()).is_empty() {
         std::thread::yield_now();
     }
     assert!(!draft(&run, 20) && !draft(&run, 30));
-    assert_eq!(attempt.events(CHECKPOINT_SKIPPED_EVENT).len(), 1);
+    assert_eq!(attempt.events(EventKind::CheckpointSkipped.as_str()).len(), 1);
     attempt.sigterm.note(0);
     assert!(draft(&run, 40), "the held one is let go, and this one waited for it");
     run.finish();

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use trackway_checkpoint::{CheckpointError, Notice, RankError};
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
 use crate::board::Board;
 use crate::cadence::STOP_PUT_OFF_SECONDS_MAX;
@@ -24,13 +25,6 @@ use crate::save_reason::SaveReason;
 pub const NOTICE_SECONDS: f64 = 1.0;
 /// … but no more than this share of the grace period.
 const NOTICE_GRACE_SHARE: f64 = 0.1;
-
-/// The event that says which step rank 0 told the others of; its fields are `save`, `stop` and `reason`.
-pub const STEP_ANNOUNCED_EVENT: &str = "step_announced";
-/// The event that says that a rank learned of such a step too late to save it.
-pub const NOTICE_LATE_EVENT: &str = "step_announced_too_late";
-/// The event that says that no checkpoint was made of a step because not every rank wrote its part.
-pub const CHECKPOINT_GIVEN_UP_EVENT: &str = "checkpoint_given_up";
 
 impl ProcessSlot {
     /// The greatest step that the loop is known to have come to.
@@ -95,7 +89,7 @@ impl Inner {
         if board.notices.tell(&notice).is_ok() {
             let word = |it: bool| if it { "true" } else { "false" };
             let fields = [("save", word(notice.save)), ("stop", word(stop)), ("reason", reason)];
-            slot.segment().event(STEP_ANNOUNCED_EVENT, Some(notice.step), &fields);
+            slot.segment().event(EventKind::StepAnnounced.as_str(), Some(notice.step), &fields);
             self.take_in(slot, board, notice);
         }
     }
@@ -128,7 +122,11 @@ impl Inner {
         if board.asked.is_none_or(|(asked, ..)| asked < notice.step) {
             board.saves.push(notice);
         } else {
-            slot.segment().event(NOTICE_LATE_EVENT, Some(notice.step), &[("reason", &notice.reason)]);
+            slot.segment().event(
+                EventKind::StepAnnouncedTooLate.as_str(),
+                Some(notice.step),
+                &[("reason", &notice.reason)],
+            );
             slot.decline(notice.step);
         }
     }
@@ -164,7 +162,11 @@ impl Inner {
     /// Says that a checkpoint was given up by all ranks.
     pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
         if self.leads() && once(&slot.told.given_up) {
-            slot.segment().event(CHECKPOINT_GIVEN_UP_EVENT, Some(step), &[("why", &error.to_string())]);
+            slot.segment().event(
+                EventKind::CheckpointGivenUp.as_str(),
+                Some(step),
+                &[("why", &error.to_string())],
+            );
         }
     }
 }

@@ -6,11 +6,12 @@ use std::thread;
 
 use trackway_checkpoint::{CheckpointError, CheckpointView, Kind, RankGroup};
 use trackway_core::Step;
+use trackway_formats::EventKind;
 
 use crate::signal::Arrival;
 use crate::tests::{Attempt, PATIENCE};
-use crate::together::{CHECKPOINT_GIVEN_UP_EVENT, NOTICE_LATE_EVENT, STEP_ANNOUNCED_EVENT, is_given_up};
-use crate::{CHECKPOINT_SKIPPED_EVENT, CheckpointState, Recorder};
+use crate::together::is_given_up;
+use crate::{CheckpointState, Recorder};
 
 const RANKS: u32 = 3;
 /// How long a rank waits for another that is there.
@@ -135,7 +136,7 @@ fn time_and_requests_are_decided_by_one() {
     assert_eq!(reasons[0].1, "asked");
     assert!(reasons.len() >= 3 && reasons[1..].iter().all(|(_, reason)| reason == "cadence"), "{reasons:?}");
     assert_eq!(ranks.attempts[0].acks(), [(1, "accepted", None), (1, "done", Some(saved[0]))]);
-    assert_eq!(ranks.attempts[0].events(STEP_ANNOUNCED_EVENT).len(), reasons.len());
+    assert_eq!(ranks.attempts[0].events(EventKind::StepAnnounced.as_str()).len(), reasons.len());
     assert!(ranks.attempts[1..].iter().all(|attempt| attempt.acks().is_empty()));
 }
 
@@ -211,8 +212,8 @@ fn a_skipped_step_is_given_up_by_all() {
             assert!(run.checkpoint_failure().is_none() && !run.should_stop());
         });
         assert_eq!((ranks.committed(), steps_waited.into_inner()), (vec![10, 30], u64::from(RANKS)));
-        assert_eq!(ranks.attempts[skipping as usize].events(CHECKPOINT_SKIPPED_EVENT).len(), 1);
-        let given_up = ranks.attempts[0].events(CHECKPOINT_GIVEN_UP_EVENT).len();
+        assert_eq!(ranks.attempts[skipping as usize].events(EventKind::CheckpointSkipped.as_str()).len(), 1);
+        let given_up = ranks.attempts[0].events(EventKind::CheckpointGivenUp.as_str()).len();
         assert_eq!(given_up, usize::from(skipping != 0), "rank 0 knows that it skipped");
     }
 }
@@ -246,7 +247,7 @@ fn a_rank_that_is_ahead_declines() {
         assert!(rank == 1 || run.wait_for_checkpoint(PATIENCE));
         assert!(draft(run, 102) && run.wait_for_checkpoint(PATIENCE));
     });
-    assert_eq!(ranks.attempts[1].events(NOTICE_LATE_EVENT).len(), 1);
+    assert_eq!(ranks.attempts[1].events(EventKind::StepAnnouncedTooLate.as_str()).len(), 1);
     assert_eq!(ranks.committed(), [1, 102]);
 }
 

@@ -50,6 +50,8 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
+pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
+
 pub use error::{CheckpointError, Defect, ErrorKind, Fallback, RankError};
 pub use group::RankGroup;
 pub use history::{CheckpointInfo, PinInfo, State};
@@ -58,6 +60,5 @@ pub use load::LoadedCheckpoint;
 pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
-pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 pub use view::CheckpointView;
 pub use writer::CheckpointWriter;

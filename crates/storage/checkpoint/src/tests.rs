@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Step, Timestamp};
-
 use trackway_store::testing::{Fault, FaultDisk};
 use trackway_store::{Disk, RealDisk};
 

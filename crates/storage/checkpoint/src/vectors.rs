@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
-
 use trackway_store::testing::FaultDisk;
 
 use crate::history::entry::ClaimBody;

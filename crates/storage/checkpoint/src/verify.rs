@@ -5,7 +5,6 @@ use std::path::Path;
 
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
 use trackway_formats::sha256_hex;
-
 use trackway_store::{Disk, DiskRead};
 
 use crate::bulk::{LoadedFile, read_files, verify_files};

@@ -14,6 +14,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_files::TempFile;
+use trackway_formats::EventKind;
 use trackway_formats::record::{
     CheckpointFrame, ControlAck, Event, Frame, Origin, SEGMENT_EXTENSION, Segment, read_segment,
 };
@@ -345,7 +346,7 @@ fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {
         run_id: subject.run_id,
         attempt_id: Some(subject.attempt_id),
         at: ack.at,
-        kind: "control_ack".into(),
+        kind: EventKind::ControlAck.as_str().into(),
         step: ack.step,
         message: format!("command {} was {}", ack.id, ack.outcome.as_str()),
         fields_json: Some(serde_json::json!({ "id": ack.id, "outcome": ack.outcome.as_str() })),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung};
+use trackway_formats::EventKind;
 use trackway_launch::Seen;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
@@ -319,7 +320,7 @@ fn remember_let_go(context: &Context, row: &AttemptRow, text: &str) {
         run_id: row.run_id,
         attempt_id: Some(row.attempt_id),
         at: context.clock.now(),
-        kind: "checkpoint_let_go".into(),
+        kind: EventKind::CheckpointLetGo.as_str().into(),
         step: None,
         message: text.into(),
         fields_json: None,

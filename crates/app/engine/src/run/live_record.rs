@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_core::{Step, Timestamp};
+use trackway_formats::EventKind;
 use trackway_formats::record::{
     CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SegmentReader,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
-use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
 use trackway_tower::progressive::{Estimate, Progressive};
 
@@ -250,7 +250,7 @@ impl Facts {
             Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
             Frame::Event(event) => {
                 self.alive(event.at, None);
-                if event.kind == HELD_IN_SAVE_EVENT {
+                if EventKind::HeldInSave.is(&event.kind) {
                     self.held_in_save = self.held_in_save.max(event.step);
                 }
                 self.take_reason(event);
@@ -272,8 +272,8 @@ impl Facts {
 
     fn take_reason(&mut self, event: &Event) {
         let field = |name| event.fields.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
-        let (CHECKPOINT_REASON_EVENT, Some(step), Some(reason)) =
-            (event.kind.as_str(), event.step, field("reason"))
+        let (Ok(EventKind::CheckpointReason), Some(step), Some(reason)) =
+            (event.kind.parse(), event.step, field("reason"))
         else {
             return;
         };
@@ -287,8 +287,8 @@ impl Facts {
         let number = |name| {
             event.fields.iter().find(|(found, _)| found == name).and_then(|(_, value)| value.parse().ok())
         };
-        if let (DATA_CURSOR_EVENT, Some(step), Some(batch)) =
-            (event.kind.as_str(), event.step, number("batch"))
+        if let (Ok(EventKind::DataCursor), Some(step), Some(batch)) =
+            (event.kind.parse(), event.step, number("batch"))
         {
             self.cursor.tell(step, batch, number("epoch"));
         }
@@ -315,6 +315,6 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
 
 /// The rank that a process says it is.
 fn rank_told(event: &Event) -> Option<u32> {
-    let field = event.fields.iter().find(|(name, _)| event.kind == RANK_EVENT && name == "rank")?;
+    let field = event.fields.iter().find(|(name, _)| EventKind::Rank.is(&event.kind) && name == "rank")?;
     field.1.parse().ok()
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_checkpoint::{CheckpointInfo, Housekeeper};
 use trackway_core::{Clock as _, LaunchKind};
+use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
 use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
 
@@ -104,7 +105,7 @@ fn remember(context: &Context, attempts: &[AttemptRow], info: &CheckpointInfo, t
         run_id: last.run_id,
         attempt_id: Some(last.attempt_id),
         at: context.clock.now(),
-        kind: "checkpoint_suspect".into(),
+        kind: EventKind::CheckpointSuspect.as_str().into(),
         step: Some(info.step),
         message: told.into(),
         fields_json: None,

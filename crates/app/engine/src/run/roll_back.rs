@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_checkpoint::{Housekeeper, State};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step};
+use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
 use trackway_tower::decide::{self, DecisionRule};
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
@@ -211,7 +212,7 @@ fn remember(context: &Context, row: &RollBackRow, text: &str) {
         run_id: row.run_id,
         attempt_id: Some(row.attempt_id),
         at: row.at,
-        kind: "rolled_back".into(),
+        kind: EventKind::RolledBack.as_str().into(),
         step: row.to_step,
         message: text.into(),
         fields_json: None,

@@ -1,6 +1,6 @@
 use trackway_engine::save_reason::save_reason;
+use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
-use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT};
 
 use super::page::Moment;
 
@@ -9,8 +9,9 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
-    let told =
-        events.iter().filter(|event| ![CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT].contains(&&*event.kind));
+    let told = events.iter().filter(|event| {
+        ![EventKind::CheckpointReason.as_str(), EventKind::DataCursor.as_str()].contains(&&*event.kind)
+    });
     moments.extend(told.map(|event| Moment {
         at: event.at,
         attempt_number: number_of(event.attempt_id),
@@ -56,7 +57,7 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
 }
 
 fn reason_text(event: &EventRow, events: &[EventRow]) -> String {
-    if event.kind != "checkpoint_committed" {
+    if !EventKind::CheckpointCommitted.is(&event.kind) {
         return String::new();
     }
     let reason = save_reason(events, event.attempt_id, event.step);

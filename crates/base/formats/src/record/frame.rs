@@ -2,6 +2,8 @@ use std::fmt;
 
 use trackway_core::{Step, Timestamp};
 
+use crate::EventKind;
+
 /// Who wrote a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
@@ -168,6 +170,18 @@ impl CheckpointState {
             3 => Self::Resumed,
             4 => Self::Suspect,
             other => Self::Other(other),
+        }
+    }
+
+    /// What it becomes in the history of an attempt.
+    #[must_use]
+    pub const fn event_kind(self) -> EventKind {
+        match self {
+            Self::Writing => EventKind::CheckpointWriting,
+            Self::Committed => EventKind::CheckpointCommitted,
+            Self::Resumed => EventKind::CheckpointResumed,
+            Self::Suspect => EventKind::CheckpointSuspect,
+            Self::Other(_) => EventKind::CheckpointUnknown,
         }
     }
 

@@ -2,21 +2,9 @@
 //! Listed in `docs/formats/flight-record.md`.
 
 use super::Event;
+use crate::EventKind;
 
-/// A tag: fields `name` and `value`.
-pub const TAG_EVENT: &str = "tag";
-
-/// An artifact whose bytes are kept: fields `name`, `blake3` and `size_bytes`.
-pub const ARTIFACT_EVENT: &str = "artifact";
-
-/// An exception that nothing caught: fields `type`, `message`, `digest` and `trace`.
-pub const EXCEPTION_EVENT: &str = "exception";
-
-/// A writer of event files began again at `step`: its points of that step and later ones that stand before the event do not
-/// count. Fields `prefix`, which its names begin with, and `names`, a JSON list of the metrics it had written.
-pub const RESTART_EVENT: &str = "tensorboard_restart";
-
-/// The field `names` of [`RESTART_EVENT`]; `None` when it is no such list.
+/// The field `names` of [`EventKind::TensorboardRestart`]; `None` when it is no such list.
 #[must_use]
 pub fn restarted_names(field: &str) -> Option<Vec<String>> {
     serde_json::from_str(field).ok()
@@ -46,21 +34,21 @@ impl Event {
     /// Name and value, when this is a tag.
     #[must_use]
     pub fn as_tag(&self) -> Option<(&str, &str)> {
-        (self.kind == TAG_EVENT).then(|| Some((self.field("name")?, self.field("value")?)))?
+        (EventKind::Tag.is(&self.kind)).then(|| Some((self.field("name")?, self.field("value")?)))?
     }
 
     /// Type, message and digest, when this is an exception.
     #[must_use]
     pub fn as_exception(&self) -> Option<(&str, &str, &str)> {
         let parts = || Some((self.field("type")?, self.field("message")?, self.field("digest")?));
-        (self.kind == EXCEPTION_EVENT).then(parts)?
+        (EventKind::Exception.is(&self.kind)).then(parts)?
     }
 
     /// What was kept, when this is an artifact. A hash that could lead out of the folder is none.
     #[must_use]
     pub fn as_artifact(&self) -> Option<ArtifactEvent<'_>> {
         let blake3 = self.field("blake3").filter(|hash| hash.len() == 64 && is_hex(hash));
-        (self.kind == ARTIFACT_EVENT).then(|| {
+        (EventKind::Artifact.is(&self.kind)).then(|| {
             Some(ArtifactEvent {
                 name: self.field("name")?,
                 blake3: blake3?,

@@ -26,10 +26,7 @@ pub use frame::{
     CheckpointFrame, CheckpointState, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
     NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
-pub use known_events::{
-    ARTIFACT_EVENT, ArtifactEvent, EXCEPTION_EVENT, PROGRESSIVE_LOSS, RESTART_EVENT, TAG_EVENT,
-    restarted_names,
-};
+pub use known_events::{ArtifactEvent, PROGRESSIVE_LOSS, restarted_names};
 pub use layout::{
     FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_FRAME_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
     MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,

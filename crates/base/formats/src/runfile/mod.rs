@@ -23,6 +23,8 @@ mod unsupported;
 mod values;
 mod walker;
 
+use toml::de::DeTable;
+
 pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
 pub use detect::{DetectSection, DetectorSettings};
 pub use document::RunFile;
@@ -39,12 +41,10 @@ pub use sections::{
     LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection,
     RunSection, SuperviseSection,
 };
+use tree::{Place, Sources};
 pub use unsupported::Unsupported;
 pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;
-
-use toml::de::DeTable;
-use tree::{Place, Sources};
 use walker::Problems;
 
 /// A larger text is no run file; it is refused before it is parsed.

@@ -14,6 +14,7 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use trackway_core::{Clock, Timestamp};
 use trackway_formats::printed::Printed;
+use trackway_redact::Redactor;
 
 use super::ending::{Ending, Step, Tree};
 use super::events::EventFiles;
@@ -29,7 +30,6 @@ use crate::exit_record::{
 };
 use crate::files::{AttemptFiles, Durability, replace_file};
 use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
-use trackway_redact::Redactor;
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
 const READ_BYTES: usize = 256 * 1024;

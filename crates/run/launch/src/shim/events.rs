@@ -14,12 +14,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use trackway_core::{Clock, Timestamp};
-use trackway_formats::record::RESTART_EVENT;
+use trackway_formats::EventKind;
 use trackway_formats::tensorboard::{EventItem, EventReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_redact::Redactor;
 
 use crate::process::{all_processes, descendants};
-use trackway_redact::Redactor;
 
 /// How often the folder is looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -198,7 +198,11 @@ impl Follower {
             }
             EventItem::Restart { step, .. } => {
                 let names = serde_json::json!(names).to_string();
-                writer.event(RESTART_EVENT, Some(step), &[("prefix", prefix), ("names", &names)]);
+                writer.event(
+                    EventKind::TensorboardRestart.as_str(),
+                    Some(step),
+                    &[("prefix", prefix), ("names", &names)],
+                );
             }
             EventItem::Parameter { name, value } => {
                 let value = self.redactor.value(&name, &value).into_owned();

@@ -9,7 +9,6 @@ use trackway_core::Clock;
 use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
-
 use trackway_redact::Redactor;
 
 /// It is looked so many times, at each of the first outputs, whether the script writes a record of its own: most record a

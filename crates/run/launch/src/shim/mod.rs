@@ -35,16 +35,15 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Timestamp};
 use trackway_files::open_own;
+use trackway_redact::Redactor;
 use trackway_system::SystemClock;
-
-pub use log::BACKLOG_BYTES_MAX;
-pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 
 use crate::StoredLaunch;
 use crate::files::{AttemptFiles, Durability, read_json, replace_file};
 use crate::process::{MachineIdentity, ProcessIdentity};
 use attempt::Attempt;
-use trackway_redact::Redactor;
+pub use log::BACKLOG_BYTES_MAX;
+pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 
 /// The version of `shim.json` that this crate writes.
 pub const SHIM_VERSION: u32 = 1;

@@ -8,10 +8,10 @@ use std::path::Path;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use trackway_core::Clock;
 use trackway_files::open_own;
+use trackway_redact::StreamRedactor;
 
 use super::log::Log;
 use super::times::{LineStarts, LineTime};
-use trackway_redact::StreamRedactor;
 
 /// How long an unfinished line waits for its end before it is shown.
 const PARTIAL_LINE_MICROS: i64 = 200_000;

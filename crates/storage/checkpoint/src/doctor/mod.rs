@@ -22,11 +22,10 @@ use std::path::Path;
 use serde::Serialize;
 use trackway_core::{Step, Timestamp};
 
-pub use finding::{Finding, Remedy, Severity};
-
 use crate::error::CheckpointError;
 use crate::history::Candidate;
 use finding::Subject;
+pub use finding::{Finding, Remedy, Severity};
 use survey::Survey;
 
 /// A checkpoint that verifies.

@@ -13,12 +13,11 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Step;
 use trackway_store::{Claim, Entry, Fold, Item};
 
+use crate::error::Fallback;
+use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 pub use info::{CheckpointInfo, PinInfo, State};
 pub(crate) use round::{RoundRecord, Stop, check_round};
 use summary::Summary;
-
-use crate::error::Fallback;
-use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 
 /// The log so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

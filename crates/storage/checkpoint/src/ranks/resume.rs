@@ -1,3 +1,6 @@
+use trackway_core::Step;
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+
 use crate::bulk::{LoadedFile, read_files, verify_files};
 use crate::error::{CheckpointError, Defect, Fallback, RankError};
 use crate::history::entry::Body;
@@ -6,8 +9,6 @@ use crate::load::LoadedCheckpoint;
 use crate::ranks::root::RankedRoot;
 use crate::ranks::vote::{Ballots, ResumeVote};
 use crate::verify::verify_manifest;
-use trackway_core::Step;
-use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 
 impl RankedRoot {
     /// The checkpoint that all ranks go on from: the newest committed one, as of the beginning of the round, of which every

@@ -11,7 +11,8 @@ use trackway_core::text::hex;
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
-use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader, TAG_EVENT};
+use trackway_formats::EventKind;
+use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader};
 
 use super::{ForeignEnd, ForeignRun, ForeignTool};
 use crate::close::close_records;
@@ -281,7 +282,7 @@ impl Segments<'_> {
 
     fn tag(&mut self, name: &str, value: &str) {
         let fields = vec![("name".to_owned(), name.to_owned()), ("value".to_owned(), value.to_owned())];
-        let event = Event { at: self.began, step: None, kind: TAG_EVENT.into(), fields };
+        let event = Event { at: self.began, step: None, kind: EventKind::Tag.as_str().into(), fields };
         self.encoder.event(&mut self.bytes, &event);
     }
 

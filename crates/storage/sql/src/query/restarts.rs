@@ -6,7 +6,8 @@ use arrow::array::{Array as _, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use serde_json::Value as Json;
 use trackway_core::AttemptId;
-use trackway_formats::record::{Frame, RESTART_EVENT, restarted_names};
+use trackway_formats::EventKind;
+use trackway_formats::record::{Frame, restarted_names};
 use trackway_ledger::scan::NamedSegment;
 use trackway_ledger::{EventRow, Ledger, LedgerError};
 
@@ -28,7 +29,7 @@ pub(super) struct Restart {
 impl Restart {
     /// Those of a sealed attempt, from its events.
     pub(super) fn of_events(ledger: &Ledger, attempt_id: AttemptId) -> Result<Vec<Self>, LedgerError> {
-        let events = ledger.events_of_attempt_of_kind(attempt_id, RESTART_EVENT)?;
+        let events = ledger.events_of_attempt_of_kind(attempt_id, EventKind::TensorboardRestart.as_str())?;
         Ok(events.iter().filter_map(Self::of_event).collect())
     }
 
@@ -52,7 +53,7 @@ impl Restart {
         });
         frames
             .filter_map(|(segment, located)| match &located.frame {
-                Frame::Event(event) if event.kind == RESTART_EVENT => {
+                Frame::Event(event) if EventKind::TensorboardRestart.is(&event.kind) => {
                     Self::new(segment, i64::from(located.sequence), event.step?, event.field("names")?)
                 }
                 _ => None,

@@ -24,13 +24,12 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
 use tokio::runtime::Runtime;
 
+use crate::backend::{Backend, Created};
+use crate::error::StoreError;
 pub use objects::{Object, Objects};
 use options::Connection;
 pub use options::{RemoteOptions, Secret};
 pub use transfer::{Head, Sink, Transfer, Watch};
-
-use crate::backend::{Backend, Created};
-use crate::error::StoreError;
 
 /// How often a create is sent that was answered with a conflict and found nothing there. The pauses between, each
 /// twice the one before, are at most 6.3 s together.

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::Method;
-use server::{Conditions, Fault, Moto, Server};
 use trackway_core::{ManualClock, Rng as _, SequentialIds, SplitMix64};
 use trackway_store::testing::{Answers, conformance};
 use trackway_store::{
     Backend, Created, ErrorKind, Outcome, RealDisk, RemoteBackend, RemoteOptions, Secret, SelfTest,
     StoreError, Watch, selftest,
 };
+
+use server::{Conditions, Fault, Moto, Server};
 
 fn test_of(backend: &dyn Backend) -> SelfTest {
     selftest(backend, &ManualClock::default(), &SequentialIds::default())

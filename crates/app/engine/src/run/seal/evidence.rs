@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use trackway_core::Timestamp;
-use trackway_formats::rehearsal::TARGET_EVENT;
+use trackway_formats::EventKind;
 use trackway_launch::{AttemptFiles, ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, ClosedRecords};
 use trackway_tower::classify::{ActionKind, ErrorFile, Progress, Stream, StreamLog};
@@ -59,7 +59,7 @@ pub fn gather(
     evidence.progress.last_step = closed.last_step;
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
-    let asked_to_end = [trackway_recorder::MAX_STEPS_EVENT, TARGET_EVENT];
+    let asked_to_end = [EventKind::MaxStepsReached.as_str(), EventKind::RehearsalTargetReached.as_str()];
     evidence.progress.reached_last_step =
         closed.events.iter().any(|event| asked_to_end.contains(&&*event.kind));
     match end {

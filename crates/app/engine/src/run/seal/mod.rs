@@ -8,6 +8,7 @@ mod usage;
 
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
+use trackway_formats::EventKind;
 use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord};
 use trackway_ledger::{
@@ -175,7 +176,7 @@ fn seal_rows(context: &Context, seal: &mut AttemptSeal) -> Result<Timestamp, App
     seal.checkpoints.clear();
     let row = &seal.attempt;
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
-    seal.events.push(note(row, "checkpoint_log_damaged", sealed_at, message));
+    seal.events.push(note(row, EventKind::CheckpointLogDamaged, sealed_at, message));
     context.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
     Ok(sealed_at)
 }
@@ -193,13 +194,13 @@ fn keep_receipt(
 }
 
 /// Something the supervisor noticed about an attempt as a whole.
-fn note(row: &AttemptRow, kind: &str, at: Timestamp, message: String) -> EventRow {
+fn note(row: &AttemptRow, kind: EventKind, at: Timestamp, message: String) -> EventRow {
     EventRow {
         event_id: format!("{}:{kind}", row.attempt_id),
         run_id: row.run_id,
         attempt_id: Some(row.attempt_id),
         at,
-        kind: kind.into(),
+        kind: kind.as_str().into(),
         step: None,
         message,
         fields_json: None,
@@ -211,7 +212,7 @@ fn note(row: &AttemptRow, kind: &str, at: Timestamp, message: String) -> EventRo
 fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
     let message = format!("{lost} bytes of output could not be stored: the disk was full");
-    Some(note(row, "output_lost", row.ended_at.or(row.started_at)?, message))
+    Some(note(row, EventKind::OutputLost, row.ended_at.or(row.started_at)?, message))
 }
 
 /// What an attempt that ended changes of its run.
@@ -381,7 +382,7 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
             run_id: row.run_id,
             attempt_id: Some(row.attempt_id),
             at: checkpoint.at,
-            kind: format!("checkpoint_{}", checkpoint.state.as_str()),
+            kind: checkpoint.state.event_kind().as_str().into(),
             step: Some(checkpoint.step),
             message: format!("{} bytes in {:.3} s", checkpoint.size_bytes, checkpoint.seconds),
             fields_json: None,
@@ -418,7 +419,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
     let event = |(place, message): (usize, String)| EventRow {
         event_id: format!("{}:fetch:{place}", row.attempt_id),
         step: report.step,
-        ..note(row, "checkpoint_fetch", at, message)
+        ..note(row, EventKind::CheckpointFetch, at, message)
     };
     report.sentences().into_iter().enumerate().map(event).collect()
 }
@@ -427,7 +428,7 @@ fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
 fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     let warm_start = WarmStart::read(context, row.attempt_id)?;
     let at = row.started_at.unwrap_or_else(|| context.clock.now());
-    let event = note(row, "rung_warm_start", at, warm_start.sentence());
+    let event = note(row, EventKind::RungWarmStart, at, warm_start.sentence());
     Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
 }
 
@@ -449,7 +450,8 @@ fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     );
     let files: Vec<_> = changed.iter().take(SHOWN_MAX).map(|(_, path)| path).collect();
     let fields = serde_json::json!({ "count": changed.len(), "files": files });
-    let event = note(row, "data_changed", row.ended_at.unwrap_or_else(|| context.clock.now()), message);
+    let event =
+        note(row, EventKind::DataChanged, row.ended_at.unwrap_or_else(|| context.clock.now()), message);
     Some(EventRow { fields_json: Some(fields), ..event })
 }
 

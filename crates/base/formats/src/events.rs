@@ -1,0 +1,174 @@
+//! The kinds of events that Trackway itself writes. A script may record events of other kinds.
+
+use trackway_core::closed_list;
+
+closed_list!(
+    /// What an event is about; `docs/events.md` has the list with who writes them. Beside these there are the actions of Trackway on an
+    /// attempt.
+    EventKind, "kind of event", {
+        /// A tag of the run: `name`, `value`.
+        Tag = "tag",
+        /// A file that was logged: `name`, `blake3`, `size_bytes`.
+        Artifact = "artifact",
+        /// A file that could not be logged, and why.
+        ArtifactFailed = "artifact_failed",
+        /// An exception that ended the script: `type`, `message`, `traceback`.
+        Exception = "exception",
+        /// The rank of the process that wrote the segment.
+        Rank = "rank",
+        /// Where the data loader is: `batch` and `epoch` of a step.
+        DataCursor = "data_cursor",
+        /// How much of the data the rung keeps: `rung`, `rows`, `rows_total`.
+        RungCut = "rung_cut",
+        /// The script loaded the weights of the rung before: `step`, `manifest_sha256`.
+        WarmStart = "warm_start",
+        /// They could not be loaded, and why.
+        WarmStartFailed = "warm_start_failed",
+        /// A save was begun.
+        CheckpointWriting = "checkpoint_writing",
+        /// A checkpoint was committed.
+        CheckpointCommitted = "checkpoint_committed",
+        /// The script resumed from a checkpoint.
+        CheckpointResumed = "checkpoint_resumed",
+        /// A state of a checkpoint that a newer SDK wrote.
+        CheckpointUnknown = "checkpoint_unknown",
+        /// Why a checkpoint is saved: `reason`.
+        CheckpointReason = "checkpoint_reason",
+        /// A save that was not made, and why.
+        CheckpointSkipped = "checkpoint_skipped",
+        /// A save that was begun and given up.
+        CheckpointAbandoned = "checkpoint_abandoned",
+        /// A save that failed, and why.
+        CheckpointFailed = "checkpoint_failed",
+        /// A save that several ranks could not make together.
+        CheckpointGivenUp = "checkpoint_given_up",
+        /// A checkpoint that did not verify when it was loaded; an older one was taken.
+        CheckpointFallback = "checkpoint_fallback",
+        /// A save takes longer than the time between two saves.
+        CheckpointCadenceTooShort = "checkpoint_cadence_too_short",
+        /// A save takes longer than the grace period.
+        CheckpointExceedsGrace = "checkpoint_exceeds_grace",
+        /// No time is left for a last save.
+        CheckpointDoesNotFit = "checkpoint_does_not_fit",
+        /// A checkpoint without a place in the data was loaded.
+        ResumeWithoutPlace = "resume_without_place",
+        /// The script could not resume, and why.
+        ResumeFailed = "resume_failed",
+        /// Components of a checkpoint that the script did not load.
+        ResumeLeftOut = "resume_left_out",
+        /// The step at which all ranks do something together.
+        StepAnnounced = "step_announced",
+        /// A rank learned of that step after it had passed it.
+        StepAnnouncedTooLate = "step_announced_too_late",
+        /// The script was asked to end.
+        SigtermNoticed = "sigterm_noticed",
+        /// SIGTERM cannot be handled, and why.
+        SigtermHandlerFailed = "sigterm_handler_failed",
+        /// `TRACKWAY_SKIP_BATCHES` cannot be read.
+        SkipBatchesUnreadable = "skip_batches_unreadable",
+        /// A line of the control file cannot be read.
+        ControlLineUnreadable = "control_line_unreadable",
+        /// A request of the control file was carried out or refused.
+        ControlAck = "control_ack",
+        /// Frames that were not written, because the disk was too slow.
+        FramesDropped = "frames_dropped",
+        /// The script was asked to end after so many steps, and did.
+        MaxStepsReached = "max_steps_reached",
+        /// The script waits in a save for a fault that is part of a rehearsal.
+        HeldInSave = "held_in_save",
+        /// The script takes part in a rehearsal.
+        RehearsalHandshake = "rehearsal_handshake",
+        /// What was observed in a rehearsal: `about`, `facts`.
+        RehearsalFacts = "rehearsal_facts",
+        /// The loss of a rehearsal reached its target.
+        RehearsalTargetReached = "rehearsal_target_reached",
+        /// Something of the framework could not be observed.
+        RehearsalBlind = "rehearsal_blind",
+        /// Examples of progressive validation were trained on before.
+        ProgressiveSeenBefore = "progressive_seen_before",
+        /// A callback of the SDK failed; training went on.
+        CallbackFailed = "callback_failed",
+        /// What a scikit-learn model is fitted for.
+        FitTask = "fit_task",
+        /// A TensorBoard writer withdrew points: `names`, `step`.
+        TensorboardRestart = "tensorboard_restart",
+        /// The run was launched without pre-flight, and why.
+        PreflightSkipped = "preflight_skipped",
+        /// Pre-flight forbade the launch.
+        PreflightBlocked = "preflight_blocked",
+        /// The run was stopped before it was launched.
+        PreflightStopped = "preflight_stopped",
+        /// What was fetched from the remote before the launch.
+        CheckpointFetch = "checkpoint_fetch",
+        /// The weights that a rung starts with.
+        RungWarmStart = "rung_warm_start",
+        /// A checkpoint was deleted from this disk before it was at the remote.
+        CheckpointLetGo = "checkpoint_let_go",
+        /// A checkpoint is suspect: it did not verify, or loading it ended several attempts.
+        CheckpointSuspect = "checkpoint_suspect",
+        /// The checkpoint log disagrees with the ledger, which keeps its rows.
+        CheckpointLogDamaged = "checkpoint_log_damaged",
+        /// The run went back to an earlier checkpoint.
+        RolledBack = "rolled_back",
+        /// Files of the data changed after they were hashed.
+        DataChanged = "data_changed",
+        /// Output that could not be stored: the disk was full.
+        OutputLost = "output_lost",
+        /// `trackway gc` deleted the records of the attempt.
+        RecordsCleared = "records_cleared",
+    }
+);
+
+impl EventKind {
+    /// Whether an event that says so is of this kind.
+    #[must_use]
+    pub fn is(self, kind: &str) -> bool {
+        self.as_str() == kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn below(folder: &str, extension: &str) -> Vec<String> {
+        let mut waiting = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
+        let mut texts = Vec::new();
+        while let Some(path) = waiting.pop() {
+            if path.is_dir() {
+                waiting.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|it| it == extension) {
+                texts.push(std::fs::read_to_string(path).unwrap());
+            }
+        }
+        texts
+    }
+
+    /// Proves that `docs/events.md` names every kind.
+    #[test]
+    fn every_kind_is_documented() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/events.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        for kind in EventKind::ALL {
+            assert!(text.contains(&format!("| `{kind}` |")), "docs/events.md has no row for `{kind}`");
+        }
+    }
+
+    /// Proves that the Python package writes no event whose kind is not in the list.
+    #[test]
+    fn the_python_package_writes_known_kinds() {
+        let mut seen = 0;
+        for text in below("edges/python/python", "py") {
+            for call in [".event(\"", "._event(\""] {
+                for rest in text.split(call).skip(1) {
+                    let kind = rest.split('"').next().unwrap();
+                    kind.parse::<EventKind>().unwrap();
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen >= 10, "the calls were not found: {seen}");
+    }
+}
