@@ -10,6 +10,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use trackway_core::Clock as _;
+use trackway_formats::Variable;
 use trackway_ledger::{Ledger, LedgerError};
 
 use crate::Context;
@@ -29,7 +30,7 @@ const STOPPING_PATIENCE_SECONDS: u64 = 5;
 /// How long a wait sleeps before it looks for a request to stop.
 const TURN: Duration = Duration::from_millis(50);
 /// The environment variable with the seconds that a supervisor waits for its ledger.
-pub const PATIENCE_VARIABLE: &str = "TRACKWAY_LEDGER_PATIENCE";
+pub const PATIENCE_VARIABLE: &str = Variable::LedgerPatience.as_str();
 
 impl Context {
     /// Where the beginning and the end of a wait for the ledger are told.

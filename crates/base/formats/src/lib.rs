@@ -3,6 +3,7 @@
 
 pub mod checkpoint_manifest;
 mod digest;
+pub mod environment;
 pub mod events;
 pub mod gate;
 pub mod hash;
@@ -19,4 +20,5 @@ pub mod tensorboard;
 pub mod wandb;
 
 pub use digest::sha256_hex;
+pub use environment::Variable;
 pub use events::EventKind;

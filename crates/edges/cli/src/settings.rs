@@ -12,6 +12,7 @@ use trackway_engine::home::{Home, is_connection_string};
 use trackway_flows::data::{
     COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
 };
+use trackway_formats::Variable;
 use trackway_formats::settings::{SettingsFile, Written};
 
 use crate::exit::Failure;
@@ -20,9 +21,9 @@ pub use files::{FileKind, FileState, FoundFile};
 /// The folder of a project in which its state and its settings file are.
 const PROJECT_FOLDER: &str = ".trackway";
 /// Names the folder with Trackway's state.
-pub const HOME_VARIABLE: &str = "TRACKWAY_HOME";
+pub const HOME_VARIABLE: &str = Variable::Home.as_str();
 /// Names the ledger.
-pub const LEDGER_VARIABLE: &str = "TRACKWAY_LEDGER";
+pub const LEDGER_VARIABLE: &str = Variable::Ledger.as_str();
 /// Any value of it: no colours (<https://no-color.org>).
 const NO_COLOR_VARIABLE: &str = "NO_COLOR";
 

@@ -5,13 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use trackway_recorder::is_given_up;
 
 use crate::draft::Draft;
 use crate::error::to_python;
 use crate::loaded::Loaded;
 use crate::target::Target;
 use crate::wait;
-use trackway_recorder::is_given_up;
 
 /// How many different complaints about unusable values are recorded; a loop must not fill its record with them.
 const MAX_COMPLAINTS: usize = 100;

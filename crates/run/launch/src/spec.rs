@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, LaunchKind, RunId};
+use trackway_formats::Variable;
 use trackway_redact::Redactor;
 
 use crate::EngineRequest;
@@ -124,30 +125,30 @@ impl LaunchSpec {
         let mut environment = self.environment.clone();
         environment.entry("PYTHONUNBUFFERED".into()).or_insert_with(|| "1".into());
         let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
-        set("TRACKWAY_RUN", self.run_id.to_string());
-        set("TRACKWAY_ATTEMPT", self.attempt_id.to_string());
-        set("TRACKWAY_EPOCH", self.epoch.to_string());
-        set("TRACKWAY_KIND", self.kind.as_str().to_owned());
-        set("TRACKWAY_RUNG", self.rung.clone());
-        set("TRACKWAY_RECORD", path(files.records()));
-        set("TRACKWAY_ARTIFACTS", path(files.artifacts()));
-        set("TRACKWAY_STACKS", path(files.stacks()));
-        set("TRACKWAY_CONTROL", path(files.control_jsonl()));
-        set("TRACKWAY_CHECKPOINTS", path(self.checkpoint_root.clone()));
-        set("TRACKWAY_GRACE_SECONDS", self.grace_seconds.to_string());
+        set(Variable::Run.as_str(), self.run_id.to_string());
+        set(Variable::Attempt.as_str(), self.attempt_id.to_string());
+        set(Variable::Epoch.as_str(), self.epoch.to_string());
+        set(Variable::Kind.as_str(), self.kind.as_str().to_owned());
+        set(Variable::Rung.as_str(), self.rung.clone());
+        set(Variable::Record.as_str(), path(files.records()));
+        set(Variable::Artifacts.as_str(), path(files.artifacts()));
+        set(Variable::Stacks.as_str(), path(files.stacks()));
+        set(Variable::Control.as_str(), path(files.control_jsonl()));
+        set(Variable::Checkpoints.as_str(), path(self.checkpoint_root.clone()));
+        set(Variable::GraceSeconds.as_str(), self.grace_seconds.to_string());
         set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
-        set("TRACKWAY_CONFIG_SHA256", self.config_sha256.clone());
+        set(Variable::ConfigSha256.as_str(), self.config_sha256.clone());
         if let Some(data_sha256) = &self.data_sha256 {
-            set("TRACKWAY_DATA_SHA256", data_sha256.clone());
+            set(Variable::DataSha256.as_str(), data_sha256.clone());
         }
         if let Some(seed) = self.seed {
-            set("TRACKWAY_SEED", seed.to_string());
+            set(Variable::Seed.as_str(), seed.to_string());
         }
         if let Some(steps) = self.checkpoint_every_steps {
-            set("TRACKWAY_CHECKPOINT_EVERY_STEPS", steps.to_string());
+            set(Variable::CheckpointEverySteps.as_str(), steps.to_string());
         }
         if let Some(seconds) = self.checkpoint_every_seconds {
-            set("TRACKWAY_CHECKPOINT_EVERY_SECONDS", seconds.to_string());
+            set(Variable::CheckpointEverySeconds.as_str(), seconds.to_string());
         }
         environment
     }

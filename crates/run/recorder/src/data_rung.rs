@@ -1,4 +1,5 @@
 use trackway_core::Rung;
+use trackway_formats::Variable;
 use trackway_formats::subset::{DEFAULT_SEED, indexes_of, key_of_number, key_of_text, subset_of};
 
 /// The share of the data that this launch trains on: a rung of the run file's ladder.
@@ -26,8 +27,8 @@ impl DataRung {
     }
 
     pub(crate) fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let rung = variable("TRACKWAY_RUNG").and_then(|text| text.parse().ok()).and_then(Rung::new);
-        let seed = variable("TRACKWAY_SEED").and_then(|text| text.parse().ok());
+        let rung = variable(Variable::Rung.as_str()).and_then(|text| text.parse().ok()).and_then(Rung::new);
+        let seed = variable(Variable::Seed.as_str()).and_then(|text| text.parse().ok());
         Self { fraction: rung.unwrap_or(Rung::FULL).fraction(), seed: seed.unwrap_or(DEFAULT_SEED) }
     }
 

@@ -10,6 +10,7 @@ use trackway_checkpoint::{
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::EventKind;
+use trackway_formats::Variable;
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS};
 use trackway_system::{SystemClock, SystemIds};
 
@@ -442,7 +443,7 @@ impl Recorder {
 }
 
 pub(crate) const NO_ROOT: CheckpointError =
-    CheckpointError::NotInAttempt { variable: "TRACKWAY_CHECKPOINTS" };
+    CheckpointError::NotInAttempt { variable: Variable::Checkpoints.as_str() };
 
 impl Inner {
     /// Looks at the control file when it is time to, and takes in what it asks for.
@@ -562,9 +563,9 @@ impl Inner {
         let missing = |variable| CheckpointError::NotInAttempt { variable };
         let settings = &self.settings;
         let path = settings.checkpoint_root.as_deref().ok_or(NO_ROOT)?;
-        let epoch = settings.epoch.ok_or(missing("TRACKWAY_EPOCH"))?;
-        let run_id = settings.run_id().ok_or(missing("TRACKWAY_RUN"))?;
-        let attempt_id = settings.attempt_id().ok_or(missing("TRACKWAY_ATTEMPT"))?;
+        let epoch = settings.epoch.ok_or(missing(Variable::Epoch.as_str()))?;
+        let run_id = settings.run_id().ok_or(missing(Variable::Run.as_str()))?;
+        let attempt_id = settings.attempt_id().ok_or(missing(Variable::Attempt.as_str()))?;
         let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
         let Some(group) = settings.group.clone() else {
             return CheckpointRoot::open(path, epoch, run_id, attempt_id, clock, ids).map(Root::Alone);

@@ -2,11 +2,12 @@ use std::path::PathBuf;
 
 use trackway_checkpoint::{RankError, RankGroup};
 use trackway_core::{AttemptId, LaunchKind, RunId, SkippedBatches, Step};
+use trackway_formats::Variable;
 
 use crate::rehearsal_plan::RehearsalPlan;
 
 /// Batches that are passed over: ranges `FIRST..END`, separated by commas.
-pub(crate) const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
+pub(crate) const SKIP_BATCHES: &str = Variable::SkipBatches.as_str();
 
 /// What the environment tells the recorder.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,23 +74,23 @@ impl Settings {
             group,
             skipped_unreadable: skipped.as_ref().err().cloned(),
             skipped: skipped.unwrap_or_default(),
-            record_folder: path("TRACKWAY_RECORD"),
-            run: text("TRACKWAY_RUN").unwrap_or_default(),
-            attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),
-            control_file: path("TRACKWAY_CONTROL"),
-            checkpoint_root: path("TRACKWAY_CHECKPOINTS"),
-            warm_start: path("TRACKWAY_WARM_START"),
-            artifact_folder: path("TRACKWAY_ARTIFACTS"),
-            epoch: number("TRACKWAY_EPOCH"),
-            every_steps: number("TRACKWAY_CHECKPOINT_EVERY_STEPS").filter(|steps| *steps > 0),
-            every_seconds: seconds("TRACKWAY_CHECKPOINT_EVERY_SECONDS"),
-            at_steps: text("TRACKWAY_CHECKPOINT_AT_STEPS")
+            record_folder: path(Variable::Record.as_str()),
+            run: text(Variable::Run.as_str()).unwrap_or_default(),
+            attempt: text(Variable::Attempt.as_str()).unwrap_or_default(),
+            control_file: path(Variable::Control.as_str()),
+            checkpoint_root: path(Variable::Checkpoints.as_str()),
+            warm_start: path(Variable::WarmStart.as_str()),
+            artifact_folder: path(Variable::Artifacts.as_str()),
+            epoch: number(Variable::Epoch.as_str()),
+            every_steps: number(Variable::CheckpointEverySteps.as_str()).filter(|steps| *steps > 0),
+            every_seconds: seconds(Variable::CheckpointEverySeconds.as_str()),
+            at_steps: text(Variable::CheckpointAtSteps.as_str())
                 .map(|steps| steps.split(',').filter_map(|step| step.trim().parse().ok()).collect())
                 .unwrap_or_default(),
-            max_steps: number("TRACKWAY_MAX_STEPS"),
-            hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
-            hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
-            grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
+            max_steps: number(Variable::MaxSteps.as_str()),
+            hold_at_step: number(Variable::HoldAtStep.as_str()),
+            hold_in_save: number(Variable::HoldInSave.as_str()),
+            grace_seconds: seconds(Variable::GraceSeconds.as_str()),
             rehearsal: rehearsal(text),
         }
     }
@@ -104,17 +105,17 @@ impl Settings {
 }
 
 fn rehearsal(text: impl Fn(&str) -> Option<String>) -> Option<RehearsalPlan> {
-    let (kind, batches) = match text("TRACKWAY_KIND")?.as_str() {
+    let (kind, batches) = match text(Variable::Kind.as_str())?.as_str() {
         "one_batch" => (LaunchKind::OneBatch, 1),
         "overfit" => (LaunchKind::Overfit, 10),
         _ => return None,
     };
-    let asked = text("TRACKWAY_REHEARSAL_BATCHES").and_then(|count| count.parse().ok());
+    let asked = text(Variable::RehearsalBatches.as_str()).and_then(|count| count.parse().ok());
     let number = |name| text(name).and_then(|number| number.parse().ok());
     Some(RehearsalPlan {
         kind,
         batches: asked.filter(|count| *count > 0).unwrap_or(batches),
-        target_share: number("TRACKWAY_REHEARSAL_TARGET").filter(|share| *share > 0.0),
-        target_loss: number("TRACKWAY_REHEARSAL_TARGET_LOSS"),
+        target_share: number(Variable::RehearsalTarget.as_str()).filter(|share| *share > 0.0),
+        target_loss: number(Variable::RehearsalTargetLoss.as_str()),
     })
 }

@@ -39,6 +39,8 @@ pub mod split;
 mod state;
 pub mod write;
 
+pub use trackway_formats::runfile::{DataFormat, DataSpec};
+
 pub use cache::HashCache;
 pub use error::DataError;
 pub use infer::{Column, ColumnType};
@@ -46,7 +48,6 @@ pub use manifest::{DataFile, DataManifest};
 pub use resolve::Resolver;
 pub use select::MAX_FILES;
 pub use state::FileStates;
-pub use trackway_formats::runfile::{DataFormat, DataSpec};
 
 /// `1 row`, `2 rows`.
 fn counted(count: u64, noun: &str) -> String {

@@ -3,6 +3,8 @@
 
 use std::sync::OnceLock;
 
+use trackway_formats::Variable;
+
 /// The limits of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -19,16 +21,16 @@ pub struct Limits {
 }
 
 /// The environment variable that sets [`Limits::columns_max`].
-pub const COLUMNS_VARIABLE: &str = "TRACKWAY_COLUMNS_MAX";
+pub const COLUMNS_VARIABLE: &str = Variable::ColumnsMax.as_str();
 
 /// The environment variable that sets [`Limits::media_bytes_max`], in MiB.
-pub const MEDIA_VARIABLE: &str = "TRACKWAY_MEDIA_MIB_MAX";
+pub const MEDIA_VARIABLE: &str = Variable::MediaMibMax.as_str();
 
 /// The environment variable that sets [`Limits::page_bytes_max`], in MiB.
-pub const PAGE_VARIABLE: &str = "TRACKWAY_PAGE_MIB_MAX";
+pub const PAGE_VARIABLE: &str = Variable::PageMibMax.as_str();
 
 /// The environment variable that sets [`Limits::follow_links`], with `1`.
-pub const LINKS_VARIABLE: &str = "TRACKWAY_FOLLOW_LINKS";
+pub const LINKS_VARIABLE: &str = Variable::FollowLinks.as_str();
 
 /// The limits where nobody sets others.
 pub const DEFAULT: Limits = Limits {

@@ -7,7 +7,6 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
-
 use trackway_formats::subset::{FIRST, SECOND, mix, of_float, of_int, of_text};
 
 use crate::read::Texts;

@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
-
 use trackway_core::RowCoverage;
 use trackway_statistics::wilson;
 

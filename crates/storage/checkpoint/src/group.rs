@@ -1,3 +1,5 @@
+use trackway_formats::Variable;
+
 use crate::error::RankError;
 
 /// Where votes lie, below a checkpoint's folder and below the root.
@@ -61,7 +63,7 @@ impl RankGroup {
             (None, Some(_)) => return Err(missing("RANK")),
             (Some(_), None) => return Err(missing("WORLD_SIZE")),
         };
-        let wait = variable("TRACKWAY_CHECKPOINT_WAIT_SECONDS").and_then(|text| text.parse().ok());
+        let wait = variable(Variable::CheckpointWaitSeconds.as_str()).and_then(|text| text.parse().ok());
         let round = number("TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0);
         let group = group.in_round(round);
         Ok(wait.filter(|seconds| *seconds > 0.0).map_or(group, |seconds| group.waiting(seconds)))

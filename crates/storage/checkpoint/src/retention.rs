@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trackway_core::{Step, Timestamp};
+use trackway_formats::Variable;
 
 use crate::history::{CommitRecord, History};
 
@@ -51,13 +52,14 @@ impl Retention {
     pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number =
             |name| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|value| *value > 0);
-        let last = number("TRACKWAY_CHECKPOINT_KEEP_LAST");
-        let every_steps = number("TRACKWAY_CHECKPOINT_KEEP_EVERY_STEPS");
-        let best = variable("TRACKWAY_CHECKPOINT_KEEP_BEST").and_then(|text| Best::parse(&text));
+        let last = number(Variable::CheckpointKeepLast.as_str());
+        let every_steps = number(Variable::CheckpointKeepEverySteps.as_str());
+        let best = variable(Variable::CheckpointKeepBest.as_str()).and_then(|text| Best::parse(&text));
         if last.is_none() && every_steps.is_none() && best.is_none() {
             return None;
         }
-        let only_uploaded = variable("TRACKWAY_CHECKPOINT_REMOTE").is_some_and(|text| !text.is_empty());
+        let only_uploaded =
+            variable(Variable::CheckpointRemote.as_str()).is_some_and(|text| !text.is_empty());
         let last = last.map_or(MIN_KEPT, |last| usize::try_from(last).unwrap_or(usize::MAX)).max(MIN_KEPT);
         Some(Self { last, every_steps, best, only_uploaded })
     }

@@ -1,3 +1,4 @@
+use trackway_formats::Variable;
 use trackway_formats::checkpoint_manifest::is_hex_hash;
 
 use crate::bulk::SHARE_BYTES_MIN;
@@ -24,8 +25,8 @@ impl Settings {
         let hash = |name| variable(name).filter(|text| is_hex_hash(text));
         Self {
             keep: Retention::from_variables(&variable),
-            config_sha256: hash("TRACKWAY_CONFIG_SHA256"),
-            data_sha256: hash("TRACKWAY_DATA_SHA256"),
+            config_sha256: hash(Variable::ConfigSha256.as_str()),
+            data_sha256: hash(Variable::DataSha256.as_str()),
             world_size: variable("WORLD_SIZE").and_then(|text| text.parse().ok()).unwrap_or(1),
             share_bytes_min: SHARE_BYTES_MIN,
         }

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use trackway_formats::Variable;
 
 use super::CaptureInputs;
 
 /// The variable by which a cluster tells the digest of the image it started.
-const DIGEST_VARIABLE: &str = "TRACKWAY_CONTAINER_DIGEST";
+const DIGEST_VARIABLE: &str = Variable::ContainerDigest.as_str();
 
 /// Who told the digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What the run file's `checkpoint.keep` means for an attempt and for retention.
 
 use trackway_checkpoint::{Best, MIN_KEPT, Retention};
+use trackway_formats::Variable;
 use trackway_formats::runfile::{CheckpointSection, Goal};
 
 /// The environment variables that tell an attempt what to keep; none when the run file keeps everything.
@@ -10,9 +11,12 @@ pub fn keep_variables(section: &CheckpointSection) -> Vec<(String, String)> {
         format!("{goal} {}", best.metric)
     });
     let variables = [
-        ("TRACKWAY_CHECKPOINT_KEEP_LAST", section.keep_last.map(|last| last.to_string())),
-        ("TRACKWAY_CHECKPOINT_KEEP_EVERY_STEPS", section.keep_every_steps.map(|steps| steps.to_string())),
-        ("TRACKWAY_CHECKPOINT_KEEP_BEST", best),
+        (Variable::CheckpointKeepLast.as_str(), section.keep_last.map(|last| last.to_string())),
+        (
+            Variable::CheckpointKeepEverySteps.as_str(),
+            section.keep_every_steps.map(|steps| steps.to_string()),
+        ),
+        (Variable::CheckpointKeepBest.as_str(), best),
     ];
     variables.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use trackway_core::Step;
+use trackway_formats::Variable;
 
 /// What is done to the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Injection {
     /// What the attempt's environment must say for it.
     pub(crate) fn environment(&self) -> Option<(String, String)> {
         match self.moment {
-            Moment::Save(step) => Some(("TRACKWAY_HOLD_IN_SAVE".into(), step.to_string())),
+            Moment::Save(step) => Some((Variable::HoldInSave.as_str().into(), step.to_string())),
             Moment::Step(_) | Moment::StepAfterCommit { .. } => None,
         }
     }

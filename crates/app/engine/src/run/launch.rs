@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Rung};
+use trackway_formats::Variable;
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_launch::{
@@ -30,7 +31,7 @@ use crate::row_copies::Kept;
 use crate::rows::rung_of;
 
 /// What the script passes over since the run was rolled back: `docs/detectors.md`.
-const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
+const SKIP_BATCHES: &str = Variable::SkipBatches.as_str();
 
 /// An attempt that was launched.
 pub struct Launched {
@@ -379,7 +380,7 @@ fn spec_of(
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     if let Some(remote) = &prepared.remote {
-        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.at(rung_of(row)).location());
+        environment.insert(Variable::CheckpointRemote.as_str().into(), remote.at(rung_of(row)).location());
     }
     if let Some(warm_start) = warm_start {
         environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trackway_core::{Ids as _, RunId};
+use trackway_formats::Variable;
 use trackway_launch::MachineIdentity;
 use trackway_ledger::{Holder, LeaseAnswer, Ledger, LedgerError};
 
@@ -17,7 +18,7 @@ use crate::error::{AppError, ErrorKind};
 /// supervisor another host may take its run.
 const LEASE_SECONDS: f64 = 60.0;
 /// The environment variable with the seconds of a lease, 1 or more.
-pub const LEASE_VARIABLE: &str = "TRACKWAY_LEASE_SECONDS";
+pub const LEASE_VARIABLE: &str = Variable::LeaseSeconds.as_str();
 /// A lease is renewed so often while it is valid: some renewals may fail.
 const RENEWALS_PER_LEASE: f64 = 4.0;
 

@@ -26,6 +26,7 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::{Prepared, Start, begin};
+use trackway_formats::Variable;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
@@ -280,15 +281,15 @@ impl Case<'_> {
         let tasks = section.task_set.as_ref().map(|path| self.subject.asked.job.base.join(path));
         let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
         variables([
-            ("TRACKWAY_EVALUATION", Some(self.evaluation_id.clone())),
-            ("TRACKWAY_EVALUATION_OUT", shown(out)),
-            ("TRACKWAY_CHECKPOINT_DIR", shown(checkpoint)),
-            ("TRACKWAY_CHECKPOINT_STEP", Some(self.chosen.step.to_string())),
-            ("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", Some(self.chosen.manifest_sha256.clone())),
-            ("TRACKWAY_TASK_SET", tasks.as_deref().and_then(shown)),
-            ("TRACKWAY_DECODING", decoding),
-            ("TRACKWAY_JUDGE_MODEL", judge.map(|judge| judge.model.clone())),
-            ("TRACKWAY_JUDGE_RUBRIC", judge.and_then(|judge| judge.rubric.clone())),
+            (Variable::Evaluation.as_str(), Some(self.evaluation_id.clone())),
+            (Variable::EvaluationOut.as_str(), shown(out)),
+            (Variable::CheckpointDir.as_str(), shown(checkpoint)),
+            (Variable::CheckpointStep.as_str(), Some(self.chosen.step.to_string())),
+            (Variable::CheckpointManifestSha256.as_str(), Some(self.chosen.manifest_sha256.clone())),
+            (Variable::TaskSet.as_str(), tasks.as_deref().and_then(shown)),
+            (Variable::Decoding.as_str(), decoding),
+            (Variable::JudgeModel.as_str(), judge.map(|judge| judge.model.clone())),
+            (Variable::JudgeRubric.as_str(), judge.and_then(|judge| judge.rubric.clone())),
         ])
     }
 }

@@ -9,6 +9,7 @@ use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use trackway_engine::{Context, FULL_RUNG};
+use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, ProofVerdict};
 
 use super::{ProofLaunch, ProveRequest};
@@ -170,8 +171,8 @@ impl<'a> Launches<'a> {
     fn bounded(&self) -> Rehearsal {
         let steps = self.request.steps;
         let environment = [
-            ("TRACKWAY_MAX_STEPS", steps.to_string()),
-            ("TRACKWAY_CHECKPOINT_AT_STEPS", format!("{},{steps}", self.half())),
+            (Variable::MaxSteps.as_str(), steps.to_string()),
+            (Variable::CheckpointAtSteps.as_str(), format!("{},{steps}", self.half())),
         ];
         Rehearsal {
             environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
@@ -185,7 +186,7 @@ impl<'a> Launches<'a> {
     fn killing(&self) -> Rehearsal {
         let mut rehearsal = self.bounded();
         let step = self.kill_step();
-        rehearsal.environment.insert("TRACKWAY_HOLD_AT_STEP".into(), step.to_string());
+        rehearsal.environment.insert(Variable::HoldAtStep.as_str().into(), step.to_string());
         rehearsal.injection = Some(Injection {
             fault: Fault::Kill,
             moment: Moment::StepAfterCommit { step, committed: self.half() },

@@ -20,6 +20,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Prepared, Rehearsal, Source, Start, begin, read, rehearse as launch};
+use trackway_formats::Variable;
 use trackway_formats::runfile::PreflightSection;
 use trackway_launch::AttemptFiles;
 use trackway_ledger::AttemptRow;
@@ -289,8 +290,8 @@ impl Launches<'_> {
         };
         self.say(format!("rehearsal: resuming from the checkpoint of step {step}"));
         let mut environment = self.environment(step + 1);
-        environment.remove("TRACKWAY_REHEARSAL_TARGET");
-        environment.remove("TRACKWAY_REHEARSAL_TARGET_LOSS");
+        environment.remove(Variable::RehearsalTarget.as_str());
+        environment.remove(Variable::RehearsalTargetLoss.as_str());
         let sealed = self.launch("resumes", Some(learned), environment)?;
         Ok(Some(self.evidence(&sealed)))
     }
@@ -305,15 +306,15 @@ impl Launches<'_> {
     fn environment(&self, steps_max: Step) -> BTreeMap<String, String> {
         let settings = self.settings;
         let mut environment: BTreeMap<String, String> = [
-            ("TRACKWAY_REHEARSAL_BATCHES", settings.batch_count.to_string()),
-            ("TRACKWAY_REHEARSAL_TARGET", (settings.target_share * ENOUGH_SHARE).to_string()),
-            ("TRACKWAY_MAX_STEPS", steps_max.to_string()),
-            ("TRACKWAY_CHECKPOINT_AT_STEPS", steps_max.to_string()),
+            (Variable::RehearsalBatches.as_str(), settings.batch_count.to_string()),
+            (Variable::RehearsalTarget.as_str(), (settings.target_share * ENOUGH_SHARE).to_string()),
+            (Variable::MaxSteps.as_str(), steps_max.to_string()),
+            (Variable::CheckpointAtSteps.as_str(), steps_max.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
         if let Some(loss) = settings.target_loss {
-            environment.insert("TRACKWAY_REHEARSAL_TARGET_LOSS".into(), loss.to_string());
+            environment.insert(Variable::RehearsalTargetLoss.as_str().into(), loss.to_string());
         }
         environment
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use arrow::error::ArrowError;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_evaluate::debug::Unscored;
+use trackway_formats::Variable;
 
 use process::{Exchange, Process};
 use rows::Encoder;
@@ -21,11 +22,11 @@ pub(crate) const BATCH_ROWS_MAX: usize = 4096;
 const RESTARTS_MAX: usize = 50;
 
 /// The columns' names and types, as JSON.
-const COLUMNS_VARIABLE: &str = "TRACKWAY_SCORING_COLUMNS";
+const COLUMNS_VARIABLE: &str = Variable::ScoringColumns.as_str();
 /// How rows are written: `csv` or `arrow`.
-const FORMAT_VARIABLE: &str = "TRACKWAY_SCORING_FORMAT";
+const FORMAT_VARIABLE: &str = Variable::ScoringFormat.as_str();
 /// `1` where the command is asked how predictions change with each number.
-const GRADIENTS_VARIABLE: &str = "TRACKWAY_SCORING_GRADIENTS";
+const GRADIENTS_VARIABLE: &str = Variable::ScoringGradients.as_str();
 
 /// How rows are written to a scoring command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

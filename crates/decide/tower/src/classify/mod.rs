@@ -20,13 +20,14 @@ mod logs;
 mod process;
 mod verdict;
 
+use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
+
 pub use evidence::{
     ActionKind, DetectorEvent, ErrorFile, Evidence, LauncherState, OwnAction, Progress, Stream, StreamLog,
 };
 use finding::Finding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
-use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 pub use verdict::Verdict;
 
 /// Says why an attempt ended, by which rule, how sure that is, and from which evidence.

@@ -1,6 +1,7 @@
+use trackway_core::checks::{CheckResult, NoRows};
+
 use super::{TrainingConfig, block, warning};
 use crate::cost::Budget;
-use trackway_core::checks::{CheckResult, NoRows};
 
 /// What the run is expected to cost against what it may.
 pub(super) fn budget(config: &TrainingConfig) -> CheckResult {

@@ -1,6 +1,7 @@
+use trackway_core::checks::{CheckResult, NoRows};
+
 use super::{Strategy, TrainingConfig, block, warning};
 use crate::memory::{MemorySpec, Parallel, estimate};
-use trackway_core::checks::{CheckResult, NoRows};
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
 const SCALING_MIN: f64 = 0.85;

@@ -1,5 +1,6 @@
-use super::{TrainingConfig, warning};
 use trackway_core::checks::{CheckResult, Finding, NoRows};
+
+use super::{TrainingConfig, warning};
 
 const NAME: &str = "config.loader";
 /// Batches ahead that hide a slow file now and then.

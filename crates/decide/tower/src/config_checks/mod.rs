@@ -13,10 +13,10 @@ mod optimisation;
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use crate::cost::CostPlan;
 use crate::memory::{MemorySpec, Precision};
-use trackway_core::checks::{CheckResult, Finding, Severity};
 
 /// What is known of a run's settings, from the run file, recorded parameters and arguments. `None`: nobody told.
 #[derive(Debug, Clone, Default, PartialEq)]

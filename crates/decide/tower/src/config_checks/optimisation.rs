@@ -1,6 +1,7 @@
+use trackway_core::checks::{CheckResult, NoRows};
+
 use super::{TrainingConfig, block, warning};
 use crate::memory::Precision;
-use trackway_core::checks::{CheckResult, NoRows};
 
 /// Norms that gradients are usually cut to.
 const CLIP_NORM_MIN: f64 = 0.1;

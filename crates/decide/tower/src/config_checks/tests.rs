@@ -1,6 +1,7 @@
+use trackway_core::checks::{Verdict, overall};
+
 use super::*;
 use crate::memory::{Architecture, Device};
-use trackway_core::checks::{Verdict, overall};
 
 /// The verdict of one check.
 fn verdict(config: &TrainingConfig, name: &str) -> Verdict {

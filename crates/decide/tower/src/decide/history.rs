@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::roll_back::Back;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
+
+use crate::roll_back::Back;
 
 /// Infrastructure failures of different attempts that make a machine suspect: one alone may be chance, or another machine's.
 const SUSPICION_FAILURES: usize = 2;

@@ -12,13 +12,13 @@ mod rule;
 
 use std::collections::BTreeMap;
 
-pub use history::{History, NextRung, PastAttempt, RollBack};
-pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
-pub use rule::DecisionRule;
 use serde::Serialize;
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use crate::runbook::next_actions;
+pub use history::{History, NextRung, PastAttempt, RollBack};
+pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
+pub use rule::DecisionRule;
 
 /// How much of a budget is spent once the decision is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,7 +1,9 @@
-use super::*;
-use GateVerdict::{Fail, Inconclusive, Pass};
 use std::collections::BTreeMap;
+
+use GateVerdict::{Fail, Inconclusive, Pass};
 use trackway_core::RowCoverage;
+
+use super::*;
 
 fn between(value: f64, low: f64, high: f64) -> Measured {
     Measured::estimate(Some(value), (Some(low), Some(high)), Some(1_000), RowCoverage::complete(1_000))

@@ -1,6 +1,7 @@
-use super::*;
 use proptest::prelude::*;
 use trackway_core::registry::GateVerdict;
+
+use super::*;
 
 fn at(second: u32) -> Timestamp {
     Timestamp::from_micros(0).plus_seconds(f64::from(second))

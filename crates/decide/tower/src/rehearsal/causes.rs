@@ -1,11 +1,11 @@
 //! The symptom table: what in the facts of a rehearsal tells why a batch was, or was not, learned.
 
+use Confidence::{Certain, Guess, Likely};
 use trackway_core::Confidence;
 use trackway_formats::rehearsal::{Facts, Group, TensorFacts, Updates};
 
 use super::learning::number;
 use super::{Cause, Diagnosis, Learned, Learning, RehearsalEvidence, Weight};
-use Confidence::{Certain, Guess, Likely};
 
 /// Parameters that do nothing block from this share of the model on; fewer are often meant, such as an unused head.
 const IDLE_SHARE_BLOCKS: f64 = 0.1;

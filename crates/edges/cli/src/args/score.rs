@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use trackway_flows::score::BATCH_ROWS;
+use trackway_formats::Variable;
 
 use super::{ProbeBatches, TableArgs};
 
@@ -55,6 +56,6 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "FORMAT", value_parser = ["parquet", "csv", "jsonl"], hide = true)]
     pub read_as: Option<String>,
     /// Folder of an evaluation, instead of --out
-    #[arg(long, value_name = "FOLDER", env = "TRACKWAY_EVALUATION_OUT", hide = true)]
+    #[arg(long, value_name = "FOLDER", env = Variable::EvaluationOut.as_str(), hide = true)]
     pub evaluation_out: Option<PathBuf>,
 }

@@ -9,6 +9,7 @@ use nix::unistd::alarm;
 use trackway_engine::Context;
 use trackway_flows::outputs;
 use trackway_flows::query;
+use trackway_formats::Variable;
 use trackway_sql::{Answer, QueryLimits};
 
 use crate::args::SqlArgs;
@@ -16,7 +17,7 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 
 /// Set in the process that answers: the folder it may spill to.
-const WORKER_VARIABLE: &str = "TRACKWAY_SQL_SPILL_FOLDER";
+const WORKER_VARIABLE: &str = Variable::SqlSpillFolder.as_str();
 
 /// What a process needs beside the memory of its query.
 const BASE_MIB: u64 = 256;

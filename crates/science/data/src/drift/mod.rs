@@ -26,15 +26,14 @@ mod joint;
 mod number;
 
 use serde::{Deserialize, Serialize};
-
-pub(crate) use cells::{only_spelling, plain_spelling};
-pub use column::{ColumnDrift, MissingDrift, Role};
-pub use distance::{Distances, DriftTest};
-pub use joint::{ColumnImportance, JointDrift, JointError, JointSettings, joint_drift, joint_drift_of};
 use trackway_statistics::benjamini_hochberg;
 
 use crate::infer::ColumnType;
 use crate::profile::Profile;
+pub(crate) use cells::{only_spelling, plain_spelling};
+pub use column::{ColumnDrift, MissingDrift, Role};
+pub use distance::{Distances, DriftTest};
+pub use joint::{ColumnImportance, JointDrift, JointError, JointSettings, joint_drift, joint_drift_of};
 
 /// From more effective rows (`n × m / (n + m)`) on, the Wasserstein distance is taken for numbers.
 pub const LARGE_SAMPLE_ROWS: f64 = 10_000.0;

@@ -35,8 +35,14 @@ mod wide;
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
+use crate::error::DataError;
+use crate::pass::{Watch, scan};
+use crate::profile::wide::is_wide;
+use crate::profile::{Profile, Profiler};
+use crate::read::{Coverage, Place, Source};
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
+use facts::Facts;
 pub use groups::{GROUPS_MAX, Group};
 pub use label::label;
 pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
@@ -45,13 +51,6 @@ pub use repeats::{REPEATED_KEYS_MAX, Repeats};
 pub use representation::representation;
 pub use rows::rows;
 pub use values::{unreadable, values};
-
-use crate::error::DataError;
-use crate::pass::{Watch, scan};
-use crate::profile::wide::is_wide;
-use crate::profile::{Profile, Profiler};
-use crate::read::{Coverage, Place, Source};
-use facts::Facts;
 
 /// The most places that a finding shows.
 pub const EXAMPLES_MAX: usize = 5;

@@ -1,7 +1,8 @@
 //! Numbers and dates that stand for "not known": `-1`, `999`, `1900-01-01`.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 /// Numbers that people and old formats write where they have none, ascending.
 const NUMBERS: [i64; 22] = [

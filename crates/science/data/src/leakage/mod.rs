@@ -17,25 +17,24 @@ mod sample;
 mod target;
 mod twins;
 
-pub use columns::Roles;
-pub use golden::GoldenFeature;
-pub use identifiers::{Evidence, Identifier, Identifiers};
-pub use near::{Near, NearPair, NearRows};
-pub use overlap::{
-    GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap, find_overlap,
-};
-pub use preprocessing::{Fit, FittedColumn};
-pub use target::{FeaturePower, PairPower, TargetPower};
-pub use twins::{TWIN_KEYS_MAX, Twins};
-
 use crate::error::DataError;
 use crate::pass::{Pass, Watch, scan};
 use crate::read::{self, Chunk, Source};
 use columns::Columns;
+pub use columns::Roles;
+pub use golden::GoldenFeature;
+pub use identifiers::{Evidence, Identifier, Identifiers};
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
+pub use near::{Near, NearPair, NearRows};
+pub use overlap::{
+    GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap, find_overlap,
+};
 use preprocessing::Scales;
+pub use preprocessing::{Fit, FittedColumn};
 use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
+pub use target::{FeaturePower, PairPower, TargetPower};
+pub use twins::{TWIN_KEYS_MAX, Twins};
 
 const ROWS: &str = "leakage.rows";
 const GROUPS: &str = "leakage.groups";

@@ -21,12 +21,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 
-pub use check::{MediaChecks, MediaRequest, check};
-pub use near::{ImageOverlap, SharedImage, find_image_overlap};
-
 use crate::error::DataError;
 use crate::pass::Watch;
 use crate::select::select;
+pub use check::{MediaChecks, MediaRequest, check};
+pub use near::{ImageOverlap, SharedImage, find_image_overlap};
 
 /// Files that are read before the next ones are begun and somebody may end it.
 const BATCH: usize = 256;

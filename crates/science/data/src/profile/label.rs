@@ -16,11 +16,11 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 use serde::{Deserialize, Serialize};
+use trackway_formats::hash::{hash_bytes, hash_number};
 
 use super::merge::merge_option;
 use super::moments::{CoMoments, Moments, sum};
 use crate::read::Texts;
-use trackway_formats::hash::{hash_bytes, hash_number};
 
 /// The most classes of a label; with more it has none.
 pub const MAX_CLASSES: usize = 64;

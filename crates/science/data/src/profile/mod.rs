@@ -39,11 +39,17 @@ pub(crate) mod wide;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::DataError;
+use crate::limits::FinishedRoom;
+use crate::pass::{Pass, Watch};
+use crate::read::{Chunk, Coverage, Source};
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
+use label::Classes;
 pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
 pub use moments::{CoMoments, Moments};
 pub use number::Order;
+use number::{Closeness, Scratch};
 pub use quantiles::{QUANTILE_RANK_ERROR, Quantiles};
 pub(crate) use shown::hidden;
 pub use shown::{Value, ValueCount};
@@ -53,13 +59,6 @@ pub use summary::{
 };
 pub use text::Lengths;
 pub use values::{MAX_KEPT_BYTES, MAX_VALUES};
-
-use crate::error::DataError;
-use crate::limits::FinishedRoom;
-use crate::pass::{Pass, Watch};
-use crate::read::{Chunk, Coverage, Source};
-use label::Classes;
-use number::{Closeness, Scratch};
 
 /// The version of a stored profile. A reader refuses others.
 pub const PROFILE_VERSION: u32 = 1;

@@ -4,11 +4,11 @@ use arrow::array::{Array, PrimitiveArray};
 use arrow::datatypes::ArrowPrimitiveType;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
+use trackway_formats::hash::hash_number;
 
 use super::moments::{Moments, bounds};
 use super::quantiles::Quantiles;
 use super::values::ValueCounts;
-use trackway_formats::hash::hash_number;
 
 /// What the 64 bits of a number mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
-
 use trackway_formats::hash::hash_number;
 
 /// Length of the topmost level.

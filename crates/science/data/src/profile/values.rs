@@ -7,9 +7,9 @@
 //! [HyperLogLog](super::distinct), which is first fed with all values of the table: all there were.
 
 use serde::{Deserialize, Serialize};
+use trackway_formats::hash::{hash_bytes, hash_float, hash_number};
 
 use super::distinct::Distinct;
-use trackway_formats::hash::{hash_bytes, hash_float, hash_number};
 
 /// The most different values that are counted exactly.
 pub const MAX_VALUES: usize = 1536;

@@ -41,16 +41,6 @@ use rayon::prelude::*;
 use trackway_core::boundary::{Contained, contained};
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
-pub use blocks::MAX_RECORD_BYTES;
-pub(crate) use bytes::{open, read_full};
-pub use cells::USUAL_MISSING;
-pub use chunk::{Chunk, Texts};
-pub use coverage::{
-    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
-};
-pub use lines::LINE_COLUMN;
-pub(crate) use units::{Unit, Units};
-
 use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
@@ -59,12 +49,21 @@ use crate::limits::limits;
 use crate::remote::url_of;
 pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles, use_remote};
 use crate::select::select;
+pub use blocks::MAX_RECORD_BYTES;
+pub(crate) use bytes::{open, read_full};
+pub use cells::USUAL_MISSING;
 pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
 use chunk::RowNumbers;
+pub use chunk::{Chunk, Texts};
+pub use coverage::{
+    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
+};
 use csv::CsvLayout;
+pub use lines::LINE_COLUMN;
 use parquet_file::ParquetFile;
 use sample::Sampled;
+pub(crate) use units::{Unit, Units};
 
 /// The files of one data set, opened for reading.
 #[derive(Clone)]

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::SCHEMA_VERSION;
 use crate::infer::ColumnType;
 use crate::personal::masked;
 use crate::profile::{ColumnProfile, ColumnSummary, Profile, Value};
-
-use super::SCHEMA_VERSION;
 
 /// A text with at most so many different values is a category.
 const CATEGORY_VALUES_MAX: u64 = 50;

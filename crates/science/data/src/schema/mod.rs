@@ -16,11 +16,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Severity;
 
+use crate::infer::ColumnType;
 pub use bounds::Bound;
 pub use check::{Checked, RowRule, RuleCompiler, SCHEMA_EXAMPLES_MAX, Surroundings, check};
 pub use infer::infer;
-
-use crate::infer::ColumnType;
 
 /// The version of the file.
 pub const SCHEMA_VERSION: u32 = 1;

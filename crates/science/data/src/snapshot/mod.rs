@@ -27,7 +27,6 @@ use trackway_formats::runfile::DataFormat;
 use crate::infer::Column;
 use crate::manifest::DataManifest;
 use crate::read::Rejects;
-
 pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
 pub use keeper::ProfileKeeper;
 pub use store::{NameEntry, NamedSnapshot, SHORT_ID_LENGTH, SnapshotError, SnapshotId, SnapshotStore};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
+use trackway_formats::subset::{subset_of, unit_of};
 
 use super::by_time::cut_by_time;
 use super::folds::{GroupClasses, stratified_group_folds};
 use super::parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash_within_classes};
 use super::rows::SplitRows;
-use trackway_formats::subset::{subset_of, unit_of};
 
 /// By what rows are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

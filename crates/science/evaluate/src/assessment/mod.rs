@@ -7,13 +7,11 @@ mod tasks;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
 use trackway_core::RowCoverage;
 
+use crate::Estimate;
 pub use residuals::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 pub use tasks::TaskCoverage;
-
-use crate::Estimate;
 
 /// Numbers by the name of the metric, each with its interval.
 pub type Metrics = BTreeMap<String, Estimate>;

@@ -8,14 +8,13 @@ mod pairing;
 use trackway_core::RowCoverage;
 use trackway_statistics::{holm, mcnemar_p_value, normal_p_value, normal_quantile};
 
-pub(crate) use pairing::pair;
-
 use crate::metrics::coverage::Needs;
 use crate::metrics::resample::{Units, draw, quantile, sorted_column};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, is_higher_better, is_share};
 use crate::{Compared, Comparison, Estimate, McNemar, Method, Pairing, SliceCompared, Verdict};
+pub(crate) use pairing::pair;
 
 /// A difference of a metric between 0 and 1 that matters; of other metrics, this part of the baseline's value.
 pub const MARGIN: f64 = 0.01;

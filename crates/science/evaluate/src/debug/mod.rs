@@ -16,14 +16,14 @@ mod sensitivity;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 pub use crate::Estimate;
 pub use answer::{
     Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
     PerturbationKind, ProbeAnswer, ProbePart, ProbeSettings, Sensitivity, Slope, SmallStep,
 };
 pub use model::{Decision, Gradients, Model, Score, Unscored};
-
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a model cannot be probed.
 #[derive(Debug, thiserror::Error)]

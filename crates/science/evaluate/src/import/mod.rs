@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
-
 use trackway_core::RowCoverage;
 use trackway_core::text::hex;
 

@@ -26,6 +26,11 @@ pub(crate) mod rows;
 pub(crate) mod scoring;
 mod texts;
 
+use trackway_core::{MissingPredictions, RowCoverage};
+use trackway_statistics::{normal_quantile, wilson};
+
+pub use crate::limits::CLASSES_MAX;
+use crate::{Estimate, Method, Metrics};
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
@@ -33,11 +38,6 @@ pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
-use trackway_core::{MissingPredictions, RowCoverage};
-use trackway_statistics::{normal_quantile, wilson};
-
-pub use crate::limits::CLASSES_MAX;
-use crate::{Estimate, Method, Metrics};
 
 /// Whether more is better.
 #[must_use]

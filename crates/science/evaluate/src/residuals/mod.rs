@@ -9,10 +9,6 @@ mod judged;
 #[cfg(test)]
 mod tests;
 
-pub use crate::assessment::{
-    CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals,
-};
-
 use rayon::prelude::*;
 use trackway_core::{Rng, SplitMix64};
 use trackway_data::ColumnType;
@@ -20,6 +16,9 @@ use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::{VarianceAnalysis, holm, variance_analysis};
 
 use crate::Point;
+pub use crate::assessment::{
+    CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals,
+};
 use crate::search::{Binning, Feature};
 use bins::{BIN_ROWS_MIN, Left, members};
 pub(crate) use judged::residuals_of;

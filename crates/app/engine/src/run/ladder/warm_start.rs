@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step};
+use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, RunRow, RunState};
 
 use super::Ladder;
@@ -15,7 +16,7 @@ use crate::rows::rung_of;
 /// The file in an attempt's folder that says what it began with; the receipt repeats it as an event.
 const WARM_START_FILE: &str = "warm-start.json";
 /// Names the root whose newest checkpoint the script takes its weights from.
-pub(crate) const WARM_START_VARIABLE: &str = "TRACKWAY_WARM_START";
+pub(crate) const WARM_START_VARIABLE: &str = Variable::WarmStart.as_str();
 
 /// The checkpoint that a rung begins with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ use std::time::Duration;
 use trackway_checkpoint::remote::{Replica, TransferFiles};
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung};
+use trackway_formats::Variable;
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
@@ -34,7 +35,7 @@ pub use status::RemoteStatus;
 /// How long the end of a run waits for its uploads, unless the run file says otherwise.
 const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
 /// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
-const RETRY_VARIABLE: &str = "TRACKWAY_REMOTE_RETRY_SECONDS";
+const RETRY_VARIABLE: &str = Variable::RemoteRetrySeconds.as_str();
 /// How soon the end of what is done at a remote is noticed: it is a matter of milliseconds when everything is here already.
 const LOOK_TURN: Duration = Duration::from_millis(5);
 /// How long a person at a terminal waits for a remote that does not answer.

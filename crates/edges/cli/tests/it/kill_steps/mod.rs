@@ -12,7 +12,6 @@ use std::process::Command;
 use crate::deletion::{tree, write};
 use crate::harness::Home;
 use crate::registry::{GATES, registered};
-
 use tracer::{Ending, kill_at};
 
 /// A command that is never through changes files without an end.

@@ -5,9 +5,9 @@
 use std::sync::LazyLock;
 
 use trackway_core::{Rng, SplitMix64};
+use trackway_formats::hash::hash_bytes;
 
 use super::index::mix;
-use trackway_formats::hash::hash_bytes;
 
 /// Words of a piece.
 const PIECE_WORDS: usize = 5;
