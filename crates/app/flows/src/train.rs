@@ -18,7 +18,7 @@ use crate::preflight::{
     PreflightEvent, PreflightReport, PreflightReporter, Selection, Verdict, check, record,
 };
 
-/// What is asked for with `trackway run`.
+/// A training run, as `trackway run` asks for it.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The run file or the command.
@@ -31,17 +31,17 @@ pub struct RunRequest {
     pub selection: Selection,
 }
 
-/// What became of a run and of what was asked for around it. Field names are the JSON contract of `trackway run` and `trackway resume`.
+/// How a run ended, with its pre-flight, its evaluation and its gates. Field names are the JSON contract of `trackway run` and `trackway resume`.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
     /// How the run ended.
     #[serde(flatten)]
     pub outcome: RunOutcome,
-    /// The evaluation of its result; none was asked for, or there was nothing to evaluate.
+    /// The evaluation of its result; `None`: none was asked for, or there was nothing to evaluate.
     pub evaluation: Option<EvaluationReceipt>,
     /// The verdicts of its gates.
     pub gates: Vec<serde_json::Value>,
-    /// What was checked before the launch by this command; nothing was.
+    /// What this command checked before the launch; `None`: nothing.
     pub preflight: Option<PreflightReport>,
 }
 

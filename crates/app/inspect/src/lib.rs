@@ -1,4 +1,4 @@
-//! What only looks: runs explained, compared, watched and queried. Nothing here changes a run.
+//! What only looks: runs explained, compared and watched. Nothing here changes a run.
 
 pub mod compare;
 pub mod explain;

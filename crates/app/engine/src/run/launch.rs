@@ -417,7 +417,8 @@ pub fn may_be_starting(context: &Context, attempt: &AttemptRow) -> bool {
     })
 }
 
-/// Whether the attempt ended; none when nobody can tell.
+/// Whether the attempt ended; none when that cannot be known now.
+///
 /// # Errors
 /// When the launcher or the ledger cannot be asked.
 pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>, AppError> {
