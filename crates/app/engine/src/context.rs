@@ -21,7 +21,7 @@ pub struct Dependencies {
     pub clock: Arc<dyn Clock>,
     /// New ids.
     pub ids: Arc<dyn Ids>,
-    /// What attempts are launched with; new ones with the first.
+    /// What attempts are launched with; the plan of a run names which.
     pub launchers: Vec<Arc<dyn Launcher>>,
     /// The program that runs `__shim` and `score`.
     pub binary: PathBuf,

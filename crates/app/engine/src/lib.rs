@@ -28,6 +28,3 @@ pub mod stored;
 pub use context::{Context, Dependencies};
 pub use roll_back::{RollBackRequest, RolledBack};
 pub use stop::StopAsked;
-
-/// The rung of a run that uses all of its data.
-pub const FULL_RUNG: &str = "100%";

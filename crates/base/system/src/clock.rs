@@ -49,12 +49,6 @@ impl Ids for SystemIds {
     }
 }
 
-/// A generator of jitter, seeded from the system. For one that replays, use [`SplitMix64::new`].
-#[must_use]
-pub fn system_rng() -> SplitMix64 {
-    SplitMix64::new(u128::from_le_bytes(random_bytes()) as u64)
-}
-
 /// Sixteen random bytes. Read anew each time, so that a forked child does not repeat its parent's.
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];

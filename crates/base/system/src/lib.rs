@@ -5,4 +5,4 @@ mod cancel;
 mod clock;
 
 pub use cancel::Cancel;
-pub use clock::{SystemClock, SystemIds, system_rng};
+pub use clock::{SystemClock, SystemIds};

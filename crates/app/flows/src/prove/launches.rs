@@ -1,14 +1,14 @@
 //! Launches the parts of a proof and finds the state each ended in.
 
 use trackway_checkpoint::{CheckpointInfo, ManifestFile, State as CheckpointState};
-use trackway_core::{LaunchKind, Step, TerminationReason};
+use trackway_core::{LaunchKind, Rung, Step, TerminationReason};
+use trackway_engine::Context;
 use trackway_engine::actions::{self, ActionKind};
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
-use trackway_engine::{Context, FULL_RUNG};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, ProofVerdict};
 
@@ -288,7 +288,7 @@ impl<'a> Launches<'a> {
     }
 
     fn root(&self, prepared: &Prepared) -> std::path::PathBuf {
-        self.context.home.checkpoint_root(prepared.run.run_id, prepared.run.kind, FULL_RUNG)
+        self.context.home.checkpoint_root(prepared.run.run_id, prepared.run.kind, &Rung::FULL.to_string())
     }
 
     fn was_killed(&self, row: &AttemptRow) -> Result<bool, AppError> {
