@@ -5,8 +5,8 @@
 //! Usage: `checkpoint_bench FOLDER MEBIBYTES`, then `memcpy`, `hash`, `save`, `save_little`, `raw_write`, `raw_buffered`,
 //! `raw_read`, `raw_read_fresh`, `copy_fresh`, `load`, `load_warm`, `load_into`, `load_into_warm`, `verify`, `verify_warm`.
 //!
-//! What reads into new memory is done by a new process, as every resume is: in an old one, memory that was freed a
-//! moment ago would make it look cheaper than it is.
+//! What reads into new memory is done by a new process, as every resume is: an old process has memory that it freed
+//! just before, which would make reading look cheaper than it is.
 
 #![allow(clippy::disallowed_methods, reason = "it deletes what it made")]
 #![allow(clippy::print_stdout, reason = "it answers on stdout")]
@@ -73,7 +73,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// The save that stands in a folder.
+    /// The save that a folder contains.
     fn open(folder: PathBuf) -> Result<Self, Box<dyn Error>> {
         let files = serde_json::from_slice(&std::fs::read(folder.join(LIST_NAME))?)?;
         Ok(Self { folder, files })
@@ -83,7 +83,7 @@ impl Stored {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// What a new process is asked for.
+    /// A request to a new process.
     fn answer(&self, command: &str) -> Answer {
         match command {
             "raw_read_fresh" => self.raw_read(true),
@@ -94,8 +94,8 @@ impl Stored {
         }
     }
 
-    /// The files, read directly one after the other: nothing else. Into one buffer again and again, or into memory that
-    /// was never touched, as whoever keeps what was read must.
+    /// Reads the files directly, one after the other, and nothing else. `fresh`: into memory that was never touched, as
+    /// a caller needs who keeps what was read; otherwise into one buffer again and again.
     fn raw_read(&self, fresh: bool) -> Answer {
         self.prepare_cache(false)?;
         let total_bytes = self.size_bytes() as usize + self.files.len() * (RAW_BYTES + 4096);
@@ -434,7 +434,7 @@ fn status_kib(field: &str) -> Result<u64, Box<dyn Error>> {
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// Lets the peak of memory begin anew.
+/// Resets the peak of memory.
 fn reset_peak() -> std::io::Result<()> {
     std::fs::write("/proc/self/clear_refs", "5")
 }

@@ -2,9 +2,9 @@ use trackway_formats::Variable;
 
 use crate::error::RankError;
 
-/// Where votes lie, below a checkpoint's folder and below the root.
+/// Where votes are, below a checkpoint's folder and below the root.
 pub(crate) const VOTES_FOLDER: &str = "votes";
-/// How long ranks wait for each other unless told otherwise. Long: a rank may have to write many gigabytes.
+/// How long ranks wait for each other by default. Long: a rank may have to write many gigabytes.
 const WAIT_SECONDS: f64 = 600.0;
 /// What the names of a rank's files begin with, in front of its number.
 const FILE_PREFIX: &str = "rank-";
@@ -31,7 +31,7 @@ impl RankGroup {
         Ok(Self { rank, world_size, round: 0, wait_seconds: WAIT_SECONDS })
     }
 
-    /// What `RANK`, `WORLD_SIZE` and `TORCHELASTIC_RESTART_COUNT` say, as torchrun sets them; and
+    /// From `RANK`, `WORLD_SIZE` and `TORCHELASTIC_RESTART_COUNT`, as torchrun sets them; and
     /// `TRACKWAY_CHECKPOINT_WAIT_SECONDS`. Without the first two there is one rank.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Proves that a file's name says whose it is, and that no rank can write another's.
+    /// Proves that a file's name determines its rank, and that no rank can write another's.
     #[test]
     fn a_name_says_whose_file_it_is() {
         let third = RankGroup::new(3, 4).unwrap();

@@ -39,8 +39,9 @@ fn save_with(root: &mut CheckpointRoot, step: Step, backbone: &[u8], val_loss: f
     .unwrap()
 }
 
-/// Proves that a file that did not change is not written again but shared, that the manifest says with whom, that
-/// every checkpoint stays whole when the one that wrote it is deleted, and that a changed one is written.
+/// Proves that a file that did not change is not written again but shared, that the manifest names the other
+/// checkpoint, that every checkpoint stays whole when the one that wrote it is deleted, and that a changed one is
+/// written.
 #[test]
 fn unchanged_files_are_shared() {
     let world = World::new();
@@ -58,7 +59,7 @@ fn unchanged_files_are_shared() {
     assert!(changed.files().iter().all(|file| file.stored_in.is_none()));
 }
 
-/// Proves that sharing goes on over a resume, and that nothing is shared with a checkpoint that did not verify.
+/// Proves that sharing continues over a resume, and that nothing is shared with a checkpoint that did not verify.
 #[test]
 fn a_resumed_attempt_shares_with_what_it_resumed() {
     let world = World::new();
@@ -174,7 +175,7 @@ fn orphans_are_swept_by_age_and_epoch() {
     let mut first = world.open(1).unwrap();
     save(&mut first, 10).unwrap();
     let dead = save(&mut first, 20).unwrap();
-    // A kill in the middle of a save: begun, some bytes, and no word more.
+    // A kill in the middle of a save: begun, some bytes, and no further entry.
     append(first.view_mut(), Writer::Housekeeper, |_| None).unwrap();
     let torn = world.path().join("step-00000025/epoch-0001-00000000000000000000000zzz");
     let begin = crate::history::entry::Begin {
@@ -262,7 +263,7 @@ fn adopted_commits_replace_a_dead_branch() {
     assert_eq!(world.view().load(target.info.number).unwrap().read("weights.bin").unwrap().len(), 128);
 }
 
-/// Proves that nothing is deleted while a newer attempt has not shown what it goes on from.
+/// Proves that nothing is deleted while a newer attempt has not shown what it continues from.
 #[test]
 fn nothing_is_retired_under_a_resuming_attempt() {
     let world = World::new();
@@ -317,8 +318,8 @@ fn a_summary_stands_for_what_is_before_it() {
     assert_eq!(live(short.state().checkpoints()), live(CheckpointView::open(&world.path()).unwrap().list()));
 }
 
-/// Proves that a run that goes back to a step resumes from there, that what is left stays on the disk and is told, that doing it
-/// again adds nothing, and that the next commit follows the one that was gone back to.
+/// Proves that a run that goes back to a step resumes from there, that what is left stays on the disk and is reported,
+/// that doing it again adds nothing, and that the next commit follows the one that was gone back to.
 #[test]
 fn later_commits_are_left() {
     let world = World::new();

@@ -11,7 +11,7 @@ use crate::keeper::{Keeper, append, leftovers};
 use crate::retention::{Age, Retention, RetentionPlan, plan};
 use crate::view::CheckpointView;
 
-/// Keeps house in a checkpoint root: pins, marks, deletes. It holds no epoch, fences nobody and is never fenced.
+/// Housekeeping in a checkpoint root: pins, marks, deletes. It holds no epoch, fences no writer and is never fenced.
 pub struct Housekeeper {
     view: CheckpointView,
     keeper: Keeper,
@@ -65,7 +65,7 @@ impl Housekeeper {
         &mut self.view
     }
 
-    /// Holds a commit: nothing deletes it while the pin stands. A pin of the same name moves.
+    /// Pins a commit: nothing deletes it while the pin exists. A pin of the same name moves.
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::NotHere`] when its files are deleted already;
@@ -98,7 +98,7 @@ impl Housekeeper {
         .ok_or(missing)
     }
 
-    /// Says that a commit must not be resumed from.
+    /// Marks that a commit must not be resumed from.
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
@@ -106,8 +106,8 @@ impl Housekeeper {
         self.change(number, |_| Body::suspect(number, why))
     }
 
-    /// Says of every commit of a step after `step` that it must not be resumed from: the run goes back to that step. Those
-    /// whose bytes are only at a second place are among them. Returns their steps, ascending. Doing it again adds nothing.
+    /// Marks every commit of a step after `step` suspect: the run goes back to that step. Those whose bytes are only at
+    /// a second place are among them. Returns their steps, ascending. Doing it again adds nothing.
     ///
     /// # Errors
     /// [`CheckpointError::Store`].
@@ -132,7 +132,7 @@ impl Housekeeper {
         Ok(steps)
     }
 
-    /// Says that all bytes of a commit are at a second place.
+    /// Records that all bytes of a commit are at a second place.
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
@@ -141,7 +141,7 @@ impl Housekeeper {
     }
 
     /// Deletes what `policy` does not keep, suspect and dead checkpoints and what fenced attempts left behind when they
-    /// are older than `older_than_seconds`. `dry_run` only says what would go.
+    /// are older than `older_than_seconds`. `dry_run` only returns what would be deleted.
     ///
     /// # Errors
     /// [`CheckpointError::Store`], [`CheckpointError::Storage`].
@@ -185,7 +185,7 @@ impl Housekeeper {
     }
 }
 
-/// What the log says of a pin.
+/// The log's entry of a pin.
 ///
 /// # Errors
 /// [`CheckpointError::PinName`].

@@ -1,4 +1,4 @@
-//! Deleting what retention lets go: says so in the log first, removes the files then.
+//! Deletes what retention does not keep: records it in the log first, then removes the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -23,7 +23,7 @@ pub(crate) struct Keeper {
 /// What changes when a file is written again: its inode, its size and the time of its last write.
 type FileMark = (u64, u64, i64, i64);
 
-/// What was let go.
+/// What is deleted.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Let {
     pub plan: RetentionPlan,
@@ -83,7 +83,7 @@ impl Keeper {
         let left = leftovers(view.history(), age);
         let (gone, there): (Vec<u64>, Vec<u64>) = left.into_iter().partition(|number| is_gone(view, *number));
         sync_above(view, &gone)?;
-        // Decided anew in knowledge of every entry before it: a pin that came meanwhile is seen. What was retired
+        // Decided again in knowledge of every entry before it: a pin that was added meanwhile is seen. What was retired
         // before is named again, because an entry that was merely read may not be durable, and this one makes it so.
         let mut retired = RetentionPlan::default();
         append(view, writer, |history| {
@@ -161,8 +161,8 @@ enum Verdict {
     Damaged { number: u64, why: String },
 }
 
-/// Numbers whose files may be removed: of retired commits, of what was given up, and of what fenced epochs left
-/// behind, the last only when it is old enough: its writer may not know yet.
+/// Numbers whose files may be removed: of retired commits, of abandoned saves, and of what fenced epochs left behind,
+/// the last only when it is old enough: its writer may not yet know that it is fenced.
 pub(crate) fn leftovers(history: &History, age: Option<Age>) -> Vec<u64> {
     let retired = history.commits().filter(|(_, record)| record.retired && !record.swept);
     let abandoned = history.begun().filter(|(_, record)| {
@@ -185,7 +185,8 @@ fn is_gone(view: &CheckpointView, number: u64) -> bool {
     folder_of(view, number).is_none_or(|folder| !folder.exists())
 }
 
-/// Makes durable that folders are gone, whoever removed them: what is said to be swept is never looked at again.
+/// Makes the removal of folders durable, also of those that other processes removed: what is recorded as swept is never
+/// looked at again.
 fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<(), CheckpointError> {
     let folders = gone.iter().filter_map(|number| folder_of(view, *number));
     let mut above: BTreeSet<PathBuf> =

@@ -9,18 +9,18 @@
 //! 3. **commit** — names the prefix, the SHA-256 of the manifest, and the commit it was trained on from. This entry
 //!    alone makes the checkpoint real.
 //!
-//! **Guarantee.** A crash, a power cut or a full disk at any point leaves the newest commit whole and loses no
-//! earlier one: bytes are synced before the commit that names them, and a commit appears as a whole or not at all
-//! (written and synced under another name, then linked). A writer must create the *next* number; if it is taken it
-//! reads what stands there, and if that is a higher epoch it stops. So two writers never both move the truth.
+//! **Guarantee.** A crash, a power cut or a full disk at any point leaves the newest commit whole and loses no earlier
+//! one: bytes are synced before the commit that names them, and a commit appears as a whole or not at all (written and
+//! synced under another name, then linked). A writer must create the *next* number; if it is taken it reads that entry,
+//! and if its epoch is higher it stops. So two writers never both commit.
 //!
 //! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
-//! what does not verify as **suspect** and says why. State is never found by listing folders.
+//! what does not verify as **suspect** with the reason. State is never found by listing folders.
 //!
 //! **Many ranks** write one checkpoint together and go back together: [`RankedRoot`].
 //!
-//! The format is stated in `docs/formats/checkpoint-manifest.md`. The training process writes to a disk; uploads and what
-//! several machines have in common are the module `remote`, which it knows nothing of.
+//! The format is specified in `docs/formats/checkpoint-manifest.md`. The training process writes to a disk; uploads and
+//! what several machines have in common are in the module `remote`, on which the rest does not depend.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 pub mod bulk;

@@ -14,15 +14,15 @@ use crate::verify::read_verified;
 /// A committed checkpoint that verified, ready to be read.
 #[derive(Clone)]
 pub struct LoadedCheckpoint {
-    /// The step whose end it holds: training goes on with the next one.
+    /// The step whose end it holds: training continues with the next one.
     pub step: Step,
     /// The commit.
     pub info: CheckpointInfo,
     /// What it consists of, with the metrics of that step.
     pub manifest: Manifest,
-    /// Newer checkpoints that were passed over, newest first, and why.
+    /// Newer checkpoints that were skipped, newest first, and why.
     pub fallbacks: Vec<Fallback>,
-    /// Committed steps that are trained again because newer checkpoints were passed over.
+    /// Committed steps that are trained again because newer checkpoints were skipped.
     pub lost_steps: Step,
     /// Where its files are.
     pub folder: PathBuf,
@@ -48,9 +48,9 @@ impl LoadedCheckpoint {
             .map_err(|defect| CheckpointError::Damaged { step: self.step, defect })
     }
 
-    /// Tensors, or parts of them, put together from all files `STEM.safetensors` and `STEM-00001-of-00003.safetensors`,
-    /// of whichever ranks: for a run that goes on with another number of ranks than it was saved by. Each file with
-    /// something of them is verified while it is read.
+    /// Tensors, or parts of them, assembled from all files `STEM.safetensors` and `STEM-00001-of-00003.safetensors`, of
+    /// whichever ranks: for a run that continues with another number of ranks than saved it. Each file with some of
+    /// them is verified while it is read.
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`]; [`CheckpointError::Tensors`] when a tensor is missing, incomplete, or its parts

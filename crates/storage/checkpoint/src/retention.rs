@@ -1,4 +1,4 @@
-//! What retention keeps and what it lets go. Pure: decided from the log alone.
+//! What retention keeps and what it deletes. Pure: decided from the log alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::history::{CommitRecord, History};
 /// How many checkpoints retention keeps at the least.
 pub const MIN_KEPT: usize = 2;
 /// The most checkpoints that stay for the only reason that no second place has them: while a remote is out of reach, a
-/// disk must not fill up with what no rule wants. A resume needs none of the older ones: here it comes to these, one after
-/// the other, and then to the newest that is at the remote; elsewhere to that one at once.
+/// disk must not fill up with what no rule keeps. A resume needs none of the older ones: here it tries these, one after
+/// the other, and then the newest that is at the remote; elsewhere that one at once.
 pub const MAX_ONLY_COPIES: usize = 8;
 
 /// What to keep. What several rules want is kept once; what no rule wants may be deleted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retention {
-    /// So many of the newest that a resume could come to; never fewer than [`MIN_KEPT`].
+    /// So many of the newest that a resume could reach; never fewer than [`MIN_KEPT`].
     pub last: usize,
     /// The first checkpoint at or behind every multiple of so many steps.
     pub every_steps: Option<Step>,
@@ -47,8 +47,8 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// What `TRACKWAY_CHECKPOINT_KEEP_LAST`, `…_KEEP_EVERY_STEPS`, `…_KEEP_BEST` (`val_loss`, or `max accuracy`) and
-    /// `TRACKWAY_CHECKPOINT_REMOTE` say; `None` when none of the first three does: then everything is kept.
+    /// From `TRACKWAY_CHECKPOINT_KEEP_LAST`, `…_KEEP_EVERY_STEPS`, `…_KEEP_BEST` (`val_loss`, or `max accuracy`) and
+    /// `TRACKWAY_CHECKPOINT_REMOTE`; `None` when none of the first three is set: then everything is kept.
     pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number =
             |name| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|value| *value > 0);
@@ -66,7 +66,7 @@ impl Retention {
 }
 
 impl Best {
-    /// Reads `METRIC`, `min METRIC` or `max METRIC`; less is better when neither is said.
+    /// Reads `METRIC`, `min METRIC` or `max METRIC`; without either, less is better.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (more_is_better, metric) = match text.split_once(' ') {
@@ -95,7 +95,7 @@ pub enum KeepReason {
     NotUploaded,
     /// It is suspect or on a dead branch, and too young to be deleted.
     Recent,
-    /// A newer attempt has not committed yet: nobody else knows what it goes on from.
+    /// A newer attempt has not committed yet: no other process knows what it continues from.
     Unsettled,
     /// A log entry behind it cannot be read, and may have been a pin.
     PerhapsPinned,
@@ -109,7 +109,7 @@ pub enum RetireReason {
     Superseded,
     /// It does not verify or cannot be loaded.
     Suspect,
-    /// It was left behind: a resume never comes to it.
+    /// It was left behind: a resume never reaches it.
     DeadBranch,
 }
 
@@ -128,7 +128,7 @@ impl RetentionPlan {
     }
 }
 
-/// What the log says about old age: commits that a resume never comes to are deleted when they are older than this.
+/// The rule of age: commits that a resume never reaches are deleted when they are older than this.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Age {
     pub now: Timestamp,
@@ -141,7 +141,7 @@ impl Age {
     }
 }
 
-/// Decides about every commit that is not retired yet. Without `age`, those that a resume never comes to stay.
+/// Decides about every commit that is not retired yet. Without `age`, those that a resume never reaches stay.
 pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: Option<Age>) -> RetentionPlan {
     plan_along(history, policy, now, age, &history.live_chain())
 }
@@ -236,7 +236,7 @@ fn only_copies(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64>
     chain.iter().take_while(nowhere_else).take(MAX_ONLY_COPIES).copied().collect()
 }
 
-/// Whether a pin ended by itself. One whose end cannot be read stands: better too much than too little.
+/// Whether a pin ended by itself. One whose end cannot be read counts: better too much than too little.
 pub(crate) fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
     until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| until <= now)
 }

@@ -60,7 +60,7 @@ pub struct CheckpointRoot {
     pub(crate) ids: Arc<dyn Ids>,
     files: FileWriter,
     keeper: Keeper,
-    /// The commit this attempt goes on from.
+    /// The commit this attempt continues from.
     pub(crate) parent: Option<u64>,
     /// Its files, when they are whole as far as this process knows.
     pub(crate) parent_files: Option<ParentFiles>,
@@ -116,7 +116,7 @@ impl CheckpointRoot {
         Ok(root)
     }
 
-    /// A root whose epoch somebody else claims for this attempt.
+    /// A root whose epoch another process claims for this attempt.
     pub(crate) fn unclaimed_on(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -157,7 +157,7 @@ impl CheckpointRoot {
         })
     }
 
-    /// What later commits keep, instead of what the environment says; `None`: everything.
+    /// What later commits keep, instead of what the environment sets; `None`: everything.
     pub fn set_retention(&mut self, keep: Option<Retention>) {
         self.settings.keep = keep;
     }
@@ -183,9 +183,9 @@ impl CheckpointRoot {
         Ok(self.view.list())
     }
 
-    /// The checkpoint to go on from: the newest committed one that verifies, along the parents of the newest epoch.
+    /// The checkpoint to continue from: the newest committed one that verifies, along the parents of the newest epoch.
     /// Those that do not verify are marked suspect and explained in [`LoadedCheckpoint::fallbacks`]. `None`: nothing
-    /// was ever committed. Later commits name the one returned here as their parent.
+    /// was ever committed. Later commits have the returned one as their parent.
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
@@ -211,10 +211,10 @@ impl CheckpointRoot {
         self.view.check_adopted()
     }
 
-    /// Marks what was found damaged, and goes on from what was found whole.
+    /// Marks what was found damaged, and continues from what was found intact.
     fn settle(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
         for damage in &search.damage {
-            // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
+            // A full disk must not keep a run from resuming: the answer reports the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =
                 self.append(Body::suspect(damage.number, &damage.why))
             {
@@ -261,7 +261,7 @@ impl CheckpointRoot {
         let body = self.commit_body(&manifest, manifest_sha256);
         let written_bytes = written_bytes(&manifest.files);
         let number = match self.commit(&body, &manifest) {
-            // Nobody else may look for it any more: it may count as swept since before its folder was made.
+            // No other process may look for it any more: it may count as swept since before its folder was made.
             Err(error @ CheckpointError::Fenced { .. }) => return Err(self.give_up(number, &prefix, error)),
             committed => committed?,
         };
@@ -291,7 +291,7 @@ impl CheckpointRoot {
         Ok(Saved { commit, figures })
     }
 
-    /// The next commit goes on from this one.
+    /// The next commit continues from this one.
     pub(crate) fn committed(&mut self, number: u64, object_prefix: String, files: Vec<ManifestFile>) {
         let folder = self.view.root().join(&object_prefix);
         self.parent = Some(number);
@@ -315,8 +315,8 @@ impl CheckpointRoot {
         }
     }
 
-    /// Gives the room back at once and says that what was begun will not be committed. Both are a courtesy: what stays
-    /// is never read, because it has no commit, and is swept later.
+    /// Deletes the files at once and records that what was begun will not be committed. Both may fail without harm:
+    /// what stays is never read, because it has no commit, and is swept later.
     pub(crate) fn give_up(&mut self, begin: u64, prefix: &str, error: CheckpointError) -> CheckpointError {
         let folder = self.view.root().join(prefix);
         if folder.exists() {
@@ -326,7 +326,7 @@ impl CheckpointRoot {
         error
     }
 
-    /// Adds the commit. What it shares with its parent must still be kept there, by what the log says at that point.
+    /// Adds the commit. What it shares with its parent must still be kept there, according to the log at that point.
     pub(crate) fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
         let shares = manifest.files.iter().any(|file| file.stored_in.is_some());
         let claim = holder(&self.claim);

@@ -4,7 +4,7 @@ use trackway_formats::checkpoint_manifest::is_hex_hash;
 use crate::bulk::SHARE_BYTES_MIN;
 use crate::retention::Retention;
 
-/// How checkpoints are written, and what the environment says about it.
+/// How checkpoints are written, and what the environment sets about it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     /// What to keep; `None`: delete nothing.

@@ -30,7 +30,7 @@ impl World {
         Self { folder, run_id: RunId::new(ids.as_ref()), clock, ids }
     }
 
-    /// Another machine with the same run: a disk of its own.
+    /// Another machine with the same run and a different disk.
     pub(crate) fn other_machine(&self) -> Self {
         let (clock, ids) = (self.clock.clone(), self.ids.clone());
         Self { run_id: self.run_id, clock, ids, ..Self::new() }
@@ -84,7 +84,7 @@ impl World {
     }
 }
 
-/// Saves a state that can be told from the step.
+/// Saves a state derived from the step.
 pub(crate) fn save(root: &mut CheckpointRoot, step: Step) -> Result<Commit, CheckpointError> {
     root.save(step, &[("loss", 1.0 / step as f64)], |writer| {
         writer.file("weights.bin", Kind::Weights, &state(step))?;
@@ -121,7 +121,8 @@ fn the_newest_commit_is_resumed() {
     assert_eq!(states, [(10, State::Superseded), (20, State::Superseded), (30, State::Committed)]);
 }
 
-/// Proves that the same state has the same digest whoever writes it, and that files of kind `other` do not count.
+/// Proves that the same state has the same digest whichever rank writes it, and that files of kind `other` do not
+/// count.
 #[test]
 fn the_state_digest_is_of_the_state_alone() {
     let world = World::new();
@@ -155,8 +156,8 @@ fn scenario(world: &World, disk: &FaultDisk, saved: &mut Vec<Step>) -> Result<()
     Ok(())
 }
 
-/// Every commit that is not retired verifies, the newest acknowledged one is what a resume takes, and a new attempt
-/// can go on.
+/// Every commit that is not retired verifies, the newest acknowledged one is what a resume takes, and a new attempt can
+/// continue.
 fn check_after_crash(world: &World, acknowledged: Step, situation: &str) {
     let view = world.view();
     let target = view.resume_target().unwrap_or_else(|error| panic!("{situation}: {error}"));
@@ -239,8 +240,8 @@ fn a_full_disk_costs_one_save() {
     }
 }
 
-/// Proves B4: whatever byte of the newest checkpoint changes (its files, its manifest, its commit), a resume takes
-/// the one before and says why; so does a missing or shortened file.
+/// Proves B4: whatever byte of the newest checkpoint changes (its files, its manifest, its commit), a resume takes the
+/// one before and reports why; so does a missing or shortened file.
 #[test]
 fn any_flipped_byte_falls_back_one() {
     let world = World::new();
@@ -307,8 +308,8 @@ fn a_suspect_is_marked_and_left_aside() {
     );
 }
 
-/// Proves that reading a resume target hands out every file it verified, marks what does not verify as the plain way
-/// does, and goes on from there; and that a commit can be read by its number.
+/// Proves that reading a resume target hands out every file it verified, marks what does not verify as a resume without
+/// reading does, and continues from there; and that a commit can be read by its number.
 #[test]
 fn a_resume_may_keep_what_it_read() {
     let world = World::new();
@@ -331,8 +332,8 @@ fn a_resume_may_keep_what_it_read() {
     assert_eq!(world.view().resume_read().unwrap().unwrap().0.step, 15);
 }
 
-/// Proves B3 while both write: after the claim of a higher epoch no commit of the lower one is made, its writer is
-/// told to stop, and neither the same epoch nor a lower one can be claimed by another attempt.
+/// Proves B3 while both write: after the claim of a higher epoch no commit of the lower one is made, its writer gets an
+/// error that it must stop, and neither the same epoch nor a lower one can be claimed by another attempt.
 #[test]
 fn a_zombie_is_fenced() {
     let world = World::new();

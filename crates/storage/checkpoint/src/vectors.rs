@@ -1,5 +1,5 @@
-//! The test vector `docs/formats/vectors/checkpoint/`: a whole root, and what a reader must make of it. Set
-//! `TRACKWAY_WRITE_VECTORS=1` to write it anew after a deliberate change of the format.
+//! The test vector `docs/formats/vectors/checkpoint/`: a whole root, and how a reader must interpret it. Set
+//! `TRACKWAY_WRITE_VECTORS=1` to write it again after a deliberate change of the format.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Kind};
 
 /// Two attempts: the first commits steps 10 and 20, of which 20 is damaged afterwards; the second finds that out,
-/// goes on from 10, commits step 15 and is stopped while it writes step 20.
+/// continues from 10, commits step 15 and is stopped while it writes step 20.
 fn make_root(path: &Path) {
     let ids = Arc::new(SequentialIds::default());
     let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));

@@ -81,7 +81,7 @@ fn open_of_size(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<B
 
 /// Reads a file of a checkpoint and checks that it is still the committed one.
 pub(crate) fn read_verified(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Vec<u8>, Defect> {
-    // The size first: what a manifest says must not make a reader allocate.
+    // The size first: a false manifest must not make a reader allocate.
     let reader = open_of_size(disk, folder, file)?;
     let mut bytes = vec![0; file.size_bytes as usize];
     let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(&file.name, source))?;

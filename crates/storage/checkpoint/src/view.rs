@@ -38,12 +38,12 @@ pub(crate) struct Search {
     pub target: Option<LoadedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
-    /// What was read of the target's files on the way, where that was asked for.
+    /// What was read of the target's files on the way, if requested.
     pub files: Vec<LoadedFile>,
     newest_step: Option<Step>,
 }
 
-/// A checkpoint that verified, and its files where they were asked for.
+/// A checkpoint that verified, and its files if requested.
 pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
@@ -132,7 +132,7 @@ impl CheckpointView {
         self.history().pin_list()
     }
 
-    /// The epoch that may commit, once somebody claimed one.
+    /// The epoch that may commit, once one was claimed.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.history().claimed().map(|claim| claim.epoch)
@@ -174,8 +174,8 @@ impl CheckpointView {
             .map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
-    /// What `policy` keeps and what it lets go as of `now`, decided from the log alone. Checkpoints that a resume never
-    /// comes to go when they are older than `older_than_seconds`; none: they stay.
+    /// What `policy` keeps and what it deletes as of `now`, decided from the log alone. Checkpoints that a resume never
+    /// reaches are deleted when they are older than `older_than_seconds`; none: they stay.
     #[must_use]
     pub fn retention(
         &self,
@@ -222,7 +222,8 @@ impl CheckpointView {
         self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
-    /// What was adopted only in part leads nowhere, for later epochs too: it says that nothing before it counts.
+    /// What was adopted only in part leads nowhere, for later epochs too: its first entry makes everything before it
+    /// not count.
     pub(crate) fn check_adopted(&self) -> Result<(), CheckpointError> {
         self.history().adopting().map_or(Ok(()), |epoch| Err(CheckpointError::HalfAdopted { epoch }))
     }
@@ -289,7 +290,7 @@ impl CheckpointView {
         Ok((self.loaded(number, manifest)?, checked))
     }
 
-    /// A commit as a checkpoint to read from; whoever calls this has verified it.
+    /// A commit as a checkpoint to read from; the caller has verified it.
     pub(crate) fn loaded(&self, number: u64, manifest: Manifest) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
@@ -328,7 +329,7 @@ impl Search {
     }
 }
 
-/// The clock and ids of a reader: it adds no entry, so nobody looks at them.
+/// The clock and ids of a reader: it adds no entry, so they are never used.
 #[derive(Debug)]
 struct Nobody;
 

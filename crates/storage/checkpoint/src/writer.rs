@@ -7,7 +7,7 @@ use crate::bulk::{DraftFile, Figures, FileWriter, Parent, WrittenFile};
 use crate::error::CheckpointError;
 use crate::group::RankGroup;
 
-/// The files of the commit that training goes on from: those that did not change are shared with it.
+/// The files of the commit that training continues from: those that did not change are shared with it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ParentFiles {
     pub folder: PathBuf,

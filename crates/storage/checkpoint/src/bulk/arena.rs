@@ -17,7 +17,7 @@ pub(crate) struct Arena {
     used_bytes: usize,
 }
 
-/// A part of the arena, for somebody else to fill: a copy from a device, or another language.
+/// A part of the arena that other code fills: a copy from a device, or another language.
 ///
 /// Valid until its [`crate::bulk::Draft`] is submitted or dropped; nothing may be written there afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Region {
     size_bytes: usize,
 }
 
-// SAFETY: an address and a length; whoever writes there has to keep the contract above.
+// SAFETY: an address and a length; the code that writes there has to keep the contract above.
 unsafe impl Send for Region {}
 
 impl Region {

@@ -20,9 +20,9 @@ pub struct TensorRef<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Who lends the arena of a draft, and takes it back with what lies in it.
+/// Lends the arena of a draft, and takes it back with its contents.
 pub(crate) trait Home: Send + Sync {
-    /// How long ago a moment of the monotonic clock is.
+    /// Seconds since a time of the monotonic clock.
     fn seconds_since(&self, micros: i64) -> f64;
 
     /// Takes a draft, to be written and committed.
@@ -56,7 +56,7 @@ struct PlacedFile {
     size_bytes: usize,
 }
 
-/// A draft that was submitted: all its bytes lie in memory, and wait to be written and committed.
+/// A submitted draft: all its bytes are in memory and wait to be written and committed.
 #[derive(Debug)]
 pub struct DraftSave {
     pub(crate) content: Content,
@@ -73,7 +73,7 @@ impl DraftSave {
         self.content.step
     }
 
-    /// What was said of where in the data all ranks together are; nothing, unless several save together.
+    /// The position in the data of all ranks together; empty unless several save together.
     #[must_use]
     pub fn global_cursor(&self) -> &[u8] {
         &self.content.global_cursor
@@ -146,9 +146,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Lays out such files and returns where each tensor goes, in the order they were given: for whoever copies them
-    /// there without help, from a device or another language. All of each region must be written before
-    /// [`Draft::submit`], and nothing afterwards.
+    /// Lays out such files and returns where each tensor goes, in the given order, for callers that copy them there
+    /// themselves, from a device or another language. All of each region must be written before [`Draft::submit`], and
+    /// nothing afterwards.
     ///
     /// # Errors
     /// As [`Draft::tensors`].
@@ -184,14 +184,14 @@ impl Draft {
         Ok(())
     }
 
-    /// Says where in the data all ranks together are, when several save together: see
+    /// Sets the position in the data of all ranks together, when several save together: see
     /// [`crate::RankedSave::global_cursor`].
     pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
         self.content_mut().global_cursor = global_cursor.to_owned();
     }
 
-    /// Hands the save to the background thread and returns at once. What becomes of it is told by
-    /// [`crate::bulk::BackgroundSaver::poll`].
+    /// Hands the save to the background thread and returns at once. [`crate::bulk::BackgroundSaver::poll`] returns its
+    /// outcome.
     pub fn submit(mut self, metrics: Vec<(String, f64)>) {
         if let Some(content) = self.content.take() {
             let stall_seconds = self.home.seconds_since(self.begun_micros);
@@ -208,7 +208,7 @@ impl Draft {
         Ok(plan_files(stem, specs, metadata, MAX_FILE_BYTES)?)
     }
 
-    /// Makes room for files and writes what stands in front of their tensors.
+    /// Makes room for files and writes their headers.
     fn place(&mut self, kind: Kind, plans: &[FilePlan]) -> Result<Vec<usize>, CheckpointError> {
         let place = |plan: &FilePlan| {
             let begin = self.take(&plan.name, kind, plan.size_bytes)?;

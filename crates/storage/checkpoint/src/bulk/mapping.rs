@@ -28,15 +28,15 @@ pub(crate) struct Mapping {
     joined_bytes: AtomicUsize,
 }
 
-// SAFETY: a mapping is memory and nothing else; who may touch which bytes is settled by its owners.
+// SAFETY: a mapping is memory and nothing else; its owners decide which code may touch which bytes.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; its own methods only read its fields or give advice to the kernel.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Memory that can be used at once. In small pages: what lives shortly is touched faster so. A virtual machine may
-    /// have given its whole huge pages back to its host, and has to get each again (measured: four to five times
-    /// slower than small pages, which were in use a moment ago).
+    /// Memory that can be used at once. It has small pages, because the first touch of short-lived memory is faster
+    /// with them. A virtual machine may have given all its huge pages back to its host and has to get each again
+    /// (measured: four to five times slower than small pages that were in use just before).
     pub fn usable(size_bytes: usize) -> io::Result<Self> {
         Self::map(size_bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -90,7 +90,7 @@ impl Mapping {
     pub fn make_usable(&self, size_bytes: usize) -> io::Result<()> {
         assert!(size_bytes <= self.size_bytes, "within the mapping");
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the range lies in this mapping; making it readable and writable takes nothing from anybody.
+        // SAFETY: the range is in this mapping; making it readable and writable takes nothing from other code.
         let result = unsafe { libc::mprotect(self.start.as_ptr().cast(), size_bytes, protection) };
         if result != 0 {
             return Err(io::Error::last_os_error());
@@ -123,14 +123,14 @@ impl Mapping {
     /// Advice that the kernel may refuse.
     fn advise(&self, from: usize, size_bytes: usize, advice: libc::c_int) {
         assert!(from + size_bytes <= self.size_bytes, "within the mapping");
-        // SAFETY: the range lies in this mapping, and no advice given here changes what is in it.
+        // SAFETY: the range is in this mapping, and no advice given here changes its contents.
         let _ = unsafe { libc::madvise(self.start.add(from).as_ptr().cast(), size_bytes, advice) };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // A forked child does not have the mapping: there the addresses may be somebody else's by now.
+        // A forked child does not have the mapping: other memory may be at its addresses there.
         if self.private_to.is_none_or(|process| process == std::process::id()) {
             // SAFETY: the mapping is ours, whole, and nothing borrows from it any more.
             let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
@@ -149,7 +149,7 @@ impl Buffer {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is readable, as long as said, and borrowed with `self`.
+        // SAFETY: the mapping is readable for its whole length and borrowed with `self`.
         unsafe { std::slice::from_raw_parts(self.0.start().as_ptr(), self.0.size_bytes()) }
     }
 

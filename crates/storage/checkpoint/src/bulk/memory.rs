@@ -31,7 +31,7 @@ fn group_folder(text: &str) -> PathBuf {
     Path::new(GROUPS_FOLDER).join(path)
 }
 
-/// What a group may take more. Its part of the page cache that was not used lately is given up when memory is asked for.
+/// How much more memory a group may use. The inactive part of its page cache is freed when memory gets short.
 fn room(max_bytes: usize, current_bytes: usize, stat: &str) -> usize {
     let idle_cache =
         stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok()).unwrap_or(0);
@@ -47,7 +47,7 @@ fn kibibytes(text: &str, field: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Proves what the kernel's texts are taken to say.
+    /// Proves that the kernel's files are parsed as documented.
     #[test]
     fn the_kernel_is_understood() {
         assert_eq!(kibibytes("MemTotal: 9 kB\nMemAvailable:    12 kB\n", "MemAvailable:"), Some(12 * 1024));

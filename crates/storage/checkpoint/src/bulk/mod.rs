@@ -2,15 +2,15 @@
 //!
 //! 1. The training loop copies its tensors into an **arena**: memory that is reserved once, touched once, aligned for
 //!    direct I/O and reused by every save. That copy is all it waits for ([`BackgroundSaver`], [`Draft`]).
-//! 2. Tensors are laid out as **safetensors** files while they are copied: header padded, data on a block, so what
-//!    lies in the arena is what will lie on the disk.
+//! 2. Tensors are laid out as **safetensors** files while they are copied: header padded, data on a block, so the arena
+//!    has the bytes that the disk will have.
 //! 3. A thread hashes and writes the files past the page cache and syncs them ([`FileWriter`]). A large file that the
 //!    parent checkpoint has with the same bytes becomes a hard link. The owner's callback then commits.
 //! 4. Reading goes the same way back ([`read_files`]): past the page cache, each chunk hashed as it arrives, into
 //!    memory that the tensors are views of.
 //!
-//! Every step on the disk goes through [`trackway_store::Disk`]. Nothing here knows the log: what makes a checkpoint
-//! real is the owner's business.
+//! Every step on the disk goes through [`trackway_store::Disk`]. This module does not know the log: the owner commits
+//! checkpoints.
 
 mod arena;
 mod chunks;

@@ -21,10 +21,10 @@ pub struct TensorSpec {
     pub dtype: Dtype,
     /// Its axes; none for a single number.
     pub shape: Vec<u64>,
-    /// Tensors of different groups are never in one file. What is not trained belongs into a group of its own, so
-    /// that its files stay as they are.
+    /// Tensors of different groups are never in one file. Frozen tensors belong in a separate group, so that their
+    /// files stay unchanged.
     pub group: u32,
-    /// The tensor it is a part of, where several ranks share one.
+    /// The tensor that this is a part of, where several ranks hold parts of it.
     pub slice: Option<Slice>,
 }
 

@@ -29,7 +29,7 @@ pub struct LoadedFile {
     size_bytes: usize,
 }
 
-/// A tensor that lies in a file's memory.
+/// A tensor in a file's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorView<'a> {
     /// What it is.
@@ -57,7 +57,7 @@ impl LoadedFile {
         &self.buffer.bytes()[..self.size_bytes]
     }
 
-    /// Its bytes, for whoever is given the memory: another language, whose tensors are views of it.
+    /// Its bytes, for a caller that is given the memory: another language, whose tensors are views of it.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes_mut()[..self.size_bytes]
@@ -66,7 +66,7 @@ impl LoadedFile {
     /// Its tensors, without copying them.
     ///
     /// # Errors
-    /// When it is no safetensors file.
+    /// When it is not a safetensors file.
     pub fn tensors(&self) -> Result<Vec<TensorView<'_>>, TensorError> {
         let header = Header::from_bytes(self.bytes(), self.size_bytes as u64)?;
         Ok(header.tensors.into_iter().map(|info| self.view(info)).collect())
@@ -86,8 +86,8 @@ impl fmt::Debug for LoadedFile {
     }
 }
 
-/// Reads files of a checkpoint into memory and checks them on the way: all sizes first, then every hash. Nothing is
-/// returned unless all are what the manifest says.
+/// Reads files of a checkpoint into memory and checks them on the way: all sizes first, then every hash. Returns
+/// nothing unless all match the manifest.
 ///
 /// # Errors
 /// The first [`Defect`] found; [`Defect::Unreadable`] also when there is not enough memory.
@@ -109,7 +109,7 @@ pub fn read_files(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Res
     Ok(loaded)
 }
 
-/// Checks that files of a checkpoint are what the manifest says, with a few chunks of memory whatever their size.
+/// Checks that files of a checkpoint match the manifest, in a few chunks of memory whatever their size.
 ///
 /// # Errors
 /// The first [`Defect`] found.
@@ -197,11 +197,12 @@ fn stream(
     check_hashes(files, &hashes)
 }
 
-/// Reads the header of a tensor file, to know what there is to fill. The hash of the file is not checked: that is done
+/// Reads the header of a tensor file, to find what has to be filled. The hash of the file is not checked: that happens
 /// when it is read.
 ///
 /// # Errors
-/// [`LoadError::Defect`] when it cannot be read or is damaged; [`LoadError::Tensors`] when it is no safetensors file.
+/// [`LoadError::Defect`] when it cannot be read or is damaged; [`LoadError::Tensors`] when it is not a safetensors
+/// file.
 pub fn read_header(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Header, LoadError> {
     let source = open(disk, folder, file, false)?;
     let read =
@@ -214,7 +215,7 @@ pub fn read_header(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Resul
         Ok(Header::from_bytes(&bytes[..count], file.size_bytes)?)
     };
     header().or_else(|error| {
-        // It may be no tensor file because it is damaged: that is the better thing to say.
+        // Damage may be the reason why it is not a tensor file: that is the more useful error.
         verify_files(disk, folder, std::slice::from_ref(file))?;
         Err(error)
     })
@@ -226,7 +227,7 @@ pub enum LoadError {
     /// A file is not what was committed.
     #[error(transparent)]
     Defect(#[from] Defect),
-    /// The files do not hold what was asked for, or hold no tensors.
+    /// The files lack a requested tensor, or hold no tensors.
     #[error(transparent)]
     Tensors(#[from] TensorError),
 }
@@ -268,7 +269,7 @@ struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Reads it to the front of `memory`, which goes on to the end of its last block at least, and hashes it.
+    /// Reads it to the front of `memory`, which extends at least to the end of its last block, and hashes it.
     fn hash_into(&self, memory: &mut [u8]) -> Result<ChunkHash, Defect> {
         let Source { name, reader, size_bytes } = &*self.source;
         let begin = (self.index * CHUNK_BYTES) as u64;
@@ -311,7 +312,7 @@ fn tasks<'a, T>(
     }
 }
 
-/// Opens a file the way it is read faster: past the page cache, unless it lies there.
+/// Opens a file in the way that reads it faster: past the page cache, unless it is cached.
 ///
 /// From there it is copied and not mapped. A mapping would save the new memory, which costs more than copying and hashing
 /// together; but its pages may be read again from the disk after they were checked, and a file that is cut short, or

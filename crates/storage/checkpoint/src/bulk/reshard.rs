@@ -1,4 +1,4 @@
-//! Tensors, or parts of them, from the files of any number of ranks: for a run that goes on with another world size.
+//! Tensors, or parts of them, from the files of any number of ranks: for a run that continues with another world size.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,8 +45,8 @@ impl Tensors {
     }
 }
 
-/// Puts tensors together from the parts that lie in any of the files. Only files with something of them are read, one
-/// after the other and verified as a whole, so that no more than the result and one file are in memory.
+/// Assembles tensors from their parts in any of the files. Only files with some of them are read, one after the other
+/// and verified as a whole, so that no more than the result and one file are in memory.
 ///
 /// # Errors
 /// [`LoadError::Defect`] when a file is damaged; [`LoadError::Tensors`] when a tensor is missing, incomplete, or
@@ -73,7 +73,7 @@ pub fn read_tensors(
     Ok(tensors)
 }
 
-/// Where the parts of every tensor lie.
+/// Where the parts of every tensor are.
 #[derive(Default)]
 struct Index(BTreeMap<String, Vec<Piece>>);
 
@@ -169,7 +169,7 @@ impl Index {
 }
 
 impl Plan {
-    /// Every wanted element lies in exactly one piece.
+    /// Checks that every wanted element is in exactly one piece.
     fn check_complete(&self) -> Result<(), TensorError> {
         let areas: Vec<Area> =
             self.pieces.iter().filter_map(|piece| self.wanted.common(&Area::of(&piece.info))).collect();
@@ -188,7 +188,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Elements that are no whole bytes can only be taken as they lie.
+    /// Elements that are not whole bytes can only be copied as they are.
     fn check_bytes(&self) -> Result<(), TensorError> {
         let as_it_lies = self.pieces.iter().all(|piece| Area::of(&piece.info) == self.wanted);
         if self.dtype.bits().is_multiple_of(8) || as_it_lies {

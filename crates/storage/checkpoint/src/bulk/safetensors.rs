@@ -21,7 +21,7 @@ const MAX_AXES: usize = 64;
 pub(crate) const LENGTH_BYTES: usize = 8;
 /// The key in the header that names no tensor.
 const METADATA_KEY: &str = "__metadata__";
-/// The key in the metadata under which parts say of what tensors they are parts.
+/// The metadata key under which parts name the tensors that they belong to.
 const SLICES_KEY: &str = "trackway.slices";
 
 /// What the elements of a tensor are; named as the format names them.
@@ -118,7 +118,7 @@ pub struct Slice {
 /// The header of a safetensors file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Texts that go with the tensors.
+    /// Strings that are stored with the tensors.
     pub metadata: BTreeMap<String, String>,
     /// The tensors, in the order of their bytes.
     pub tensors: Vec<TensorInfo>,
@@ -245,7 +245,7 @@ impl RawHeader {
     }
 }
 
-/// Checks that a part lies within its whole.
+/// Checks that a part is within its whole.
 pub(crate) fn check_slice(name: &str, shape: &[u64], slice: &Slice) -> Result<(), TensorError> {
     let inside = |((part, whole), offset): ((&u64, &u64), &u64)| {
         offset.checked_add(*part).is_some_and(|end| end <= *whole)

@@ -14,7 +14,7 @@ use crate::bulk::parallel::lock;
 use crate::bulk::write::Figures;
 use crate::error::CheckpointError;
 
-/// The most outcomes that wait to be polled. When there are more, the oldest that is no failure is forgotten.
+/// The most outcomes that wait to be polled. Beyond that, the oldest that is not a failure is dropped.
 const MAX_OUTCOMES: usize = 256;
 /// How long a dropped saver waits for its last save.
 const DROP_WAIT: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const DROP_WAIT: Duration = Duration::from_secs(60);
 const HEADERS_SHARE: u64 = 1024;
 const HEADERS_BYTES_MIN: u64 = 1 << 20;
 
-/// What the owner makes of a draft: begin, write, commit. `C` is what a commit tells.
+/// How the owner saves a draft: begin, write, commit. `C` is what a commit returns.
 pub type CommitCallback<C> = Box<dyn FnMut(&DraftSave) -> Result<Saved<C>, CheckpointError> + Send>;
 
 /// A save that was committed.
@@ -60,7 +60,7 @@ pub enum SaveEnd<C> {
         /// The step of the save that was running.
         running_step: Step,
     },
-    /// Nobody waits for it any more; whether it was committed stands in the log.
+    /// The caller stopped waiting; the log has whether it was committed.
     Abandoned,
 }
 
@@ -77,7 +77,7 @@ struct Shared<C> {
     clock: Arc<dyn Clock>,
     process: u32,
     state: Mutex<State<C>>,
-    /// Told of every change of the state that somebody may wait for.
+    /// Notified of every change of the state that a thread may wait for.
     changed: Condvar,
 }
 
@@ -147,8 +147,8 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         Ok(())
     }
 
-    /// Begins a save. `None`: the one before is not done, and this one is skipped; [`BackgroundSaver::poll`] tells of
-    /// it. Never waits.
+    /// Begins a save. `None`: the one before is not done, and this one is skipped; [`BackgroundSaver::poll`] reports
+    /// that. Never waits.
     ///
     /// # Errors
     /// What made an earlier save fail, unless it was polled: then call again. [`CheckpointError::Forked`].
@@ -183,8 +183,8 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         self.shared.check_process().is_err() || self.shared.wait_for(at_most, |state| !state.saving)
     }
 
-    /// Waits for the last save, ends the thread and tells what became of everything not polled yet. A save that does
-    /// not end in that time goes on while the process lives, and is told of as [`SaveEnd::Abandoned`].
+    /// Waits for the last save, ends the thread and returns the outcomes not polled yet. A save that does not end in
+    /// that time continues while the process lives, and is reported as [`SaveEnd::Abandoned`].
     #[must_use]
     pub fn close(mut self, at_most: Duration) -> Vec<SaveOutcome<C>> {
         self.end(at_most)
@@ -205,7 +205,7 @@ impl<C> BackgroundSaver<C> {
         self.shared.changed.notify_all();
         let ended = self.shared.wait_for(at_most, |state| !state.saving);
         if ended {
-            // It has nothing left to do, so this takes no time. What it panicked of was told as an outcome.
+            // It has nothing left to do, so this takes no time. A panic of it was reported as an outcome.
             let _ = worker.join();
         }
         let mut state = self.shared.state();

@@ -108,7 +108,7 @@ fn the_way_to_write_is_measured_once() {
 }
 
 /// Proves that a flipped bit in any file, at its begin, its end or between, a missing byte, one too many and a missing
-/// file are all found, by reading and by verifying, and that the chunk hashes say where.
+/// file are all found, by reading and by verifying, and that the chunk hashes locate it.
 #[test]
 fn all_damage_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,8 +148,8 @@ fn all_damage_is_found() {
     verify_files(&RealDisk, folder.path(), &files).unwrap();
 }
 
-/// Proves that stretches of files, across the bounds of chunks, go where they are wanted, that damage is told of all
-/// the same, and that a stretch behind the end is refused.
+/// Proves that ranges of files, across chunk boundaries, are copied to their places, that damage is reported
+/// nevertheless, and that a range past the end is refused.
 #[test]
 fn memory_that_exists_is_filled() {
     let folder = tempfile::tempdir().unwrap();
@@ -221,7 +221,7 @@ fn unchanged_files_are_shared() {
     let written = writer.write(&folders[3], &second.drafts(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, true, false]);
 
-    // One that was cut meanwhile is no file to share.
+    // A file that was truncated meanwhile cannot be shared.
     std::fs::write(folders[3].join("head.bin"), b"cut").unwrap();
     let four = manifest_files(&written);
     let parent = Parent { folder: &folders[3], object_prefix: "PREFIX-4", files: &four };
@@ -348,7 +348,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Proves that any tensors are laid out so that the safetensors crate and our own reader find every one of them,
-    /// with data on a block, every tensor aligned, files no larger than asked, groups apart, and the same plan twice.
+    /// with data on a block, every tensor aligned, files no larger than requested, groups apart, and the same plan
+    /// twice.
     #[test]
     fn any_tensors_can_be_laid_out(specs in specs(), max_file_bytes in 1u64..600) {
         let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
@@ -407,7 +408,7 @@ proptest! {
     }
 }
 
-/// Proves that each rule of the format is checked, that the message says which was broken, and that lengths that lie
+/// Proves that each rule of the format is checked, that the message says which was broken, and that false lengths
 /// allocate nothing.
 #[test]
 fn broken_headers_are_refused() {
@@ -533,8 +534,7 @@ fn any_number_of_ranks_reads_what_any_number_wrote() {
     }
 }
 
-/// Proves that parts that are missing, overlap or disagree, and files that are damaged, are told of and never
-/// papered over.
+/// Proves that parts that are missing, overlap or disagree, and files that are damaged, are reported and never hidden.
 #[test]
 fn incomplete_parts_are_refused() {
     let whole = random_bytes(420, 3);
@@ -571,7 +571,7 @@ fn incomplete_parts_are_refused() {
 /// Names and bytes.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// A saver whose commits wait for a word: `true` commits, `false` fails, and nothing more panics.
+/// A saver whose commits wait for a message: `true` commits, `false` fails, and anything else panics.
 fn held_saver() -> (BackgroundSaver<usize>, Sender<bool>, Receiver<Files>) {
     let (let_go, wait) = channel();
     let (seen, content) = channel();
@@ -607,8 +607,8 @@ fn submit(saver: &BackgroundSaver<usize>, step: u64) -> bool {
     true
 }
 
-/// Proves that one save runs at a time, that one that comes too early is skipped and told of, and that the draft may
-/// be changed by the loop the moment it was submitted.
+/// Proves that one save runs at a time, that one that comes too early is skipped and reported, and that the loop may
+/// change its state as soon as a draft was submitted.
 #[test]
 fn a_save_that_comes_too_early_is_skipped() {
     let (saver, let_go, content) = held_saver();
@@ -636,8 +636,8 @@ fn a_save_that_comes_too_early_is_skipped() {
     assert_eq!(ends(&saver.close(WAIT)), ["3 committed 1"]);
 }
 
-/// Proves that a save that failed is told of by the next begin unless it was polled, that a panic is such a failure,
-/// and that saving goes on afterwards.
+/// Proves that the next begin reports a failed save unless it was polled, that a panic is such a failure, and that
+/// saving continues afterwards.
 #[test]
 fn failures_are_told_of() {
     let (saver, let_go, _content) = held_saver();
@@ -657,7 +657,7 @@ fn failures_are_told_of() {
     assert!(saver.begin(5).unwrap().is_some(), "a draft that was dropped holds nothing");
 }
 
-/// Proves that a saver that is closed waits for its last save, and says so when it gave up on it.
+/// Proves that closing a saver waits for its last save, and reports when it stopped waiting for it.
 #[test]
 fn closing_waits_for_the_last_save() {
     let (saver, let_go, content) = held_saver();
@@ -672,8 +672,8 @@ fn closing_waits_for_the_last_save() {
     assert_eq!(ends(&saver.close(Duration::from_millis(1))), ["7 abandoned"]);
 }
 
-/// Proves that regions that somebody else fills become the tensors, that memory taken ahead is used, and that a state
-/// larger than the machine is an error and no end of the process.
+/// Proves that regions filled by other code become the tensors, that memory allocated ahead is used, and that a state
+/// larger than the machine is an error and does not end the process.
 #[test]
 fn regions_are_filled_by_others() {
     let (saver, let_go, content) = held_saver();

@@ -36,13 +36,13 @@ const MAX_HASH_THREADS: usize = 4;
 /// Cores per hashing thread: the others are the training's.
 const CORES_PER_HASH_THREAD: usize = 4;
 
-/// A file that lies in memory.
+/// A file in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct DraftFile<'a> {
     name: &'a str,
     kind: Kind,
     size_bytes: usize,
-    /// The file, and behind it what a direct write takes along when that lies there.
+    /// The file, and after it the padding that a direct write includes when the memory has it.
     memory: &'a [u8],
 }
 
@@ -53,7 +53,7 @@ impl<'a> DraftFile<'a> {
         Self { name, kind, size_bytes: bytes.len(), memory: bytes }
     }
 
-    /// A file of `size_bytes` in memory that goes on to the end of its last block.
+    /// A file of `size_bytes` in memory that extends to the end of its last block.
     pub(crate) fn in_blocks(name: &'a str, kind: Kind, size_bytes: usize, memory: &'a [u8]) -> Self {
         Self { name, kind, size_bytes, memory }
     }
@@ -76,7 +76,7 @@ impl<'a> DraftFile<'a> {
         &self.memory[..self.size_bytes]
     }
 
-    /// The bytes in whole blocks, when they lie so that they can be written directly.
+    /// The bytes in whole blocks, when they are aligned for a direct write.
     fn blocks(&self) -> Option<&'a [u8]> {
         let aligned = self.memory.as_ptr().align_offset(BLOCK_BYTES) == 0;
         self.memory.get(..self.size_bytes.next_multiple_of(BLOCK_BYTES)).filter(|_| aligned)
@@ -210,12 +210,12 @@ impl FileWriter {
         let Some(sample) = sample else {
             return true;
         };
-        // A disk that fails here fails again where it is told of; until then nothing is known.
+        // A disk that fails here fails again where errors are reported; until then nothing is known.
         *known = self.direct_is_faster(folder, sample).ok();
         known.unwrap_or(false)
     }
 
-    /// One round is enough to choose the direct way; the other must win all of them, so that no chance chooses it.
+    /// One round is enough to choose the direct way; the other must win all of them, so that noise does not choose it.
     fn direct_is_faster(&self, folder: &Path, sample: &[u8]) -> io::Result<bool> {
         for _ in 0..PROBE_ROUNDS_MAX {
             let Some(direct_micros) = self.probe(folder, sample, true)? else {
@@ -284,7 +284,7 @@ struct Job<'a> {
     file: DraftFile<'a>,
     /// The parent's file of the same name, kind and size, when it is large enough to be shared.
     twin: Option<&'a ManifestFile>,
-    /// Whether it is written only when its hash is known and is not the twin's.
+    /// Whether it is written only when its hash is known and differs from the parent's file.
     waits: bool,
     hashed: OnceLock<(blake3::Hash, Vec<ChunkHash>)>,
     shared: AtomicBool,
@@ -404,8 +404,8 @@ impl<'a> Save<'a> {
         self.hash_micros.fetch_add(self.writer.clock.monotonic_micros() - started, Ordering::Relaxed);
     }
 
-    /// Links a file to the parent's, when that has the same bytes and still its size. Whatever fails here, the file is
-    /// then written, which tells what is wrong.
+    /// Links a file to the parent's, when that has the same bytes and still its size. If this fails, the file is
+    /// written, which reports what is wrong.
     fn share(&self, job: &Job<'_>) -> bool {
         let (Some(parent), Some(twin), Some((hash, _))) = (self.parent, job.twin, job.hashed.get()) else {
             return false;

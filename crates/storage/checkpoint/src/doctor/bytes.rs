@@ -10,7 +10,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub(super) const MAX_SEARCH_BYTES: usize = 64 << 20;
 /// The same for SHA-256, which is slower.
 pub(super) const MAX_SHA256_SEARCH_BYTES: usize = 16 << 20;
-/// Zeros at the end of a file that is not what it was are worth a word from here on: the least that a disk writes.
+/// Zeros at the end of a changed file are reported from this length: the least that a disk writes.
 const MIN_ZERO_TAIL_BYTES: u64 = 512;
 
 /// A file as it was found, read once however many names it has.

@@ -11,12 +11,12 @@ pub enum Severity {
     Error,
     /// Nothing is lost, and something should be done.
     Warning,
-    /// Good to know.
+    /// Information without a need to act.
     Note,
 }
 
 impl Severity {
-    /// The word used in JSON and in tables.
+    /// The value in JSON and in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ pub(crate) struct Subject {
     pub attempt_id: Option<AttemptId>,
 }
 
-/// Something about a root that is worth a word.
+/// A finding about a root.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// How much it matters.

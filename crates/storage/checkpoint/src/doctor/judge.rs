@@ -1,4 +1,5 @@
-//! Judges the files of checkpoints: in what they differ from the committed ones, and where the same bytes are whole.
+//! Checks the files of checkpoints: how they differ from the committed ones, and where intact copies of the same bytes
+//! are.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +12,7 @@ use super::finding::{Finding, Remedy};
 use super::survey::Survey;
 use crate::history::entry::CommitBody;
 
-/// Files that are what a manifest says, by hash and size.
+/// Files that match a manifest, by hash and size.
 pub(super) struct WholeFiles<'a> {
     /// By hash.
     copies: BTreeMap<String, Vec<Whole>>,
@@ -56,7 +57,7 @@ impl<'a> WholeFiles<'a> {
         copies.iter().find(|copy| Some(copy.inode) != not).map(|copy| copy.path.as_str())
     }
 
-    /// To which file some bytes belong, said from the checkpoint `number`.
+    /// The file to which some bytes belong, as a path relative to checkpoint `number`.
     fn owner(&self, blake3: &str, number: u64) -> Option<String> {
         let owners = self.owners.get(blake3)?;
         let (owner, name) = owners.iter().find(|(owner, _)| *owner == number).or_else(|| owners.last())?;
@@ -236,7 +237,7 @@ impl Checked<'_> {
         Finding::note("extra_file", &path, message).remedy(Remedy::Remove { path: path.clone() })
     }
 
-    /// A mark of suspicion in the log is worth a word of its own.
+    /// Reports a mark of suspicion in the log.
     fn suspect(&self) -> Option<Finding> {
         let why = self.record.suspect.as_ref()?;
         let message = if self.is_sound() {

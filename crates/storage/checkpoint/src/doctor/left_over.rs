@@ -46,7 +46,7 @@ fn whole_in(folder: &Folder) -> &'static str {
     if folder.files.contains_key(MANIFEST_FILE_NAME) { ", although its manifest is written" } else { "" }
 }
 
-/// The last entry may have been lost: its absence alone tells nobody.
+/// The last entry may have been lost: nothing else shows its absence.
 fn log_end(survey: &Survey) -> String {
     format!("; the log ends before `{}`", entry_path(survey.tail + 1))
 }

@@ -1,4 +1,4 @@
-//! Judges the log: entries that cannot be read, are missing, or could not have been written by a sound writer.
+//! Checks the log: entries that cannot be read, are missing, or could not have been written by a correct writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::history::History;
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody};
 use crate::retention::has_expired;
 
-/// Judges everything but the files of checkpoints.
+/// Checks everything but the files of checkpoints.
 pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<Finding> {
     let mut findings = damaged(survey);
     findings.extend(unlisted(survey));
@@ -66,7 +66,7 @@ fn gaps(survey: &Survey) -> Vec<Finding> {
     findings
 }
 
-/// Most missing numbers that are told one by one.
+/// Most missing numbers that are reported one by one.
 const MAX_GAP_FINDINGS: usize = 1_000;
 
 /// What readers do not see because they end at a gap.
@@ -125,7 +125,7 @@ fn hint(survey: &Survey) -> Option<Finding> {
     Some(Finding::warning("hint_wrong", HINT_PATH, message).remedy(Remedy::Remove { path: HINT_PATH.into() }))
 }
 
-/// Judges every entry by those before it.
+/// Checks every entry against those before it.
 #[derive(Default)]
 struct Order {
     claims: BTreeMap<u64, ClaimBody>,

@@ -1,10 +1,10 @@
-//! Says of every line of a damaged root what is wrong with it, what is still safe, and what can be done.
+//! Reports for every part of a damaged root what is wrong with it, what is still safe, and what can be done.
 //!
-//! [`diagnose`] reads everything there is, also what no reader ever looks at: folders are listed here and nowhere else.
-//! Reading (`survey`, `objects`, `bytes`) is apart from judging (`log`, `judge`, `left_over`), which is pure.
+//! [`diagnose`] reads everything there is, also what no reader uses: folders are listed only here. Reading (`survey`,
+//! `objects`, `bytes`) is apart from checking (`log`, `judge`, `left_over`), which is pure.
 //!
-//! Not seen: that the last entry of the log was removed, when nothing in the root needs it; and a root that somebody
-//! wrote anew as a whole, hashes included.
+//! Not detected: that the last entry of the log was removed, when nothing in the root needs it; and a root that was
+//! rewritten as a whole, hashes included.
 
 mod bytes;
 mod checked;
@@ -40,20 +40,20 @@ pub struct Sound {
 /// What was found in a root.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Diagnosis {
-    /// What is worth a word, errors first, then in the order of the log.
+    /// Errors first, then in the order of the log.
     pub findings: Vec<Finding>,
-    /// What a resume takes; none when nothing it could come to verifies.
+    /// What a resume takes; none when nothing that it could reach verifies.
     pub resume: Option<Sound>,
     /// Every checkpoint that verifies, newest first.
     pub sound: Vec<Sound>,
     /// How many checkpoints were committed, deleted ones too.
     pub committed_count: usize,
-    /// What the next save takes on the disk, as far as the newest checkpoint tells.
+    /// What the next save takes on the disk, estimated from the newest checkpoint.
     pub next_save_bytes: Option<u64>,
 }
 
-/// Looks at every file of a root. `now` tells which pins have ended; `progress` is told the bytes of checkpoints that
-/// were read and those there are in all.
+/// Looks at every file of a root. `now` decides which pins have ended; `progress` gets the bytes of checkpoints read so
+/// far and in all.
 ///
 /// # Errors
 /// [`CheckpointError::Storage`] when the root itself cannot be listed. Whatever else cannot be read is a finding.
@@ -96,7 +96,7 @@ impl Diagnosis {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
-    /// What the single findings add up to for whoever wants to go on.
+    /// Summarises the findings for a user who wants to continue.
     fn add_summary(&mut self, survey: &Survey) {
         if self.resume.is_some() || self.committed_count == 0 || survey.history.candidates().is_empty() {
             return;

@@ -64,7 +64,7 @@ impl Reader<'_> {
             let facts = self.facts(folder, &file);
             files.push((file, facts));
         }
-        // Without a manifest nobody knows what belongs to it.
+        // Without a manifest it is not known what belongs to it.
         let extra = if manifest.is_ok() { extra.into_iter().collect() } else { Vec::new() };
         Checked { number, record, body, manifest, files, extra }
     }

@@ -27,7 +27,7 @@ const INCOMING_FOLDER: &str = "incoming";
 pub(super) struct Survey {
     pub root: PathBuf,
     pub has_log: bool,
-    /// What stands under every number, also behind a gap.
+    /// The log file of every number, also after a gap.
     pub log: BTreeMap<u64, LogFile>,
     /// The number up to which readers come: behind it one is missing.
     pub tail: u64,
@@ -249,7 +249,7 @@ fn is_entry(bytes: &[u8], number: u64) -> bool {
     Entry::<Body>::from_bytes(bytes, number).is_ok()
 }
 
-/// Says what happened to an entry, beyond that it is none.
+/// Explains how a file of the log was damaged so that it is not an entry.
 fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
     let why = match fault {
         NoEntry::Damaged(why) => why,

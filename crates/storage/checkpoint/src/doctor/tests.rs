@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Proves that any single change to any file of the published root is found and names that file, that doctor never
-    /// panics, that it says of a resume what a resume does, and that remedies of bytes heal what they promise.
+    /// panics, that it predicts what a resume does, and that its remedies repair the bytes.
     #[test]
     fn any_single_damage_is_named(index in any::<prop::sample::Index>(), damage in damage()) {
         let copy = copy_of(&vector_root());
@@ -186,7 +186,8 @@ proptest! {
     }
 }
 
-/// Proves that a healthy root has no error and no warning, and that the published root's one damage is told whole.
+/// Proves that a healthy root has no error and no warning, and that the published root's one damage is reported in
+/// full.
 #[test]
 fn a_healthy_root_is_healthy() {
     let world = World::new();
@@ -205,8 +206,9 @@ fn a_healthy_root_is_healthy() {
     assert_eq!(published.findings[0].check, "file_changed");
 }
 
-/// Proves that what happened to a file is told: cut, longer, zero, another's bytes, in the wrong place, one bit, gone;
-/// that a shared file is damaged under all of its names; and that a whole copy is offered where there is one.
+/// Proves that each kind of damage to a file is reported: cut, longer, zero, another's bytes, in the wrong place, one
+/// bit, gone; that a shared file is damaged under all of its names; and that an intact copy is offered where there is
+/// one.
 #[test]
 fn what_happened_to_a_file_is_told() {
     let world = World::new();
@@ -329,8 +331,8 @@ fn assert_told(told: &[String], expected: &[&str]) {
     }
 }
 
-/// Proves that each thing that can be wrong with the log is told with its entry: foreign runs and prefixes, claims and
-/// commits behind a fence, parents that are none, entries about nothing.
+/// Proves that each kind of error in the log is reported with its entry: foreign runs and prefixes, claims and commits
+/// after a fence, parents that do not exist, entries about nothing.
 #[test]
 fn what_is_wrong_with_the_log_is_told() {
     let mut bent = Bent::new();
@@ -368,8 +370,8 @@ fn what_is_wrong_with_the_log_is_told() {
     );
 }
 
-/// Proves that a gap, a lost log, wrong hints, foreign and left-over files and folders are told, and what of it is
-/// harmless.
+/// Proves that a gap, a lost log, wrong hints, foreign and left-over files and folders are reported, and which of them
+/// are harmless.
 #[test]
 fn what_is_missing_or_foreign_is_told() {
     let bent = Bent::new();
@@ -421,8 +423,8 @@ fn a_moved_folder_is_known_again() {
     assert_eq!(finding.remedy, Remedy::MoveTo { from: elsewhere, to: prefix });
 }
 
-/// Proves that what housekeeping leaves open is told: pins on nothing and pins that ended, bytes of what was retired
-/// or given up, suspects, and a save that is under way.
+/// Proves that what housekeeping left unfinished is reported: pins on nothing and pins that ended, bytes of retired or
+/// abandoned checkpoints, suspects, and a save that is being written.
 #[test]
 fn what_housekeeping_left_is_told() {
     let mut bent = Bent::new();

@@ -11,12 +11,12 @@ pub enum Defect {
         /// The file.
         name: String,
     },
-    /// A file cannot be read just now; that says nothing about its bytes.
+    /// A file cannot be read at present; its bytes may be intact.
     #[error("`{name}` cannot be read: {source}")]
     Unreadable {
         /// The file.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is longer or shorter.
@@ -42,7 +42,7 @@ pub enum Defect {
     /// The manifest is the committed one and still no manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Manifest and commit entry tell of different checkpoints.
+    /// Manifest and commit entry are about different checkpoints.
     #[error("the {field} is {found} in the manifest, and {expected} in the commit")]
     Disagreement {
         /// The field in which they differ.

@@ -1,7 +1,7 @@
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Call again, perhaps later: somebody else was faster.
+    /// Call again, perhaps later: another process was faster.
     Retry,
     /// Stop: a newer attempt owns the checkpoints.
     Fenced,

@@ -36,7 +36,7 @@ pub enum CheckpointError {
         epoch: u64,
         /// The epoch that was found.
         found_epoch: u64,
-        /// Who claimed it.
+        /// The attempt that claimed it.
         found_attempt: AttemptId,
     },
     /// The root holds another run's checkpoints.
@@ -59,10 +59,10 @@ pub enum CheckpointError {
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A checkpoint is not what its commit says.
+    /// A checkpoint does not match its commit.
     #[error("the checkpoint of step {step} does not verify: {defect}")]
     Damaged {
         /// Its step.
@@ -73,7 +73,7 @@ pub enum CheckpointError {
     /// Checkpoints were committed, and none of those that may be resumed from verifies.
     #[error("{}", nothing_verifies(fallbacks))]
     NothingVerifies {
-        /// Those that were tried, newest first, and why each was passed over.
+        /// Those that were tried, newest first, and why each was skipped.
         fallbacks: Vec<Fallback>,
     },
     /// The checkpoint has no such file.
@@ -81,7 +81,7 @@ pub enum CheckpointError {
     NoSuchFile {
         /// The step of the checkpoint.
         step: Step,
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// What it has.
         available: Vec<String>,
@@ -91,10 +91,10 @@ pub enum CheckpointError {
     NoSuchCommit {
         /// The root.
         root: PathBuf,
-        /// What was asked for.
+        /// The requested number.
         number: u64,
     },
-    /// Whoever prepared this attempt died before it had said what the attempt goes on from.
+    /// The process that prepared this attempt died before it had recorded what the attempt continues from.
     #[error(
         "the checkpoints that epoch {epoch} continues from were only partly fetched; launch another attempt"
     )]
@@ -102,7 +102,7 @@ pub enum CheckpointError {
         /// The epoch.
         epoch: u64,
     },
-    /// Somebody deleted the checkpoint that this one shares files with.
+    /// The checkpoint that this one shares files with was deleted.
     #[error(
         "the checkpoint that step {step} shares unchanged files with was deleted in the meantime; save again"
     )]
@@ -115,13 +115,13 @@ pub enum CheckpointError {
     NoSuchPin {
         /// The root.
         root: PathBuf,
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// A pin cannot have that name.
     #[error("invalid pin name `{name}` (expected 1 to {max_bytes} bytes)", max_bytes = MAX_PIN_NAME_BYTES)]
     PinName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The files of a checkpoint are gone.
@@ -129,7 +129,7 @@ pub enum CheckpointError {
     NotHere {
         /// Its step.
         step: Step,
-        /// Where it stands.
+        /// Its state.
         state: &'static str,
     },
     /// A file name or a manifest breaks a rule of the format.
@@ -160,7 +160,7 @@ pub enum CheckpointError {
     Memory {
         /// What the save needs.
         size_bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A forked child used its parent's checkpoints.
@@ -169,10 +169,10 @@ pub enum CheckpointError {
     /// The thread that saves in the background panicked; nothing was committed.
     #[error("saving in the background panicked: {what}")]
     Panicked {
-        /// What the panic said.
+        /// The message of the panic.
         what: String,
     },
-    /// Ranks that save or resume together did not come to an agreement.
+    /// Ranks that save or resume together did not agree.
     #[error(transparent)]
     Ranks(#[from] RankError),
     /// The caller's closure failed; nothing was committed.
@@ -180,12 +180,12 @@ pub enum CheckpointError {
     State {
         /// The step.
         step: Step,
-        /// What the closure said.
+        /// The error of the closure.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// A checkpoint that was passed over on the way to one that verifies.
+/// A checkpoint that was skipped on the way to one that verifies.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fallback {
     /// Its step; `None` when even the log entry that names it cannot be read.

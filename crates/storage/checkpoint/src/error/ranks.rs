@@ -5,15 +5,15 @@ use super::kind::ErrorKind;
 /// The most ranks that a message names one by one.
 const MAX_NAMED_RANKS: usize = 16;
 
-/// Why ranks that save or resume together did not come to an agreement.
+/// Why ranks that save or resume together did not agree.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RankError {
-    /// The environment does not say which rank this process is.
+    /// The environment does not give the rank of this process.
     #[error("`{variable}` is `{value}`: {expected}")]
     Environment {
         /// The variable.
         variable: &'static str,
-        /// What it says; empty when it is not set.
+        /// Its value; empty when it is not set.
         value: String,
         /// What it must be.
         expected: &'static str,
@@ -21,7 +21,7 @@ pub enum RankError {
     /// Ranks that never did what all others wait for.
     #[error("{} did not {what} within {seconds} s", named(ranks))]
     Silent {
-        /// Who.
+        /// The ranks that did not vote.
         ranks: Vec<u32>,
         /// What they did not do.
         what: String,
@@ -46,7 +46,7 @@ pub enum RankError {
         /// The round that was found.
         found_round: u32,
     },
-    /// A rank that was started again alone: the others went on training.
+    /// A rank was restarted alone: the others continued training.
     #[error(
         "step {step} was committed since this round began: a rank cannot join after that; start all ranks again, with a higher `TORCHELASTIC_RESTART_COUNT`, or as a new attempt"
     )]
@@ -54,7 +54,7 @@ pub enum RankError {
         /// What was committed.
         step: Step,
     },
-    /// Rank 0 was told of another number of ranks.
+    /// Rank 0 was started with another number of ranks.
     #[error("rank 0 trains with {expected} ranks, but the world size of this process is {found}")]
     WorldSize {
         /// By rank 0.
@@ -62,7 +62,7 @@ pub enum RankError {
         /// By this process.
         found: u32,
     },
-    /// A file whose name does not say which rank writes it.
+    /// The prefix of a file's name is not this rank's.
     #[error(
         "rank {rank} cannot write a file named `{name}`: its files begin with `rank-{rank:04}-`; rank 0 may also write files of any other name but `votes`"
     )]
@@ -72,7 +72,7 @@ pub enum RankError {
         /// The name.
         name: String,
     },
-    /// A vote of this rank stands there already, and is not this process's.
+    /// A vote of this rank exists already, and it is not this process's.
     #[error("another process voted as rank {rank} on step {step}")]
     VotedAlready {
         /// The rank.

@@ -1,5 +1,5 @@
-//! Who runs: of all actors the one that holds the baton. It is passed on, by a seeded choice, before operations on the
-//! disk and calls to the log; so a seed is one interleaving of them, and the same seed the same one.
+//! Schedules the actors: only the one that holds the baton runs. A seeded choice passes it on before operations on the
+//! disk and calls to the log, so a seed determines one interleaving.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -42,7 +42,7 @@ impl Turns {
 /// Shared by all actors.
 pub(super) struct Baton {
     turns: Mutex<Turns>,
-    /// One for each actor: told when it holds the baton.
+    /// One for each actor: notified when it holds the baton.
     told: Vec<Condvar>,
 }
 
@@ -52,7 +52,7 @@ impl Baton {
         Self::with_sleepers(seed, actors, 0)
     }
 
-    /// The same with further actors behind them, who get no turn until they are woken.
+    /// As [`Self::new`], with further actors after them, who get no turn until they are woken.
     pub fn with_sleepers(seed: u64, actors: usize, sleepers: usize) -> Arc<Self> {
         let running = (0..actors + sleepers).map(|actor| actor < actors).collect();
         let asleep_until = vec![0; actors + sleepers];

@@ -48,7 +48,7 @@ fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cel
             return cell;
         }
         let answered = outcome.is_ok() && deed.name != "resume" && !deed.name.contains("retire");
-        // What could not be marked or given back in time is no failure of the answer.
+        // A mark or an abandon entry that failed does not make the answer fail.
         let courtesy = deed.name.contains("damaged") || deed.name.contains("given up");
         assert!(stands || !answered || courtesy, "{situation}: it was acknowledged and is not there");
         cell += Cell { places: 1, stands: usize::from(stands) };
@@ -58,8 +58,8 @@ fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cel
 
 /// Proves B2 over the real code: a kill, a power cut (whatever was not synced lost, kept or re-ordered), a full or a
 /// failing disk at every single operation of everything that is done to a root never yields a commit that does not
-/// verify, loses none that was acknowledged, deletes nothing pinned, and leaves a root that goes on and can be
-/// cleaned up. The counts are those published.
+/// verify, loses none that was acknowledged, deletes nothing pinned, and leaves a root in which training continues and
+/// that can be cleaned up. The counts are those published.
 #[test]
 fn every_operation_may_be_interrupted() {
     let mut columns = Vec::new();
@@ -135,7 +135,7 @@ fn every_call_to_the_log_may_fail() {
 /// Makes what an actor does on a disk.
 type Actor = fn(&Arc<Scene>, &FaultDisk) -> Act;
 
-/// Who may meet whom.
+/// Which actors may run together.
 const ACTORS: [(&str, Actor); 6] = [
     ("save", save_sixty),
     ("next attempt", next_attempt),
@@ -177,8 +177,8 @@ fn every_operation_may_meet_another() {
     }
 }
 
-/// Proves that nobody relies on what was merely read: one process is killed at any operation, another one goes on
-/// upon what it finds, and then the power goes at any operation, and takes or keeps what was never synced.
+/// Proves that no process relies on what was merely read: one process is killed at any operation, another one continues
+/// from what it finds, and then a power cut at any operation loses or keeps what was never synced.
 #[test]
 fn a_kill_and_then_a_power_cut() {
     let pairs = [

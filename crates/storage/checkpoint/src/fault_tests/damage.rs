@@ -25,8 +25,8 @@ fn faults_of(view: &CheckpointView) -> usize {
     view.damaged_entries().len() + commits.filter(|info| view.verify(info.number).is_err()).count()
 }
 
-/// Proves that whatever bit of a root flips, in an entry of any kind, a manifest or a file, it is found; and that a
-/// flipped bit of the hint, which nobody relies on, changes nothing.
+/// Proves that a flipped bit anywhere in a root, in an entry of any kind, a manifest or a file, is found; and that a
+/// flipped bit of the hint, on which nothing relies, changes nothing.
 #[test]
 fn any_flipped_bit_is_found() {
     let scene = Scene::local();
@@ -88,7 +88,7 @@ fn what_may_be_pinned_stays() {
     assert_eq!(left, [10, 40, 50]);
 }
 
-/// A wall clock that nobody should trust: every look at it shows another time within twenty years.
+/// A wall clock that must not be trusted: every reading is another time within twenty years.
 #[derive(Debug)]
 pub(super) struct JumpyClock {
     seed: AtomicU64,

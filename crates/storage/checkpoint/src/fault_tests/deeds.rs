@@ -1,4 +1,4 @@
-//! What is done to a root: the rows of the crash matrix, and the parts of those who meet.
+//! What is done to a root: the rows of the crash matrix, and the parts of actors that run together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct Deed {
     pub name: &'static str,
     /// What happened before, on a disk that works.
     pub before: fn(&Arc<Scene>),
-    /// Opens what is needed in a process that works so far, and says what it does then.
+    /// Opens what is needed in a process that works so far, and returns what it does then.
     pub act: fn(&Arc<Scene>, &FaultDisk) -> Act,
     /// Whether a reader sees that it was done.
     pub stands: fn(&CheckpointView) -> bool,
@@ -138,7 +138,7 @@ fn four_pinned(scene: &Arc<Scene>) {
     scene.house(&scene.disk).unwrap().pin("evaluation", number, "it is read", None).unwrap();
 }
 
-/// Somebody said what is deleted, and was gone before it was.
+/// A process recorded what is deleted, and died before it deleted it.
 pub(super) fn half_collected(scene: &Arc<Scene>) {
     four(scene);
     let mut house = scene.house(&scene.disk.another_process()).unwrap();
@@ -287,8 +287,8 @@ pub(super) fn adopt(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
     Box::new(move || adopt_now(&scene, &disk, 2))
 }
 
-/// What a launch does when the truth is elsewhere and says that training goes on from step 20, or else from another
-/// one that this disk has, retired or not.
+/// What a launch does with a remote whose log says that training continues from step 20, or else from another one that
+/// this disk has, retired or not.
 pub(super) fn adopt_now(scene: &Scene, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
     adopt_into(&mut scene.open(disk, epoch)?, scene, disk, epoch)
 }

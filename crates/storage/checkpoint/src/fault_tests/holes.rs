@@ -7,8 +7,8 @@ use super::scene::Scene;
 use crate::history::State;
 use crate::retention::Retention;
 
-/// Proves that nobody deletes on the word of a `retire` that was merely read: its writer was killed before it had
-/// synced it, another one finishes the deletion, and the power goes at any point of that.
+/// Proves that no process deletes because of a `retire` that was merely read: its writer was killed before it had
+/// synced it, another one finishes the deletion, and a power cut comes at any point of that.
 #[test]
 fn a_retire_is_durable_before_anything_is_deleted() {
     let mut unsynced = 0;
@@ -40,8 +40,8 @@ fn a_retire_is_durable_before_anything_is_deleted() {
     }
 }
 
-/// Proves that nobody deletes what an attempt goes on from before the log can tell: the two newest could not be read
-/// while it resumed, so it took an older one that no rule keeps.
+/// Proves that no process deletes what an attempt continues from before the log contains it: the two newest could not
+/// be read while it resumed, so it took an older one that no rule keeps.
 #[test]
 fn what_an_attempt_resumed_from_stays() {
     let scene = Scene::local();
@@ -75,8 +75,8 @@ fn what_an_attempt_resumed_from_stays() {
     scene.go_on("behind a resume that passed two");
 }
 
-/// Proves that a new root is there to stay before anything in it counts: whoever made its folder was killed, or its sync
-/// failed, before the name was durable; another one goes on in it, and then the power goes.
+/// Proves that a new root is durable before anything in it counts: the process that made its folder was killed, or its
+/// sync failed, before the name was durable; another one continues in it, and then a power cut comes.
 #[test]
 fn the_name_of_a_root_is_durable_before_what_is_in_it_counts() {
     for fault in [Fault::Kill, Fault::InputOutput] {

@@ -1,5 +1,5 @@
-//! The real code under faults: every operation on the disk and on the log may fail, be the last one, or be met by
-//! somebody else's.
+//! The real code under faults: every operation on the disk and on the log may fail, be the last one, or be interrupted
+//! by another process.
 
 mod baton;
 mod crash;

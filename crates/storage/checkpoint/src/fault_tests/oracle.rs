@@ -1,4 +1,4 @@
-//! What no log may ever say, told from its entries alone, by rules stated here once more.
+//! What no log may ever contain, derived from its entries alone, by rules written here a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,7 +137,7 @@ impl Oracle {
             .or_else(|| (anew && left < 2).then(|| format!("leaves {left}")))
     }
 
-    /// What a resume could come to, but for those called suspect.
+    /// The commits that a resume could reach, but for suspects.
     fn branch(&self) -> Vec<u64> {
         let counted = self.commits.iter().filter(|(number, _)| **number > self.truth_begins);
         let mut next = counted.max_by_key(|(number, (epoch, _))| (*epoch, **number)).map(|it| *it.0);

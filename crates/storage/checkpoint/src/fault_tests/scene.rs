@@ -17,18 +17,18 @@ use crate::{CheckpointError, CheckpointInfo, CheckpointRoot, Commit, Housekeeper
 /// How much newer the checkpoint is that is saved when all is over.
 const STEPS_LATER: Step = 1_000;
 
-/// What was promised to somebody, and what a test broke on purpose.
+/// What was acknowledged to a caller, and what a test broke on purpose.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Promises {
     /// Numbers, hashes and steps of commits whose save returned.
     pub saved: Vec<(u64, String, Step)>,
     /// Commits whose pin was acknowledged and not taken away since.
     pub pinned: BTreeSet<u64>,
-    /// Commits that somebody began to call suspect.
+    /// Commits for which a process began to write a mark of suspicion.
     pub suspected: BTreeSet<u64>,
     /// Commits that do not verify any more because a test broke them.
     pub damaged: BTreeSet<u64>,
-    /// Somebody began to say what an epoch goes on from.
+    /// A process began to record what an epoch continues from.
     pub adoption: bool,
     /// Some attempt may have gone on from an older one because the newest could not be read just then.
     pub forked: bool,
@@ -132,7 +132,7 @@ impl Scene {
         CheckpointRoot::open_over(view, claim, settings, self.world.clock.clone(), self.world.ids.clone())
     }
 
-    /// An attempt on a machine that works, and where it goes on from.
+    /// An attempt on a machine that works, and where it continues from.
     pub fn resumed(&self, disk: &FaultDisk, epoch: u64, keep: Option<Retention>) -> CheckpointRoot {
         let mut root = self.open_at(disk, self.log_on(disk), epoch, keep).unwrap();
         root.resume_target().unwrap();
@@ -152,7 +152,7 @@ impl Scene {
         self.promises().saved.push((commit.number, commit.manifest_sha256.clone(), commit.step));
     }
 
-    /// What somebody sees who comes when all is over. The log is read as a whole.
+    /// What a reader sees at the end. The log is read as a whole.
     pub fn reader(&self) -> CheckpointView {
         let disk = FaultDisk::sound();
         let log = self.log_on(&disk);
@@ -207,7 +207,7 @@ impl Scene {
         for number in &promises.pinned {
             assert_ne!(commits[number].state, State::Retired, "{situation}: commit {number} was pinned");
         }
-        // What was called suspect only after others had been let go leaves fewer.
+        // Marking a commit suspect after others had been deleted leaves fewer.
         let whole_on_branch = whole_on_branch + promises.suspected.len();
         let good = promises.saved.iter().filter(|(number, ..)| promises.is_good(*number)).count();
         assert!(
@@ -217,8 +217,8 @@ impl Scene {
         view
     }
 
-    /// That life goes on: a new attempt resumes from what was promised, saves, and the files of whatever is not needed
-    /// any more can be deleted, to the last one.
+    /// Checks that work can continue: a new attempt resumes from what was promised, saves, and all files that are no
+    /// longer needed can be deleted.
     pub fn go_on(&self, situation: &str) {
         let disk = FaultDisk::sound();
         let epoch = self.check(situation).epoch().unwrap_or(0) + 1;
@@ -272,7 +272,7 @@ impl Scene {
         None
     }
 
-    /// Nothing lies about that the log does not know of.
+    /// Checks that there are no files that the log does not know.
     fn check_nothing_is_left_over(&self, view: &CheckpointView, situation: &str) {
         let list = view.list();
         let gone = |info: &&CheckpointInfo| !matches!(info.state, State::Retired);
@@ -283,7 +283,7 @@ impl Scene {
             .filter(|folder| folder.file_name().is_some_and(|name| name != "log"))
             .flat_map(|step_folder| folders(&step_folder))
             .collect();
-        // Called swept on the word of a clock alone, before a writer that is fenced and alive had made its folder.
+        // Called swept because of a clock alone, before a writer that is fenced and alive had made its folder.
         let early: BTreeSet<_> = view
             .history()
             .begun()

@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use trackway_store::testing::seeds;
 
-/// Plays the seeds that were asked for, else the first `usual` ones, on all cores, and names the one that fails. A
+/// Runs the seeds given in the environment, else the first `usual` ones, on all cores, and names the one that fails. A
 /// single seed is shown.
 pub(super) fn play_all<T: Debug>(what: &str, usual: u64, play: impl Fn(u64) -> T + Sync) {
     let seeds = seeds(usual);

@@ -1,6 +1,6 @@
-//! Seeded simulation of the real code: attempts that replace each other while the ones before go on as zombies,
-//! somebody who keeps house, somebody who adopts; every operation on the disk and every call to the log is a point
-//! where somebody else may go on, be killed, meet a full disk or a storage on a bad day.
+//! Seeded simulation of the real code: attempts that replace each other while earlier ones continue as zombies, a
+//! housekeeper, and an actor that adopts; at every operation on the disk and every call to the log another actor may
+//! run, be killed, or meet a full disk or a failing storage.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use crate::{CheckpointError, Commit, ErrorKind, Kind, State};
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 2_000;
-/// Attempts of a simulation; the one who keeps house comes behind them.
+/// Attempts of a simulation; the housekeeper comes after them.
 const ATTEMPTS: usize = 3;
 /// Saves of an attempt.
 const SAVES: u64 = 4;
@@ -32,13 +32,13 @@ const CALLS_UNTIL_NOTHING_IS_LATE: usize = 50;
 
 /// Where the log of a simulation is.
 enum LogPlace {
-    /// On the disk that everybody shares.
+    /// On the disk that all share.
     Local,
     /// In a storage whose answers cannot be relied on.
     Elsewhere(Arc<MemoryBackend>),
 }
 
-/// One of those who act.
+/// One actor.
 struct Actor {
     scene: Arc<Scene>,
     baton: Arc<Baton>,
@@ -79,7 +79,7 @@ impl Actor {
     ) -> Option<T> {
         for _ in 0..MAX_TRIES {
             if let Some(log) = &self.log {
-                // A partition begins, goes on or ends.
+                // A partition begins, continues or ends.
                 log.cut_off(self.rng.next_u64().is_multiple_of(8));
             }
             let result = attempt(self);
@@ -93,7 +93,7 @@ impl Actor {
         None
     }
 
-    /// An attempt: begins after a while, goes on from what it finds, saves until it is fenced.
+    /// An attempt: begins after a while, continues from what it finds, saves until it is fenced.
     fn train(&mut self, epoch: u64) -> Option<()> {
         self.idle();
         self.arm();
@@ -270,9 +270,9 @@ fn settle(disks: &[FaultDisk], logs: &[Option<FaultBackend>]) {
     }
 }
 
-/// Proves, for thousands of seeds, that no interleaving of attempts, zombies, one who keeps house and one who adopts,
-/// with processes killed, the power cut, disks full, storages that lose answers and come late, makes the log say what
-/// it must not, loses what was acknowledged, deletes what is pinned or leaves a root that does not go on.
+/// Proves, for thousands of seeds, that no interleaving of attempts, zombies, a housekeeper and an adopting actor, with
+/// processes killed, the power cut, disks full, storages that lose answers and are late, makes the log contain what it
+/// must not, loses what was acknowledged, deletes what is pinned or leaves a root in which training cannot continue.
 #[test]
 fn no_seed_breaks_a_promise() {
     play_all("one disk", SEEDS, play);

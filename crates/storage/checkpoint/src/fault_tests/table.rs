@@ -5,7 +5,7 @@ use std::path::Path;
 /// Environment variable: write what was found into the document instead of comparing.
 const BLESS: &str = "TRACKWAY_BLESS";
 
-/// What was found in one cell: of so many places where the operation was interrupted, after so many it stood.
+/// The result of one cell: at how many operations it was interrupted, and after how many the commit was there.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub places: usize,

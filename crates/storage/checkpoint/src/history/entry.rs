@@ -1,4 +1,4 @@
-//! What an entry of the checkpoint log says (`docs/formats/checkpoint-manifest.md`).
+//! The entries of the checkpoint log (`docs/formats/checkpoint-manifest.md`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const MAX_COMMIT_METRICS: usize = 64;
 /// The longest name of a metric that is stored in a commit entry.
 const MAX_METRIC_NAME_BYTES: usize = 200;
 
-/// What an entry says.
+/// The body of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Body {
@@ -29,13 +29,13 @@ pub(crate) enum Body {
     Commit(CommitBody),
     /// What was begun under that number will never be committed.
     Abandon { begin: u64, why: String },
-    /// What the truth, kept elsewhere, says this epoch goes on from.
+    /// What this epoch continues from, according to the remote's log.
     Adopt(Adopt),
     /// All of a commit's bytes are at a second place too.
     Uploaded { commit: u64, location: String },
-    /// Nothing may delete that commit while the pin stands.
+    /// Nothing may delete that commit while the pin exists.
     Pin(PinBody),
-    /// A pin no longer stands.
+    /// A pin was removed.
     Unpin { name: String },
     /// A commit must not be resumed from.
     Suspect { commit: u64, why: String },
@@ -67,7 +67,7 @@ pub(crate) struct Begin {
     pub attempt_id: AttemptId,
     pub step: Step,
     pub object_prefix: String,
-    /// Who must vote before it is committed; `None`: one process writes all of it.
+    /// The ranks that must vote before it is committed; `None`: one process writes all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<BeginRanks>,
 }
@@ -83,12 +83,12 @@ pub(crate) struct RoundBody {
     pub world_size: u32,
 }
 
-/// Of which round a begin is, and what all ranks must know of it.
+/// The round of a begin, and what all ranks must know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BeginRanks {
     pub round: u32,
     pub world_size: u32,
-    /// The commit that rank 0 goes on from: with its files, and no other's, may unchanged ones be shared.
+    /// The commit that rank 0 continues from: unchanged files may be shared with it and no other.
     pub parent: Option<u64>,
 }
 
@@ -109,8 +109,8 @@ pub(crate) struct CommitBody {
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Entries of this kind are written into a local log by whoever read the truth elsewhere. The first of an epoch has no
-/// commit and says: nothing before this entry counts. The others follow, oldest first.
+/// A process that read the remote's log writes entries of this kind into a local log. The first of an epoch has no
+/// commit and means that nothing before this entry counts. The others follow, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Adopt {
     pub epoch: u64,

@@ -1,6 +1,6 @@
 use trackway_core::{AttemptId, RunId, Step};
 
-/// Where a checkpoint stands.
+/// The state of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -19,7 +19,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word used in JSON and in tables.
+    /// The value in JSON and in tables.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ pub struct CheckpointInfo {
     pub folder: String,
     /// The SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Bytes of its files, once committed.
     pub size_bytes: Option<u64>,
@@ -64,8 +64,8 @@ pub struct CheckpointInfo {
     pub at: String,
     /// Why it is suspect or abandoned.
     pub why: Option<String>,
-    /// Whether a resume could come to it: it lies on the way from the newest commit to its ancestors. A dead branch
-    /// (of a fenced epoch, or behind a suspect commit) does not.
+    /// Whether a resume could reach it: it is on the path from the newest commit to its ancestors. A dead branch (of a
+    /// fenced epoch, or after a suspect commit) is not.
     pub on_branch: bool,
     /// Where else all of its bytes are.
     pub uploaded_to: Option<String>,

@@ -30,7 +30,7 @@ pub(crate) struct History {
     pins: BTreeMap<String, PinRecord>,
     #[serde(with = "numbered")]
     damaged: BTreeMap<u64, String>,
-    /// Commits up to here do not count: the truth, kept elsewhere, said so.
+    /// Commits up to here do not count, according to the remote's log.
     #[serde(default)]
     truth_begins: u64,
     /// The epoch whose adoption was begun and is not complete.
@@ -67,7 +67,7 @@ pub(crate) struct CommitRecord {
     pub swept: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploaded_to: Option<String>,
-    /// When that was said first.
+    /// When that was recorded first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploaded_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,15 +230,15 @@ impl History {
         }
     }
 
-    /// The first claim of an epoch stands; writers never create a second one or a lower one.
+    /// The first claim of an epoch counts; writers never create a second one or a lower one.
     fn take_claim(&mut self, claim: ClaimBody) {
         if self.claim.is_none_or(|known| claim.epoch > known.epoch) {
             self.claim = Some(claim);
         }
     }
 
-    /// A round counts for the attempt that holds the epoch, and ends the one before it. What it resumes is settled here,
-    /// so that whoever reads this entry comes to the same answer whatever was added since.
+    /// A round counts for the attempt that holds the epoch, and ends the one before it. What it resumes is settled
+    /// here, so that every reader of this entry gets the same answer whatever was added since.
     fn take_round(&mut self, number: u64, body: RoundBody) {
         let holds = self.claim.is_some_and(|claim| body.is_of(claim));
         let newer = self.round.as_ref().is_none_or(|known| body.is_newer_than(&known.body));
@@ -297,13 +297,14 @@ impl History {
         candidates
     }
 
-    /// The epoch that was told only a part of what it goes on from: whoever told it died. It must not begin.
+    /// The epoch for which only a part of what it continues from was recorded, because the writer died. It must not
+    /// begin.
     pub fn adopting(&self) -> Option<u64> {
         self.adopting
     }
 
-    /// Whether the newest epoch has shown what it stands on, by a commit or an adopted one. Before that nobody else
-    /// knows which checkpoint it resumes from.
+    /// Whether the newest epoch has shown which checkpoint it continues from, by a commit or an adopted one. Before
+    /// that no other process knows it.
     pub fn newest_epoch_stands(&self) -> bool {
         let head_epoch = self.head().and_then(|number| self.commit(number)).map(|record| record.branch_epoch);
         self.claim.is_none_or(|claim| head_epoch >= Some(claim.epoch))

@@ -35,7 +35,7 @@ impl RoundBody {
         (self.epoch, self.round) > (known.epoch, known.round)
     }
 
-    /// Whether this round stands in the log. An error: it never will, or must not go on.
+    /// Whether this round is in the log. An error: it never will be, or must not continue.
     pub fn stands(&self, history: &History) -> Result<bool, CheckpointError> {
         let Some(found) = history.claimed() else {
             return Ok(false);

@@ -7,10 +7,10 @@ use trackway_formats::checkpoint_manifest::ManifestFile;
 use crate::error::named;
 use crate::ranks::vote::{Agreed, SaveVote};
 
-/// Votes by rank; an error says why what stands there is none.
+/// Votes by rank; an error explains why a file is not a vote.
 pub(crate) type SaveVotes = BTreeMap<u32, Result<SaveVote, String>>;
 
-/// The files of the checkpoint, when every rank wrote its own and all agree with `expected`, which is what rank 0 says.
+/// The files of the checkpoint, when every rank wrote its files and all agree with `expected`, the vote of rank 0.
 ///
 /// # Errors
 /// A sentence that names the ranks because of which there is no checkpoint.
@@ -123,8 +123,8 @@ mod tests {
         assemble(&agreed(), votes, 60.0)
     }
 
-    /// Proves that whatever a rank says otherwise than rank 0, a zombie's vote included, there is no checkpoint, and that
-    /// the reason names the rank.
+    /// Proves that if the vote of any rank, a zombie's included, differs from rank 0's, there is no checkpoint, and
+    /// that the reason names the rank.
     #[test]
     fn every_disagreement_is_named() {
         let names: Vec<_> = with(|_, _| {}).unwrap().into_iter().map(|file| file.name).collect();

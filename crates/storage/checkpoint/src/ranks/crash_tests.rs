@@ -14,7 +14,7 @@ use crate::{CheckpointError, State};
 const WORLD_SIZE: u32 = 3;
 /// How long the living wait for the dead.
 const HASTY_SECONDS: f64 = 0.2;
-/// Where nobody dies, nobody is waited for so long.
+/// Without deaths, no rank waits that long.
 const PATIENT_SECONDS: f64 = 60.0;
 /// Cases at a time: most of them wait.
 const CASE_THREADS: usize = 12;
@@ -51,7 +51,7 @@ fn group(rank: u32, world_size: u32, wait_seconds: f64) -> RankGroup {
     RankGroup::new(rank, world_size).unwrap().waiting(wait_seconds)
 }
 
-/// A second attempt, each rank on its disk, up to the first error. Returns what each rank was told is committed.
+/// A second attempt, each rank on its disk, up to the first error. Returns the commits that each rank saw acknowledged.
 fn attempt_on(
     world: &World,
     wait_seconds: f64,
@@ -74,7 +74,7 @@ fn attempt_on(
     })
 }
 
-/// Every commit verifies and is of all ranks, nothing acknowledged is lost, and two ranks go on from the newest.
+/// Every commit verifies and is of all ranks, nothing acknowledged is lost, and two ranks continue from the newest.
 fn check(world: &World, committed: &[Vec<Step>], situation: &str) {
     let acknowledged = committed.iter().flatten().copied().max().unwrap_or(20);
     let view = world.view();
@@ -98,8 +98,8 @@ fn check(world: &World, committed: &[Vec<Step>], situation: &str) {
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 60, "{situation}");
 }
 
-/// Proves that a rank which is killed at any operation on its disk, rank 0 or another, never yields a commit without all
-/// votes, loses nothing that any rank was told is committed, and leaves a root from which fewer ranks go on.
+/// Proves that a rank which is killed at any operation on its disk, rank 0 or another, never yields a commit without
+/// all votes, loses nothing that was acknowledged to any rank, and leaves a root from which fewer ranks continue.
 #[test]
 fn a_rank_killed_at_any_operation_leaves_no_half() {
     // Torn is a kill in the middle of an operation; between two of them is the next one not begun.
@@ -140,15 +140,15 @@ fn a_machine_that_goes_down_with_all_ranks_loses_nothing() {
     });
 }
 
-/// Proves that an operation which fails on one rank's disk, which lives on, costs the group at most one save, and holds
-/// nobody up until the time is over.
+/// Proves that an operation which fails on the disk of one rank, which survives, costs the group at most one save, and
+/// does not block the others until the timeout.
 #[test]
 fn a_failing_operation_costs_one_save() {
     for victim in [0, 1] {
         for fault in [Fault::Full, Fault::InputOutput] {
             let counted = FaultDisk::sound();
             let disk = |rank| if rank == victim { Arc::new(counted.clone()) } else { sound() };
-            // Counted without the last save: when rank 0 cannot begin that one, nothing tells the others.
+            // Counted without the last save: when rank 0 cannot begin that one, the others are not notified.
             stubborn_attempt_on(&started(), &[30, 40], disk);
             each_case(counted.operations(), |operation| {
                 let world = started();
@@ -163,7 +163,7 @@ fn a_failing_operation_costs_one_save() {
     }
 }
 
-/// As [`attempt_on`], by ranks that go on whatever failed.
+/// As [`attempt_on`], by ranks that continue after any failure.
 fn stubborn_attempt_on(
     world: &World,
     steps: &[Step],

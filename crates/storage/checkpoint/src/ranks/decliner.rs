@@ -6,7 +6,7 @@ use trackway_core::Step;
 /// The most steps that are remembered as declined; older ones are declined anyway when a later step is saved.
 const MAX_DECLINED: usize = 64;
 
-/// Says for a rank that it does not save a step, from any thread, so that the others need not wait for it.
+/// Declines a step for a rank, from any thread, so that the others need not wait for it.
 #[derive(Debug, Clone, Default)]
 pub struct Decliner(Arc<Mutex<BTreeSet<Step>>>);
 

@@ -12,24 +12,24 @@ use crate::group::VOTES_FOLDER;
 const MAX_READ: usize = 64;
 /// The largest notice that is read.
 const MAX_NOTICE_BYTES: u64 = 4_096;
-/// What a rank leaves for rank 0 when it is told to stop and rank 0 may not know.
+/// What a rank leaves for rank 0 when it is asked to stop and rank 0 may not know.
 const STOP_REQUEST: &str = "stop-request";
 
-/// A decision of rank 0 that the others cannot take by themselves, because it depends on the time or on what somebody
-/// asked for. All obey it at the end of the same step.
+/// A decision of rank 0 that the others cannot take by themselves, because it depends on the time or on a request. All
+/// follow it at the end of the same step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The step, which no rank has finished when rank 0 says this.
+    /// The step, which no rank has finished when rank 0 sends this.
     pub step: Step,
     /// Whether to save at its end.
     pub save: bool,
     /// Whether to end there.
     pub stop: bool,
-    /// Why, in a word of the recorder.
+    /// The reason, as the recorder names it.
     pub reason: String,
 }
 
-/// Where rank 0 tells the others of steps to come: `ROOT/votes/notices-ATTEMPT-ROUND/00000001.json` and so on.
+/// Where rank 0 announces steps to the others: `ROOT/votes/notices-ATTEMPT-ROUND/00000001.json` and so on.
 ///
 /// A look costs one failed `open(2)`, so that a training loop can afford it at each step. Nothing is synced and nothing
 /// is promised: a rank that learns of a step too late does not save it, so that the checkpoint is given up.
@@ -46,14 +46,14 @@ impl Notices {
         Self { folder: root.join(VOTES_FOLDER).join(format!("notices-{attempt_id}-{round}")), next: 1 }
     }
 
-    /// Removes what was told before.
+    /// Removes earlier notices.
     pub fn clear(&self) {
         // What cannot be removed is of steps that are over.
         let root = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
         let _ = OwnedFolder::holding(root, &[VOTES_FOLDER]).and_then(|root| root.remove(&self.folder));
     }
 
-    /// What was told since the last look, in order.
+    /// The notices since the last call, in order.
     pub fn look(&mut self) -> Vec<Notice> {
         let mut found = Vec::new();
         while found.len() < MAX_READ
@@ -73,7 +73,7 @@ impl Notices {
         Ok(bytes)
     }
 
-    /// Tells of a step; only rank 0 does. A notice appears as a whole.
+    /// Announces a step; only rank 0 does. A notice appears as a whole.
     ///
     /// # Errors
     /// Of the file system.
@@ -87,7 +87,7 @@ impl Notices {
         Ok(())
     }
 
-    /// Lets rank 0 know that this rank was told to stop.
+    /// Lets rank 0 know that this rank has to stop.
     ///
     /// # Errors
     /// Of the file system.
@@ -96,7 +96,7 @@ impl Notices {
         write_own(&self.folder.join(STOP_REQUEST), &[])
     }
 
-    /// Whether a rank was told to stop.
+    /// Whether a rank has to stop.
     #[must_use]
     pub fn stop_requested(&self) -> bool {
         self.folder.join(STOP_REQUEST).exists()
@@ -113,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every rank reads each notice once, whenever it looks, that what is no notice is passed over, and that
-    /// other attempts and rounds have their own.
+    /// Proves that every rank reads each notice once, whenever it looks, that files which are not notices are skipped,
+    /// and that other attempts and rounds have separate ones.
     #[test]
     fn notices_are_read_once_each() {
         let folder = tempfile::tempdir().unwrap();

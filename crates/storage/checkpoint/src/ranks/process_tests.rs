@@ -14,7 +14,7 @@ use crate::ranks::tests::{each_rank, resume_step, save, shard, sound};
 use crate::tests::World;
 use crate::{CheckpointError, State};
 
-/// How many groups lose a rank; `TRACKWAY_KILLS` says otherwise.
+/// How many groups lose a rank; `TRACKWAY_KILLS` overrides it.
 const KILLS: u64 = 50;
 const WORLD_SIZE: u32 = 4;
 const ROOT: &str = "TRACKWAY_TEST_RANK_ROOT";
@@ -25,7 +25,7 @@ const WAIT: &str = "TRACKWAY_TEST_RANK_WAIT_SECONDS";
 const CHILD: &str = "ranks::process_tests::a_rank_in_its_own_process";
 /// Groups at a time.
 const GROUPS: u64 = 2;
-/// A rank that nobody kills ends by itself.
+/// A rank that is not killed ends by itself.
 const LAST_STEP: Step = 400;
 
 /// Ids that no other process has.
@@ -39,8 +39,8 @@ impl Ids for ProcessIds {
     }
 }
 
-/// Not a test by itself: what a rank does that another test started. It saves every step until it is killed or told to
-/// stop.
+/// Not a test by itself: the rank's process that another test starts. It saves every step until it is killed or asked
+/// to stop.
 #[test]
 fn a_rank_in_its_own_process() {
     let text = |name| std::env::var(name).ok();
@@ -78,7 +78,7 @@ fn start(world: &World, attempt: AttemptId, rank: u32, wait_seconds: f64) -> Chi
         .unwrap()
 }
 
-/// Kills one rank of a group at a random moment of its saves; the others are killed soon after, as torchrun does, or
+/// Kills one rank of a group at a random point of its saves; the others are killed soon after, as torchrun does, or
 /// find out by themselves.
 fn lose_a_rank(world: &World, rng: &mut SplitMix64) {
     let mut below = |bound: u64| rng.next_u64() % bound;
@@ -103,7 +103,7 @@ fn lose_a_rank(world: &World, rng: &mut SplitMix64) {
     }
 }
 
-/// No commit without all votes, all of them verify, and three ranks go on from the newest.
+/// No commit without all votes, all of them verify, and three ranks continue from the newest.
 fn check(world: &World, situation: &str) {
     let view = world.view();
     let target = view.resume_target().unwrap_or_else(|error| panic!("{situation}: {error}"));
@@ -136,8 +136,8 @@ fn check(world: &World, situation: &str) {
     );
 }
 
-/// Proves with real processes that SIGKILL of any rank at any moment of a save yields no commit without all votes, and
-/// that fewer ranks go on from the newest commit.
+/// Proves with real processes that SIGKILL of any rank at any point of a save yields no commit without all votes, and
+/// that fewer ranks continue from the newest commit.
 #[test]
 fn a_killed_rank_leaves_no_half() {
     let kills = std::env::var("TRACKWAY_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);

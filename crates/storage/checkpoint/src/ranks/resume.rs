@@ -11,15 +11,15 @@ use crate::ranks::vote::{Ballots, ResumeVote};
 use crate::verify::verify_manifest;
 
 impl RankedRoot {
-    /// The checkpoint that all ranks go on from: the newest committed one, as of the beginning of the round, of which every
-    /// rank says that its share verifies. Every rank calls this and gets the same answer; rank 0 marks what does not verify
-    /// as suspect. `None`: nothing was ever committed. With another world size than that of the checkpoint, files are dealt
-    /// out for verification.
+    /// The checkpoint that all ranks continue from: the newest one committed when the round began for which every rank
+    /// verified its files. Every rank calls this and gets the same answer; rank 0 marks what does not verify as
+    /// suspect. `None`: nothing was ever committed. With another world size than that of the checkpoint, files are
+    /// distributed over the ranks for verification.
     ///
     /// It may be called again, also by a rank that was started again, until the ranks have committed something.
     ///
     /// # Errors
-    /// [`RankError::Silent`] with the ranks that did not vote: nobody resumes. [`RankError::RoundIsOver`].
+    /// [`RankError::Silent`] with the ranks that did not vote: no rank resumes. [`RankError::RoundIsOver`].
     /// [`CheckpointError::NothingVerifies`] and others as [`crate::CheckpointRoot::resume_target`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         Ok(self.resume_by(false)?.map(|(target, _)| target))
@@ -131,7 +131,7 @@ impl RankedRoot {
         }
     }
 
-    /// Says once and for all whether this rank's share of a commit verifies. What it said before stands. Returns the files
+    /// Votes once and for all whether this rank's files of a commit verify. An earlier vote counts. Returns the files
     /// if they were read for it.
     fn vote_on(
         &self,
@@ -160,8 +160,8 @@ impl RankedRoot {
         self.read_share(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
-    /// Reads what this rank needs. What it does not need is another rank's, which reads it; or nobody's, when the world
-    /// size differs, and then all read everything.
+    /// Reads what this rank needs. The rest belongs to other ranks, which read it; when the world size differs it
+    /// belongs to none, and then all read everything.
     fn read_share(&self, number: u64) -> Result<Vec<LoadedFile>, Defect> {
         let (folder, manifest) = self.manifest(number)?;
         let same_ranks = manifest.world_size == self.group.world_size();

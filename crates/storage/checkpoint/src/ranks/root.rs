@@ -112,7 +112,7 @@ impl RankedRoot {
             Ok((!round.stands(history)?).then_some(Body::Round(round)))
         })?;
         if let (Some(_), Some((number, body))) = (begun, older) {
-            // Who still votes there is fenced. What is left costs a few small files.
+            // A process that still votes there is fenced. What is left costs a few small files.
             let folder = self.root.view.root().join(resume_folder(number));
             let _ = self.root.view.remove_folder(&folder);
             Notices::new(self.root.view.root(), body.attempt_id, body.round).clear();

@@ -17,22 +17,22 @@ use crate::ranks::wait::wait_for;
 use crate::root::{Commit, commit, holder, written_bytes};
 use crate::writer::CheckpointWriter;
 
-/// How many times as long as rank 0 waits for votes the others wait for what it makes of them: it may come to its own
-/// files later than they do.
+/// How many times as long as rank 0 waits for votes the others wait for its decision: it may reach its files later than
+/// they do.
 const OUTCOME_WAITS: f64 = 2.0;
 /// How long a rank that declined steps looks for their begins when a save is over, so that rank 0 need not wait for the
-/// next save to be told.
+/// next save to learn it.
 const LINGER_SECONDS: f64 = 1.0;
 
-/// What is saved, in the words of one rank.
+/// What one rank saves.
 #[derive(Debug, Clone, Copy)]
 pub struct RankedSave<'a> {
     /// The step whose end it holds; the same on every rank.
     pub step: Step,
     /// Values of metrics at that step; those of rank 0 are stored.
     pub metrics: &'a [(&'a str, f64)],
-    /// Any bytes that say where in the data all ranks together are; the same on every rank, or nothing is committed.
-    /// What a rank needs for itself goes into a file.
+    /// Any bytes that give the position in the data of all ranks together; the same on every rank, or nothing is
+    /// committed. What a rank needs for itself goes into a file.
     pub global_cursor: &'a [u8],
 }
 
@@ -41,11 +41,12 @@ impl RankedRoot {
     /// steps in the same order, also to try a step again. `fill` writes files called [`crate::RankGroup::file_name`]; those
     /// that all ranks have alike only rank 0 writes, under any other name. A rank may write none.
     ///
-    /// Returns when the log says what became of it: every rank gets the same commit, or an error.
+    /// Returns when the log has the outcome: every rank gets the same commit, or an error.
     ///
     /// # Errors
-    /// [`RankError::Abandoned`]: nothing was committed, and why, with the ranks; training may go on.
-    /// [`RankError::Silent`]: rank 0 said nothing within twice the time. What [`crate::CheckpointRoot::save`] says.
+    /// [`RankError::Abandoned`]: nothing was committed, and why, with the ranks; training may continue.
+    /// [`RankError::Silent`]: rank 0 did not answer within twice the time. The errors of
+    /// [`crate::CheckpointRoot::save`].
     pub fn save(
         &mut self,
         save: &RankedSave<'_>,
@@ -85,8 +86,8 @@ impl RankedRoot {
         Ok(Saved { commit, figures })
     }
 
-    /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done. What
-    /// rank 0 declines it begins and abandons when its save is over, so that nobody waits for it.
+    /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done.
+    /// Rank 0 begins and abandons what it declined when its save is over, so that no rank waits for it.
     #[must_use]
     pub fn decliner(&self) -> Decliner {
         self.declined.clone()
@@ -115,7 +116,7 @@ impl RankedRoot {
         Ok((number, body, written_bytes))
     }
 
-    /// Says in the log which steps rank 0 will not save. When it cannot be said, the others learn it from the next save.
+    /// Records in the log which steps rank 0 will not save. If that fails, the others learn it from the next save.
     fn abandon_declined(&mut self) {
         let steps = std::mem::take(&mut *self.declined.steps());
         for step in steps {
@@ -193,7 +194,7 @@ impl RankedRoot {
         Err(RankError::VotedAlready { rank, step }.into())
     }
 
-    /// Casts a vote of this rank, and returns what stands there as its vote.
+    /// Casts a vote of this rank, and returns the vote that counts.
     pub(super) fn cast<B: Ballot>(&self, ballots: &Ballots, vote: B) -> Result<B, CheckpointError> {
         let ulid = new_ulid(self.root.ids.as_ref());
         let at = self.root.clock.now().to_rfc3339();
@@ -225,8 +226,8 @@ impl RankedRoot {
         Ok(votes)
     }
 
-    /// Says that what was begun will not be committed, then gives the room back: whoever finds the folder gone finds the
-    /// reason in the log. Both are a courtesy, as with one process.
+    /// Records that what was begun will not be committed, then deletes its files: a process that finds the folder gone
+    /// finds the reason in the log. Both may fail without harm, as with one process.
     fn give_up(&mut self, begun: u64, object_prefix: &str, error: CheckpointError) -> CheckpointError {
         let why = match &error {
             CheckpointError::Ranks(RankError::Abandoned { why, .. }) => why.clone(),
@@ -240,7 +241,7 @@ impl RankedRoot {
         error
     }
 
-    /// Finds out whether a commit stands whose answer is an error; when it does not, it never will.
+    /// Finds out whether a commit exists whose answer is an error; when it does not, it never will.
     fn settle(
         &mut self,
         begun: u64,
@@ -267,7 +268,7 @@ impl RankedRoot {
     ) -> Result<(u64, CommitBody, u64), CheckpointError> {
         let (begun, begin) = self.wait_for_begin(save.step)?;
         if begin.ranks.is_none_or(|ranks| ranks.parent != self.root.parent) {
-            // This rank missed a commit; what it would share is not what rank 0 shares with.
+            // This rank missed a commit; its unchanged files may differ from the ones that rank 0 shares with.
             self.root.parent_files = None;
         }
         let ballots = Ballots::on_save(begun, &begin.object_prefix);
@@ -287,16 +288,16 @@ impl RankedRoot {
         Ok((number, body, written_bytes))
     }
 
-    /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. Nobody must be told of it
-    /// that a power cut could still take back.
+    /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. It must not be
+    /// acknowledged while a power cut could still undo it.
     fn sync_log(&self) -> Result<(), CheckpointError> {
         let folder = self.root.view.root().join("log");
         let synced = self.root.view.disk().sync_folder(&folder);
         synced.map_err(CheckpointError::storage("sync the folder", &folder))
     }
 
-    /// Tells the others that this rank failed, unless they gave up before: then that is why it did. When even that cannot
-    /// be told now, it is when this rank comes to its next save.
+    /// Votes that this rank failed, unless the others gave up before: then that is why it did. When that vote fails
+    /// too, it is cast when this rank reaches its next save.
     fn fail(&mut self, ballots: &Ballots, begin: &Begin, error: CheckpointError) -> CheckpointError {
         if let Err(given_up) = self.outcome(ballots.number, begin) {
             return given_up;
@@ -321,8 +322,8 @@ impl RankedRoot {
         begun.ok_or_else(|| RankError::Silent { ranks: vec![0], what, seconds }.into())
     }
 
-    /// The begin of a step that this rank has not taken part in yet. Rank 0 saves one step after the other, so a begin
-    /// behind it says that the save is over; and when this rank is further on, it will not take part in an earlier one.
+    /// The begin of a step that this rank has not taken part in yet. Rank 0 saves one step after the other, so a later
+    /// begin means that the save is over; and when this rank is further on, it will not take part in an earlier one.
     fn look_for_begin(&mut self, step: Step) -> Result<Option<(u64, Begin)>, CheckpointError> {
         self.refresh()?;
         let begun = self.unseen();
@@ -355,8 +356,8 @@ impl RankedRoot {
         unseen.map(|(number, record)| (number, record.clone())).collect()
     }
 
-    /// Says of what was begun for steps that this rank will not save that it will not: those it declined, and those before
-    /// the one it saves next.
+    /// Votes against begun steps that this rank will not save: those it declined, and those before the one it saves
+    /// next.
     fn decline(&mut self, begun: &[(u64, BeginRecord)], next: Option<Step>) {
         for (number, record) in begun {
             let step = record.body.step;
@@ -393,7 +394,7 @@ impl RankedRoot {
         outcome.ok_or_else(|| RankError::Silent { ranks: vec![0], what, seconds }.into())
     }
 
-    /// What the log says became of a save; `None`: nothing yet.
+    /// The outcome of a save in the log; `None`: none yet.
     fn outcome(&mut self, begun: u64, begin: &Begin) -> Result<Option<(u64, CommitBody)>, CheckpointError> {
         self.root.view.refresh()?;
         let history = self.root.view.history();

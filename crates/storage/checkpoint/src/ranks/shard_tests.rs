@@ -11,7 +11,7 @@ use crate::ranks::tests::{each_rank, sound};
 use crate::tests::World;
 use crate::{CheckpointError, Kind, LoadedCheckpoint};
 
-/// A tensor of 16-bit elements, and how ranks share it.
+/// A tensor of 16-bit elements, and how ranks split it.
 #[derive(Debug, Clone)]
 struct Shared {
     name: String,
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Proves that a damaged shard is told of while tensors are put together, and that files of another stem are no part of
+/// Proves that a damaged shard is reported while tensors are assembled, and that files of another stem do not belong to
 /// them.
 #[test]
 fn damage_is_found_while_shards_are_put_together() {

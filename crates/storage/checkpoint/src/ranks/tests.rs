@@ -90,7 +90,7 @@ pub(super) fn shard(rank: u32, step: Step) -> Vec<u8> {
     [u64::from(rank), step].map(u64::to_le_bytes).concat().repeat(8)
 }
 
-/// Saves what can be told from rank and step, and something that never changes.
+/// Saves values derived from rank and step, and something that never changes.
 pub(super) fn save(root: &mut RankedRoot, step: Step) -> Result<Commit, CheckpointError> {
     save_at(root, step, format!("sample {step}").as_bytes())
 }
@@ -119,8 +119,9 @@ fn texts<T: std::fmt::Debug>(results: Vec<Result<T, CheckpointError>>) -> Vec<St
     results.into_iter().map(|result| result.unwrap_err().to_string()).collect()
 }
 
-/// Proves the plain way, on the real disk: every rank gets the same one commit per save, which lists who wrote what;
-/// unchanged shards are shared rank by rank; every rank finds its shard again; and votes go with their checkpoint.
+/// Proves the plain way, on the real disk: every rank gets the same one commit per save, which lists the files of each
+/// rank; unchanged shards are shared rank by rank; every rank finds its shard again; and votes go with their
+/// checkpoint.
 #[test]
 fn ranks_save_and_resume_together() {
     let world = World::new();
@@ -175,8 +176,8 @@ fn ranks_save_and_resume_together() {
     );
 }
 
-/// Proves that any number of ranks goes on from what any other number saved, one process included, and that then too
-/// every file is verified by somebody.
+/// Proves that any number of ranks continues from what any other number saved, one process included, and that every
+/// file is verified then too.
 #[test]
 fn another_number_of_ranks_resumes() {
     let world = World::new();
@@ -206,8 +207,8 @@ fn another_number_of_ranks_resumes() {
     }
 }
 
-/// Proves that ranks at different positions of the data commit nothing, that every rank is told who differs, and that
-/// the next save is not the worse for it.
+/// Proves that ranks at different positions of the data commit nothing, that the error on every rank names those that
+/// differ, and that the next save is not affected.
 #[test]
 fn ranks_that_disagree_commit_nothing() {
     let world = World::new();
@@ -229,8 +230,8 @@ fn ranks_that_disagree_commit_nothing() {
     assert!(!world.path().join(&list[0].object_prefix).exists(), "room is given back");
 }
 
-/// Proves that a rank whose state cannot be written tells all others at once, whichever rank it is, and that a file
-/// which is not the rank's own is such a failure.
+/// Proves that all ranks learn at once of a rank whose state cannot be written, whichever rank it is, and that a file
+/// with another rank's name is such a failure.
 #[test]
 fn one_failing_rank_is_told_to_all() {
     for failing in [0, 2] {
@@ -268,7 +269,7 @@ fn one_failing_rank_is_told_to_all() {
     assert!(world.view().resume_target().unwrap().is_none());
 }
 
-/// Proves that a checkpoint nobody wrote anything of is refused, and that a rank may write nothing when another does.
+/// Proves that a checkpoint without any files is refused, and that a rank may write nothing when another does.
 #[test]
 fn a_rank_may_have_nothing_to_write() {
     let world = World::new();
@@ -286,8 +287,8 @@ fn a_rank_may_have_nothing_to_write() {
     assert_eq!(results[1].1, 20);
 }
 
-/// Proves that damage in one rank's shard, whichever and however, takes all ranks back together; that the mark names the
-/// rank; and that a rank which asks again, alone and later, gets the same answer.
+/// Proves that damage in one rank's shard, whichever and however, takes all ranks back together; that the mark names
+/// the rank; and that a rank which resumes again, alone and later, gets the same answer.
 #[test]
 fn one_bad_shard_takes_all_ranks_back() {
     type Damage = fn(&std::path::Path);
@@ -331,8 +332,8 @@ fn one_bad_shard_takes_all_ranks_back() {
     }
 }
 
-/// Proves that what is marked suspect while the ranks resume, by anybody, does not make them go different ways: the way
-/// was settled when the round began.
+/// Proves that a mark of suspicion that any process adds while the ranks resume does not make them take different
+/// commits: their order was settled when the round began.
 #[test]
 fn a_later_suspect_does_not_part_the_ranks() {
     let world = World::new();
@@ -353,8 +354,8 @@ fn a_later_suspect_does_not_part_the_ranks() {
     assert_eq!(world.ranks(3, 2, |root| resume(root).unwrap().step), [10, 10], "the next round knows of it");
 }
 
-/// Proves that without all votes nobody resumes and nothing is committed, that the error names the ranks, and that
-/// ranks whose rank 0 never comes are told so.
+/// Proves that without all votes no rank resumes and nothing is committed, that the error names the ranks, and that
+/// ranks whose rank 0 never starts get such an error.
 #[test]
 fn missing_ranks_are_named() {
     let world = World::new();
@@ -382,8 +383,8 @@ fn missing_ranks_are_named() {
     assert_eq!(world.view().epoch(), Some(2), "only rank 0 claims");
 }
 
-/// Proves B3 for groups while both write: behind the claim of a newer group stands no commit of the old one, every rank
-/// of the old one is stopped, and the new one resumes and saves undisturbed.
+/// Proves B3 for groups while both write: after the claim of a newer group there is no commit of the old one, every
+/// rank of the old one is stopped, and the new one resumes and saves undisturbed.
 #[test]
 fn a_zombie_group_is_fenced() {
     let world = World::new();
@@ -423,8 +424,8 @@ fn a_zombie_group_is_fenced() {
     assert_eq!(world.rank(sound(), (1, old), late).err().unwrap().kind(), ErrorKind::Fenced);
 }
 
-/// Proves that ranks which are all started again within an attempt go on from what was committed since; that ranks of the
-/// earlier start can commit no more; and that a rank which is started again alone is refused.
+/// Proves that ranks which are all restarted within an attempt continue from what was committed since; that ranks of
+/// the earlier start can commit no more; and that a rank which is restarted alone is refused.
 #[test]
 fn a_new_round_overtakes_the_old_one() {
     let world = World::new();
@@ -460,8 +461,8 @@ fn a_new_round_overtakes_the_old_one() {
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 30);
 }
 
-/// Proves that a rank which skips a save holds nobody up: what it declined, or passed by, is given up at once, and the
-/// next save is everybody's again.
+/// Proves that a rank which skips a save blocks no other: what it declined, or missed, is abandoned at once, and all
+/// take part in the next save.
 #[test]
 fn a_declined_save_holds_nobody_up() {
     let world = World::new();
@@ -511,8 +512,8 @@ fn a_root_may_go_to_another_thread() {
     assert_send::<super::Decliner>();
 }
 
-/// Proves that a resume which reads gives each rank its own files and those of all, and every file to ranks of another
-/// number; that nobody opens a file of another rank; and that damage in one rank's file makes all step back.
+/// Proves that a resume that reads gives each rank its files and the common ones, and every file to ranks of another
+/// number; that no rank opens a file of another; and that damage in one rank's file makes all step back.
 #[test]
 fn ranks_read_what_they_need() {
     let world = World::new();

@@ -12,7 +12,7 @@ const MAX_VOTE_BYTES: usize = MAX_MANIFEST_BYTES;
 /// How often a create is repeated that left no trace.
 const MAX_CAST_TRIES: u32 = 3;
 
-/// What a rank says of a checkpoint that is being written.
+/// A rank's vote on a checkpoint that is being written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum SaveVote {
@@ -27,7 +27,7 @@ pub(crate) enum SaveVote {
     Failed { rank: u32, why: String },
 }
 
-/// What all ranks must say alike.
+/// What all ranks must agree on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Agreed {
     pub epoch: u64,
@@ -42,13 +42,13 @@ pub(crate) struct Agreed {
     pub data_sha256: Option<String>,
 }
 
-/// What a rank says of a commit that may be resumed.
+/// A rank's vote on a commit that may be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ResumeVote {
-    /// Its share verifies.
+    /// Its files verify.
     Sound { rank: u32, commit: u64 },
-    /// Its share does not. `damaged`: the checkpoint itself is bad, rather than out of reach.
+    /// Its files do not. `damaged`: the checkpoint itself is bad, rather than out of reach.
     Defect { rank: u32, commit: u64, damaged: bool, why: String },
 }
 
@@ -71,7 +71,7 @@ impl Ballot for ResumeVote {
     }
 }
 
-/// Where votes lie: each rank's is `FOLDER/rank-0003.json`.
+/// Where votes are: each rank's is `FOLDER/rank-0003.json`.
 #[derive(Debug, Clone)]
 pub(crate) struct Ballots {
     pub folder: String,
@@ -94,7 +94,7 @@ impl Ballots {
         format!("{}/rank-{rank:04}.json", self.folder)
     }
 
-    /// Casts the vote of a rank, and returns what stands there as its vote: perhaps an earlier one.
+    /// Casts the vote of a rank, and returns the one that counts: perhaps an earlier one.
     pub fn cast<B: Ballot>(
         &self,
         backend: &dyn Backend,
@@ -110,7 +110,7 @@ impl Ballots {
             return Err(StoreError::TooLarge { size_bytes: bytes.len(), max_bytes: MAX_VOTE_BYTES }.into());
         }
         let mut lost = None;
-        // An answer that was lost is asked for again, as for entries of the log: what stands there is durable then.
+        // After a lost answer the file is read again, as for entries of the log: an existing file is durable then.
         for _ in 0..MAX_CAST_TRIES {
             match backend.create(&name, &bytes) {
                 Ok(Created::New) => return Ok(vote),
@@ -127,7 +127,7 @@ impl Ballots {
         Err(lost.unwrap_or(StoreError::Contended { location, tries: MAX_CAST_TRIES }).into())
     }
 
-    /// The vote of a rank, or why what stands there is none; `None`: it has not voted.
+    /// The vote of a rank, or why the file is not a vote; `None`: it has not voted.
     pub fn read<B: Ballot>(
         &self,
         backend: &dyn Backend,
@@ -151,7 +151,7 @@ impl Ballots {
     }
 }
 
-/// Where the votes of a round on what it resumes lie.
+/// Where the votes of a round on its resume are.
 pub(crate) fn resume_folder(round: u64) -> String {
     format!("{VOTES_FOLDER}/resume-{round:08}")
 }

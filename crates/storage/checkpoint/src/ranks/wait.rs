@@ -14,7 +14,7 @@ const MAX_FAILED_LOOKS: u32 = 5;
 
 /// Looks again and again until something is there; `None`: it was not within the time.
 ///
-/// Errors that say "stop" end it at once. Where the storage merely did not answer, it is asked again.
+/// Errors that mean "stop" end it at once. Where the storage merely did not answer, it tries again.
 pub(crate) fn wait_for<T>(
     clock: &dyn Clock,
     limit_seconds: f64,
@@ -29,7 +29,7 @@ pub(crate) fn wait_for<T>(
             Err(error) if is_passing(&error) && failed + 1 < MAX_FAILED_LOOKS => failed += 1,
             Err(error) => return Err(error),
         }
-        // Both are looked at: a clock may stand still, and a process may be stopped for a while.
+        // Both are read: a clock may not advance, and a process may be stopped for a while.
         let elapsed_seconds = (clock.monotonic_micros() - started_micros) as f64 / 1e6;
         if slept.as_secs_f64().max(elapsed_seconds) >= limit_seconds {
             return Ok(None);

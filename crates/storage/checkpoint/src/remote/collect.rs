@@ -28,7 +28,7 @@ pub struct RemoteCollected {
 impl Replica {
     /// Deletes at the remote what `policy` does not keep, and finishes what an earlier collection began. `None`: keeps
     /// everything. With `older_than_seconds`, suspect checkpoints and dead branches that are older go too. `dry_run`
-    /// only says what would go.
+    /// only returns what would be deleted.
     ///
     /// Nothing goes unless [`MIN_KEPT`] of those that stay have all of their objects.
     ///
@@ -69,7 +69,7 @@ impl Replica {
                     done.plan.retire.clear();
                 }
                 Stay::Damaged { number, why } => {
-                    // Not one that somebody else retired while its objects were looked for.
+                    // Not one that another process retired while its objects were looked for.
                     if self.mark_suspect(number, &why)? {
                         done.suspects.push(number);
                     }
@@ -81,7 +81,7 @@ impl Replica {
         Ok(done)
     }
 
-    /// Decided anew in knowledge of every entry before it: a pin that came meanwhile is seen.
+    /// Decided again in knowledge of every entry before it: a pin that was added meanwhile is seen.
     fn retire(
         &mut self,
         policy: &Retention,
@@ -138,7 +138,7 @@ impl Replica {
         Ok(None)
     }
 
-    /// Removes the objects of retired commits, says so in the log, and returns how many they were.
+    /// Removes the objects of retired commits, records it in the log, and returns how many they were.
     fn sweep(&mut self) -> Result<u64, CheckpointError> {
         let due: Vec<(u64, CommitBody)> = self
             .remote()
@@ -184,7 +184,7 @@ impl Replica {
         Ok(reached)
     }
 
-    /// The manifest goes last: until then a crash leaves what tells of the rest.
+    /// The manifest goes last: until then a crash leaves the list of the rest.
     fn remove_objects(
         &self,
         body: &CommitBody,

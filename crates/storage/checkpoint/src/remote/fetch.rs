@@ -1,4 +1,5 @@
-//! Bringing a checkpoint of the truth to a folder of the caller's: to be read, and not to go on from. No log is written.
+//! Fetches a checkpoint from the remote into a folder of the caller, for reading and not for training. No log is
+//! written.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Before a launch: which attempt may write, and what it goes on from.
+//! Before a launch: which attempt may write, and what it continues from.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::retention::Retention;
 /// The most commits that are adopted: the newest that is whole, and older ones on this disk to fall back on.
 const MAX_ADOPTED: usize = 4;
 
-/// Where the bytes were found that an attempt goes on from.
+/// Where the bytes were found that an attempt continues from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -28,7 +28,7 @@ pub enum Source {
     Remote,
 }
 
-/// What an attempt goes on from.
+/// The checkpoint that an attempt continues from.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Target {
     /// The step.
@@ -50,9 +50,9 @@ pub struct Target {
 pub struct Fetched {
     /// The epoch that the attempt was granted.
     pub epoch: u64,
-    /// What it goes on from; `None`: nothing was ever committed.
+    /// What it continues from; `None`: nothing was ever committed.
     pub target: Option<Target>,
-    /// Newer checkpoints of the truth that were passed over, newest first, and why.
+    /// Newer checkpoints of the remote that were skipped, newest first, and why.
     pub fallbacks: Vec<Fallback>,
     /// Committed steps that are trained again because of those.
     pub lost_steps: Step,
@@ -86,7 +86,7 @@ impl Replica {
     /// retention deletes them.
     ///
     /// # Errors
-    /// [`CheckpointError::Store`] when the remote is out of reach: then nobody granted an epoch, and the attempt must not
+    /// [`CheckpointError::Store`] when the remote is out of reach: then no epoch was granted, and the attempt must not
     /// run. [`CheckpointError::NothingVerifies`], [`CheckpointError::RemoteEmpty`], [`CheckpointError::WrongRun`],
     /// [`CheckpointError::Storage`].
     pub fn fetch_target(
@@ -111,7 +111,7 @@ impl Replica {
         let epoch = self.claim_remote(run_id, attempt_id, at_least)?;
         let claim = ClaimBody { epoch, run_id, attempt_id };
         self.view.log.claim(&holder(&claim), &Body::Claim(claim), |_| Ok::<_, CheckpointError>(()))?;
-        // Claimed at both places: no commit of an earlier epoch can come to stand any more.
+        // Claimed at both places: no commit of an earlier epoch can be added any more.
         self.refresh()?;
         let fenced = self.fenced();
         let fenced_steps = self.fenced_steps(&fenced);
@@ -136,7 +136,7 @@ impl Replica {
         Ok(Fetched { epoch, target, fallbacks, lost_steps, fenced, fenced_steps })
     }
 
-    /// The truth does not begin anew under a root that has commits: that is another remote, or one that was emptied.
+    /// The remote's log cannot begin under a root that has commits: that is another remote, or one that was emptied.
     ///
     /// # Errors
     /// [`CheckpointError::RemoteEmpty`].
@@ -188,7 +188,7 @@ impl Replica {
         Ok(found)
     }
 
-    /// Puts a commit together from the nearest copies that verify, or tells why that cannot be. What is bad at the
+    /// Assembles a commit from the nearest copies that verify, or returns why that is not possible. What is bad at the
     /// remote is marked there.
     fn obtain(
         &mut self,
@@ -289,7 +289,7 @@ impl Replica {
         Ok(Placed { number_there, body, folder })
     }
 
-    /// Says in the local log what the attempt goes on from, oldest first: nothing before these entries counts.
+    /// Records in the local log what the attempt continues from, oldest first: nothing before these entries counts.
     fn adopt(&mut self, claim: &ClaimBody, placed: Vec<Placed>) -> Result<(), CheckpointError> {
         let ClaimBody { epoch, run_id, attempt_id } = *claim;
         let mut left = placed.len();
@@ -319,8 +319,8 @@ impl Replica {
         self.note_uploads()
     }
 
-    /// Retires commits of earlier epochs whose files stand in a folder of this epoch too, or are at the remote, or were
-    /// let go there. What is the only copy, lost work among it, stays until it is old.
+    /// Retires commits of earlier epochs whose files are also in a folder of this epoch, or are at the remote, or were
+    /// deleted there. What is the only copy, lost work among it, stays until it is old.
     fn retire_other_copies(&mut self) -> Result<(), CheckpointError> {
         let there = by_prefix(self.remote());
         let elsewhere = |prefix: &str| {

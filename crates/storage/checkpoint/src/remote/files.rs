@@ -6,8 +6,8 @@ use trackway_store::StoreError;
 /// The large objects of a remote: the files of checkpoints. Names are those of [`trackway_store::Backend`], in the same
 /// storage. No name is ever written with other bytes than before, so every call is safe to repeat.
 pub trait RemoteFiles: Send + Sync {
-    /// Sends a file and tells `progress` how much of it has arrived. Afterwards the object has all of its bytes;
-    /// before, there is none of that name.
+    /// Sends a file and reports to `progress` how much of it has arrived. Afterwards the object has all of its bytes;
+    /// before, there is no object of that name.
     ///
     /// # Errors
     /// When the file cannot be read, or the storage does not answer or refuses.
@@ -22,7 +22,7 @@ pub trait RemoteFiles: Send + Sync {
     /// Hands the bytes of an object to `take`, in order, when it has `size_bytes`. How many it has; `None`: absent.
     ///
     /// # Errors
-    /// When the storage does not answer or refuses, and whatever `take` says.
+    /// When the storage does not answer or refuses, and the errors of `take`.
     fn fetch(
         &self,
         name: &str,

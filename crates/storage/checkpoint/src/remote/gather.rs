@@ -1,5 +1,5 @@
-//! Putting together the files of a checkpoint: from this disk where it has them whole, else from the remote. They come
-//! into a folder that nobody reads, verified and synced.
+//! Assembles the files of a checkpoint: from this disk where it has them whole, else from the remote. They go into a
+//! folder that no process reads, verified and synced.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ impl Replica {
         copies.iter().chain(&shared).chain(&incoming).any(|folder| self.is_whole(folder, file))
     }
 
-    /// Links a file from the first place on this disk that has it whole, and tells which: one of `copies`, else where
+    /// Links a file from the first place on this disk that has it whole, and returns which: one of `copies`, else where
     /// the file is shared with.
     fn take_local(
         &self,
@@ -162,7 +162,7 @@ impl Replica {
         let shared = file.stored_in.as_ref().map(|prefix| self.copies_here(prefix)).unwrap_or_default();
         let to = incoming.join(&file.name);
         for (place, from) in copies.iter().chain(&shared).enumerate() {
-            // Linked first: whoever deletes the other name meanwhile cannot take it back.
+            // Linked first: a process that deletes the other name meanwhile cannot undo it.
             self.clear(&to)?;
             let linked = self.view.disk().link(&from.join(&file.name), &to).is_ok();
             if linked && self.is_whole(incoming, file) {
@@ -228,7 +228,7 @@ impl Replica {
         self.view.disk().sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))
     }
 
-    /// Gives what was put together its place, durably. Nobody knows of the place yet.
+    /// Moves what was assembled to its place, durably. No process knows the place yet.
     pub(super) fn put_in_place(&self, gathered: &Path, prefix: &str) -> Result<(), CheckpointError> {
         let root = self.view.root();
         let folder = root.join(prefix);
@@ -240,7 +240,7 @@ impl Replica {
         self.sync(root)
     }
 
-    /// Removes what unfinished downloads left behind. Only in the way of room: nobody reads it.
+    /// Removes what unfinished downloads left behind. They only use space: no process reads them.
     pub(super) fn clear_incoming(&self) {
         let folder = self.view.root().join(INCOMING_FOLDER);
         if folder.exists() {

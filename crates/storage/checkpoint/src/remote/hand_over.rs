@@ -18,7 +18,7 @@ impl Replica {
     pub fn hand_over(&mut self) -> Result<u64, CheckpointError> {
         self.refresh()?;
         if self.remote_is_empty() {
-            // Nobody was granted an epoch there: it is not for this thread to begin the truth anew.
+            // No epoch was granted there: this thread must not begin the remote's log again.
             return Ok(0);
         }
         let waiting = self.waiting();
@@ -32,7 +32,7 @@ impl Replica {
 
     /// Numbers of local commits that the remote's log does not have, oldest first.
     ///
-    /// They were taken over in order, so that the newest which is there tells where to go on: what is older and not
+    /// They were handed over in order, so the newest which is there determines where to continue: what is older and not
     /// found there was deleted long ago and left out of a summary, or was lost to a fence and must not come back.
     pub(super) fn waiting(&self) -> Vec<u64> {
         let local = self.local_history();
@@ -51,7 +51,7 @@ impl Replica {
         waiting
     }
 
-    /// A local commit as the remote's log, or what it will be, shall say it: with the number that its parent has there.
+    /// A local commit as the remote's log has it, or will have it: with the number that its parent has there.
     pub(super) fn body_in(&self, remote: &History, number: u64) -> Option<CommitBody> {
         let body = &self.local_history().commit(number)?.body;
         Some(CommitBody { parent: self.parent_in(remote, body.parent), ..body.clone() })
@@ -81,7 +81,7 @@ impl Replica {
             Ok::<_, CheckpointError>((!there(history)).then(|| Body::Commit(body.clone())))
         });
         match added {
-            // It came to stand before the fence, and the answer was lost.
+            // It was added before the fence, and the answer was lost.
             Err(CheckpointError::Fenced { .. }) if there(self.log.state()) => Ok(()),
             added => added.map(drop),
         }

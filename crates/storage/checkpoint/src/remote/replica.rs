@@ -16,7 +16,7 @@ use crate::view::CheckpointView;
 /// How often another claim of the same epoch is answered with a higher one.
 const MAX_CLAIM_TRIES: u32 = 16;
 
-/// A local root and the remote that holds its truth. Holds no state but what both logs say.
+/// A local root and the remote with its authoritative log. Holds no state beyond both logs.
 pub struct Replica {
     pub(super) view: CheckpointView,
     pub(super) log: Log<History>,
@@ -98,7 +98,7 @@ impl Replica {
         self.view.refresh()
     }
 
-    /// How many local commits the remote does not know of, and the newest step among them, as of the last call.
+    /// How many local commits are not at the remote, and the newest step among them, as of the last call.
     #[must_use]
     pub fn waiting_commits(&self) -> (u64, Option<Step>) {
         let waiting = self.waiting();
@@ -136,7 +136,7 @@ impl Replica {
         self.remote().pin_list()
     }
 
-    /// Who holds the newest epoch at the remote, when it is a newer one than that of an attempt: it is fenced.
+    /// The claim of the newest epoch at the remote, when it is newer than that of an attempt: the attempt is fenced.
     ///
     /// # Errors
     /// [`CheckpointError::Store`].
@@ -152,7 +152,7 @@ impl Replica {
         Ok(self.remote().claimed().filter(newer).map(|claim| (claim.epoch, claim.attempt_id)))
     }
 
-    /// Folders on this disk in which the files of a checkpoint are, as far as the log knows, newest first.
+    /// Folders on this disk that have files of a checkpoint according to the log, newest first.
     pub(super) fn copies_here(&self, prefix: &str) -> Vec<PathBuf> {
         let copies = self.local_history().commits().filter(|(_, it)| it.body.object_prefix == prefix);
         let live = copies.filter(|(_, it)| !it.retired);
@@ -198,7 +198,7 @@ impl Replica {
             let body = ClaimBody { epoch, run_id, attempt_id };
             match self.log.claim(&holder(&body), &Body::Claim(body), wrong_run) {
                 Ok(()) => return Ok(epoch),
-                // Somebody else was faster: the next epoch is above theirs.
+                // Another process was faster: the next epoch is above its.
                 Err(CheckpointError::Fenced { .. }) if tries < MAX_CLAIM_TRIES => {}
                 Err(error) => return Err(error),
             }
@@ -221,7 +221,7 @@ impl Replica {
         Ok(self.log.backend().read(&name, MAX_MANIFEST_BYTES)?)
     }
 
-    /// Where things stand, from what both logs said when they were read last.
+    /// The state according to both logs when they were read last.
     #[must_use]
     pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
         let (waiting_commits, waiting_step) = self.waiting_commits();
@@ -235,7 +235,7 @@ impl Replica {
         }
     }
 
-    /// How many commits retention on this disk let go before a copy of them, or of a newer one, was at the remote.
+    /// How many commits retention on this disk deleted before a copy of them, or of a newer one, was at the remote.
     #[must_use]
     pub fn let_go(&self) -> u64 {
         let history = self.local_history();

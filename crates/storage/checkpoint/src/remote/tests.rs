@@ -79,14 +79,14 @@ impl World {
                 assert_eq!(lost, found);
             }
             (Err(foreseen), Err(fetched)) => assert_eq!(foreseen.to_string(), fetched.to_string()),
-            // Another run's claim is no matter of what would be found.
+            // Another run's claim does not change what would be found.
             (_, Err(CheckpointError::WrongRun { .. })) => {}
             (foreseen, fetched) => panic!("foreseen {foreseen:?}, and then {fetched:?}"),
         }
         Ok((attempt, fetched?))
     }
 
-    /// What the training process does: it knows only this disk.
+    /// What the training process does: it uses only this disk.
     fn train(&self, attempt: AttemptId, epoch: u64) -> CheckpointRoot {
         let mut root = self.open_as(Arc::new(RealDisk), epoch, attempt, None).unwrap();
         root.resume_target().unwrap();
@@ -132,7 +132,7 @@ fn check_foreseen(foreseen: Option<&Foreseen>, fetched: &Fetched) {
     assert_eq!((&foreseen.fallbacks, foreseen.lost_steps), (&fetched.fallbacks, fetched.lost_steps));
 }
 
-/// Every commit that the remote says it holds can be brought to an empty disk and verifies. Returns their steps.
+/// Every uploaded commit of the remote can be fetched to an empty disk and verifies. Returns their steps.
 pub(crate) fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> Vec<Step> {
     let empty = world.other_machine();
     let replica = empty.replica(backend).unwrap();
@@ -159,7 +159,7 @@ fn save_shared(root: &mut CheckpointRoot, step: Step) {
     .unwrap();
 }
 
-/// Proves the plain way: what one machine commits and uploads, another with an empty disk goes on from, byte for
+/// Proves the normal case: what one machine commits and uploads, another with an empty disk continues from, byte for
 /// byte, in the next epoch; and that doing it all again adds nothing.
 #[test]
 fn another_machine_goes_on_from_the_remote() {
@@ -193,9 +193,9 @@ fn another_machine_goes_on_from_the_remote() {
     assert_eq!(parents, [(10, None), (20, Some(there[0].number)), (30, Some(there[1].number))]);
 }
 
-/// Proves DESIGN §3.5: machine A reached step 500 and could not hand it over, machine B went on from 300 and committed;
-/// when A is back its waiting commits are fenced and told as lost work, and its next attempt goes on from B's, not
-/// from its own newer and whole ones.
+/// Proves DESIGN §3.5: machine A reached step 500 and could not hand it over, machine B continued from 300 and
+/// committed; when A is back its waiting commits are fenced and reported as lost work, and its next attempt continues
+/// from B's, not from its newer and intact ones.
 #[test]
 fn a_dead_branch_is_never_chosen() {
     let (a, remote) = (World::new(), memory());
@@ -232,8 +232,8 @@ fn a_dead_branch_is_never_chosen() {
     assert_eq!(a.fetch_target(&remote).unwrap().1.fenced, [], "lost work is told once");
 }
 
-/// Proves that commits which wait when the supervisor ends are handed over by the next one before it claims, so that
-/// it does not fence its own, and that bytes which never came to the remote are found on this disk.
+/// Proves that commits which wait when the supervisor ends are handed over by the next one before it claims, so that it
+/// does not fence its own, and that bytes which never reached the remote are found on this disk.
 #[test]
 fn waiting_commits_are_not_lost_to_an_own_claim() {
     let (world, remote) = (World::new(), memory());
@@ -252,7 +252,7 @@ fn waiting_commits_are_not_lost_to_an_own_claim() {
 }
 
 /// Proves that the nearest copy is taken: none of a whole local one is fetched, of a damaged one only what is damaged;
-/// what is damaged at the remote is marked there, and the one before is taken with its cost told.
+/// what is damaged at the remote is marked there, and the one before is taken and its cost reported.
 #[test]
 fn the_nearest_whole_copy_is_taken() {
     let (world, remote) = (World::new(), memory());
@@ -354,7 +354,7 @@ fn shared_files_are_sent_once_and_kept_as_long_as_needed() {
 }
 
 /// Proves that a pin at the remote holds there, and that what the policy would delete at once is not sent at all while
-/// its commit stands in the log.
+/// its commit is in the log.
 #[test]
 fn superseded_ones_are_overtaken_and_pins_hold() {
     let (world, remote) = (World::new(), memory());
@@ -454,7 +454,7 @@ fn a_long_outage_fills_no_disk_and_loses_no_resume() {
     assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, newest);
 }
 
-/// Proves that reading at the remote finds what sizes do not show, and that the log tells how long an upload took.
+/// Proves that reading at the remote finds what sizes do not show, and that the log has the duration of an upload.
 #[test]
 fn bytes_at_the_remote_can_be_read_where_they_are() {
     let (world, remote) = (World::new(), memory());
@@ -479,8 +479,8 @@ fn bytes_at_the_remote_can_be_read_where_they_are() {
     assert!(matches!(error, CheckpointError::Damaged { step: 10, .. }), "{error}");
 }
 
-/// Proves that attempts which follow each other on one disk leave no copies behind: what is elsewhere too goes, what is
-/// pinned or the only copy stays, and every attempt goes on from the newest.
+/// Proves that attempts which follow each other on one disk leave no copies behind: what is elsewhere too is deleted,
+/// what is pinned or the only copy stays, and every attempt continues from the newest.
 #[test]
 fn attempts_leave_no_copies_behind() {
     let (world, remote) = (World::new(), memory());
@@ -533,8 +533,8 @@ fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) ->
 }
 
 /// Proves that one call to the remote that fails, whose answer is lost, that happens late or conflicts, and a kill or a
-/// partition from there on, at any call of claiming, handing over, uploading, collecting and fetching, loses no
-/// commit: what the remote says it holds verifies, nothing that was saved is missing on this disk, and the next
+/// partition from there on, at any call of claiming, handing over, uploading, collecting and fetching, loses no commit:
+/// what is uploaded according to the remote verifies, nothing that was saved is missing on this disk, and the next
 /// supervisor completes everything.
 #[test]
 fn a_fault_at_any_call_loses_nothing() {
@@ -688,7 +688,7 @@ fn prepared() -> (Arc<World>, Arc<dyn Backend>) {
     (world, remote)
 }
 
-/// Marks the parent of what is being sent suspect, so that it, and the first one whose file all share, go.
+/// Marks the parent of what is being sent suspect, so that it and the first commit, whose file all share, are deleted.
 fn collect_the_parent(world: &World, remote: &Arc<dyn Backend>) {
     let mut replica = world.other_machine().replica(remote).unwrap();
     let parent = replica.remote_list().iter().find(|info| info.step == 40).unwrap().number;
@@ -704,7 +704,7 @@ fn collect_the_parent(world: &World, remote: &Arc<dyn Backend>) {
 }
 
 /// Proves that a collection by another machine at any call of an upload, one that deletes the very checkpoints it
-/// shares its file with, leaves nothing that says it is whole and is not.
+/// shares its file with, leaves nothing that is recorded as complete and is not.
 #[test]
 fn collecting_during_an_upload_breaks_nothing() {
     for at in 0.. {
@@ -783,8 +783,9 @@ fn a_fault_of_the_disk_while_fetching_is_made_good() {
     }
 }
 
-/// Proves that a checkpoint is brought whole into a folder of the caller's, shared files too, without a word in either log; that what is
-/// whole there is not fetched again, and what is not is; and that bytes which are not those of the manifest are refused.
+/// Proves that a checkpoint is fetched completely into a folder of the caller, shared files too, without an entry in
+/// either log; that what is whole there is not fetched again, and what is not is; and that bytes which are not those of
+/// the manifest are refused.
 #[test]
 fn a_checkpoint_is_brought_to_be_read() {
     let (one, remote) = (World::new(), Arc::new(Listing::default()));

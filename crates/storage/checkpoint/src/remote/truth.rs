@@ -19,7 +19,7 @@ use crate::keeper::append;
 use crate::retention::Retention;
 use crate::verify::{check_hash, check_size, verify, verify_manifest};
 
-/// What both logs say together, as of the last call.
+/// The state according to both logs together, as of the last call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Truth {
     /// Every checkpoint of the remote's log, oldest first, as it is once what waits here was handed over. Numbers are
@@ -31,7 +31,7 @@ pub struct Truth {
     pub lost: BTreeSet<String>,
 }
 
-/// What an attempt would go on from.
+/// What an attempt would continue from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreseen {
     /// As the truth has it.
@@ -41,7 +41,7 @@ pub struct Foreseen {
     pub source: Source,
     /// Bytes that would be fetched.
     pub fetch_bytes: u64,
-    /// Newer checkpoints that would be passed over, newest first, and why.
+    /// Newer checkpoints that would be skipped, newest first, and why.
     pub fallbacks: Vec<Fallback>,
     /// Committed steps that would be trained again because of those.
     pub lost_steps: Step,
@@ -54,7 +54,7 @@ struct Nearest {
 }
 
 impl Replica {
-    /// What both logs say together. `policy` decides what is to be sent; `None` keeps everything.
+    /// The state according to both logs together. `policy` decides what is to be sent; `None` keeps everything.
     #[must_use]
     pub fn truth(&self, policy: Option<&Retention>) -> Truth {
         let (history, lost) = self.once_handed_over();
@@ -63,7 +63,7 @@ impl Replica {
         Truth { checkpoints: history.checkpoints(), due: due.into_iter().filter_map(prefix).collect(), lost }
     }
 
-    /// What an attempt would go on from if it were launched now; `None`: from nothing, because nothing was ever
+    /// What an attempt would continue from if it were launched now; `None`: from nothing, because nothing was ever
     /// committed. `but` names a manifest by its SHA-256 that must not be taken, as if it were suspect.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Replica {
         try_for_each(self.files.at_once(), &manifest.files, || Ok(()), work)
     }
 
-    /// Holds a checkpoint at the remote and on this disk: nothing deletes it there or here while the pin stands. A pin
+    /// Pins a checkpoint at the remote and on this disk: nothing deletes it there or here while the pin exists. A pin
     /// of the same name moves. What waits is handed over first.
     ///
     /// # Errors
@@ -174,8 +174,8 @@ impl Replica {
         pin.ok_or_else(|| CheckpointError::NoSuchPin { root: self.location().into(), name: name.into() })
     }
 
-    /// Says at the remote of every commit of a step after `step` that it must not be resumed from: the run goes back to that
-    /// step. What waits is handed over first. Returns their steps, ascending. Doing it again adds nothing.
+    /// Marks every commit of a step after `step` suspect at the remote: the run goes back to that step. What waits is
+    /// handed over first. Returns their steps, ascending. Doing it again adds nothing.
     ///
     /// # Errors
     /// [`CheckpointError::Store`] when the remote does not answer.
@@ -241,7 +241,7 @@ impl Replica {
         (history, lost)
     }
 
-    /// Where the bytes of a commit are nearest, or why they cannot be had: the judgement of
+    /// Where the bytes of a commit are nearest, or why they cannot be fetched: the decision of
     /// [`Replica::gather`](super::gather) without the work.
     fn nearest(&self, body: &CommitBody, uploaded: bool) -> Result<Result<Nearest, String>, CheckpointError> {
         let disk = self.view.disk().as_ref();

@@ -110,7 +110,7 @@ impl Replica {
             Err(defect) => return Err(CheckpointError::Damaged { step: body.step, defect }),
         };
         self.send_manifest(&folder, &body)?;
-        // After the manifest stands: whoever deletes from now on sees it, or is seen here.
+        // After the manifest is there: a process that deletes from now on sees it, or is seen here.
         self.log.refresh()?;
         let held = self.held(&body)?;
         let sent = Mutex::new(Vec::new());
@@ -180,7 +180,7 @@ impl Replica {
         Ok(manifest.map(|manifest| Held { prefix, manifest }))
     }
 
-    /// Whether a file is at the remote already, where the manifest says, and stays there.
+    /// Whether a file is at the remote already, where the manifest places it, and stays there.
     fn is_held(&self, held: Option<&Held>, file: &ManifestFile) -> Result<bool, StoreError> {
         let (Some(held), Some(stored_in)) = (held, &file.stored_in) else { return Ok(false) };
         let same = held.manifest.files.iter().find(|found| found.same_content(file));
@@ -229,7 +229,7 @@ impl Replica {
         }))
     }
 
-    /// Says in both logs that all bytes are there, unless the commit was retired meanwhile.
+    /// Records in both logs that all bytes are there, unless the commit was retired meanwhile.
     fn conclude(
         &mut self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Runs a model, and tells what was found.
+//! Runs a model, and returns what was found.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use stateright::{Checker, Expectation, HasDiscoveries, Model, Path};
 /// multiplies the states by ten or so, both by more than some configurations end with.
 const MODEL_BOUND: &str = "TRACKWAY_MODEL_BOUND";
 
-/// A model whose states can be told apart and shown.
+/// A model whose states can be compared and shown.
 pub trait Finite:
     Model<
         State: Debug + Clone + Hash + PartialEq + Send + Sync + 'static,
@@ -30,11 +30,11 @@ impl<M> Finite for M where
 {
 }
 
-/// The most steps that are looked at in a model that was made larger. Those are all that lie nearest to its beginning, and
-/// what is told says that there are more.
+/// The most steps that are looked at in an enlarged model. Those are the ones nearest to its beginning, and the report
+/// states that there are more.
 const MAX_STEPS: usize = 20_000_000;
 
-/// How much larger the models are made: nothing unless asked for.
+/// How much larger the models are made: not at all by default.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra {
     pub saves: u8,

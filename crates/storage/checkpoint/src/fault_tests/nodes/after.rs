@@ -1,4 +1,4 @@
-//! What must hold when all is over, and that life goes on.
+//! What must hold at the end, and that training can continue.
 
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ fn remote(play: &Play) -> Arc<dyn Backend> {
     Arc::clone(&play.remote) as _
 }
 
-/// Whoever trained was granted its epoch by the remote, alone, and went on from where its epoch may go on from.
+/// Checks that each attempt that trained was granted its epoch by the remote, alone, and continued from where its epoch
+/// may continue.
 fn check_launches(play: &Play, truth: &Truth) {
     let situation = &play.situation;
     for launch in play.launches.lock().unwrap().iter() {
@@ -49,7 +50,7 @@ fn check_launches(play: &Play, truth: &Truth) {
     }
 }
 
-/// What was acknowledged stands on its disk, and verifies unless retention let it go.
+/// Checks that what was acknowledged is on its disk, and verifies unless retention deleted it.
 fn check_saves(node: &Node, situation: &str) {
     let saved = node.saved.lock().unwrap();
     if saved.is_empty() {
@@ -83,8 +84,8 @@ fn hand_over_everything(play: &Play) {
     }
 }
 
-/// Work is lost only to another node's claim, or to that of a node whose trainer was still there; and what a resume
-/// comes to can be had from the remote, with all that it relies on.
+/// Checks that work is lost only to another node's claim, or to that of a node whose trainer was still running; and
+/// that what a resume reaches can be fetched from the remote, with all its shared files.
 fn check_nothing_is_lost(play: &Play, truth: &Truth) {
     let situation = &play.situation;
     for node in play.nodes.iter().take(NODES) {
@@ -103,7 +104,8 @@ fn check_nothing_is_lost(play: &Play, truth: &Truth) {
     assert!(newest.is_none_or(|info| info.uploaded_to.is_some()), "{situation}: {newest:?} is nowhere");
 }
 
-/// Each node, and then an empty machine, goes on from the newest of the truth, and its own work becomes the truth.
+/// Each node, and then an empty machine, continues from the newest commit of the remote, and its work is committed
+/// there.
 fn go_on(play: &Play) {
     let situation = &play.situation;
     let empty = play.nodes[HOUSE].world.other_machine();

@@ -9,7 +9,7 @@ use trackway_store::{Backend, Created, ErrorKind, MemoryBackend, StoreError};
 
 use super::super::baton::Baton;
 
-/// Counts the calls that anybody made: the time of partitions.
+/// Counts all calls: the time of partitions.
 pub(super) type Time = Arc<AtomicU64>;
 
 /// From when to when a node is on the wrong side of a partition.
@@ -63,7 +63,7 @@ impl Backend for Link {
 
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let read = || self.inner.read(name, max_bytes);
-        // An entry that stands never changes: nobody could tell who went first.
+        // An existing entry never changes: the order of its writers could not be determined.
         let stands = name.starts_with("log/0") && self.remote.read(name, 0)?.is_some();
         if stands { self.call(read) } else { self.call_in_turn(read) }
     }

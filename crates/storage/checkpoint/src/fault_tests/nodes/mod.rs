@@ -1,10 +1,11 @@
-//! Seeded simulation of one truth for two nodes, over the real code of `remote`: each node has a supervisor that
-//! fetches, hands over and launches, another thread of it that uploads and collects, and trainers that know only their disk;
-//! a third machine keeps house at the remote.
+//! Seeded simulation of two nodes with one remote log, over the real code of `remote`: each node has a supervisor that
+//! fetches, hands over and launches, another thread of it that uploads and collects, and trainers that know only their
+//! disk; a third machine runs housekeeping at the remote.
 //!
-//! A seed decides who goes on before every operation on a disk and every call of the remote, who is on the wrong side of a
-//! partition and for how long, which storage is slow, loses answers, is late or full of conflicts, who is killed at which
-//! operation, whose machine loses its power and comes up again, which trainer goes on as a zombie, and whose clock jumps.
+//! A seed decides which actor runs before every operation on a disk and every call of the remote, who is on the wrong
+//! side of a partition and for how long, which storage is slow, loses answers, is late or full of conflicts, who is
+//! killed at which operation, whose machine loses its power and reboots, which trainer continues as a zombie, and whose
+//! clock jumps.
 
 mod after;
 mod link;
@@ -41,7 +42,7 @@ const MAX_CALLS: u64 = 900;
 /// Calls that let every write happen that is late.
 const CALLS_UNTIL_NOTHING_IS_LATE: usize = 50;
 
-/// Supervisors come first, then who keeps house, then those who are launched.
+/// Supervisors come first, then the housekeeper, then launched attempts.
 const fn supervisor(node: usize) -> usize {
     node
 }
@@ -63,7 +64,7 @@ struct Saved {
 struct Launch {
     epoch: u64,
     attempt_id: AttemptId,
-    /// What it goes on from, by its number at the remote.
+    /// What it continues from, by its number at the remote.
     from: Option<u64>,
 }
 
@@ -73,7 +74,7 @@ struct Node {
     partition: Partition,
     machine: Mutex<Machine>,
     saved: Mutex<Vec<Saved>>,
-    /// Those that asked to be launched here.
+    /// Attempts to be launched here.
     attempts: Mutex<Vec<AttemptId>>,
     /// Epochs whose trainer may have gone on while its node launched the next.
     zombies: Mutex<BTreeSet<u64>>,
@@ -113,7 +114,7 @@ impl Node {
     }
 }
 
-/// What all processes of a seed share.
+/// The state that all processes of a seed share.
 struct Play {
     situation: String,
     baton: Arc<Baton>,
@@ -166,7 +167,7 @@ impl Play {
     }
 }
 
-/// Lets an actor act on a thread of its own, from its first turn to its last.
+/// Runs an actor on its thread, from its first turn to its last.
 fn run_as<'scope>(
     scope: &'scope Scope<'scope, '_>,
     play: &Arc<Play>,
@@ -216,7 +217,7 @@ fn play(seed: u64) -> Outcome {
 struct Tally(BTreeMap<&'static str, usize>);
 
 impl Tally {
-    /// What is looked for in what was told, and in the truth.
+    /// Substrings to look for in the trace and in the remote log.
     const TOLD: [&str; 6] = [
         "hand over: Fenced",
         "fetch: Fenced",
@@ -239,9 +240,9 @@ impl Tally {
     }
 }
 
-/// Proves, for thousands of seeds, that nothing that happens to two nodes, their disks and the way to their remote makes
-/// the remote's log say what it must not, counts work twice or for another epoch, lets an attempt go on from a branch that
-/// is dead, loses what was saved to anything but another node's claim, or deletes what a checkpoint needs.
+/// Proves, for thousands of seeds, that nothing that happens to two nodes, their disks and the way to their remote
+/// makes the remote's log say what it must not, counts work twice or for another epoch, lets an attempt continue from a
+/// dead branch, loses what was saved to anything but another node's claim, or deletes what a checkpoint needs.
 #[test]
 fn no_seed_makes_two_truths() {
     let tally = Mutex::new(Tally::default());

@@ -1,4 +1,4 @@
-//! What the remote's log may never say, told from its entries alone, by rules stated here once more.
+//! What the remote's log must never contain, derived from its entries alone, by rules written here a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) struct Truth {
     pub claims: Vec<ClaimBody>,
     commits: BTreeMap<u64, Known>,
     pins: BTreeMap<String, u64>,
-    /// For each epoch the commits that its attempt could go on from when it was claimed.
+    /// For each epoch the commits that its attempt could continue from when it was claimed.
     branches: BTreeMap<u64, BTreeSet<u64>>,
     newest_of_epoch: BTreeMap<u64, u64>,
 }
@@ -52,17 +52,17 @@ impl Truth {
         truth
     }
 
-    /// Whether a commit with that manifest stands.
+    /// Whether a commit with that manifest exists.
     pub fn has(&self, sha256: &str) -> bool {
         self.commits.values().any(|known| known.body.manifest_sha256 == sha256)
     }
 
-    /// Who claimed the epoch that came next.
+    /// The claim of the next epoch.
     pub fn claim_after(&self, epoch: u64) -> Option<ClaimBody> {
         self.claims.iter().find(|claim| claim.epoch > epoch).copied()
     }
 
-    /// Whether an attempt of that epoch could go on from a commit.
+    /// Whether an attempt of that epoch could continue from a commit.
     pub fn could_go_on_from(&self, epoch: u64, number: u64) -> bool {
         self.branches.get(&epoch).is_some_and(|branch| branch.contains(&number))
     }
@@ -93,7 +93,7 @@ impl Truth {
             }
             Body::Suspect { commit, why } => {
                 self.commits.get_mut(&commit)?.suspect = true;
-                // Nothing rots in this play, and nobody calls anything suspect without a reason.
+                // No bytes decay in this simulation, so each mark of suspicion needs a reason.
                 Some(format!("calls {commit} suspect: {why}"))
             }
             Body::Retire { commits, .. } => self.take_retire(&commits),

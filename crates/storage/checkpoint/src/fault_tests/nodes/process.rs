@@ -1,4 +1,4 @@
-//! One process of one node: a supervisor, its uploads, a trainer, or who keeps house at the remote.
+//! One process of one node: a supervisor, its uploads, a trainer, or the housekeeper at the remote.
 
 use std::sync::Arc;
 use std::thread::Scope;
@@ -25,7 +25,7 @@ const ROUNDS: u64 = 8;
 const SAVES: u64 = 4;
 /// Operations on the disk until an armed fault strikes, at most.
 const MAX_OPERATIONS: u64 = 150;
-/// The most turns somebody lets pass before going on, and a supervisor before it launches: enough for an attempt of the
+/// The most turns an actor waits before it continues, and a supervisor before it launches: enough for an attempt of the
 /// other node to save, or for none.
 const MAX_IDLE_TURNS: u64 = 60;
 const MAX_TURNS_BEFORE_LAUNCH: u64 = 1_000;
@@ -38,7 +38,7 @@ pub(super) struct Process {
     rng: SplitMix64,
     disk: FaultDisk,
     clock: Arc<dyn Clock>,
-    /// Clones of the link share what became of late writes, whoever opens the logs again.
+    /// Clones of the link share the results of late writes, so reopened logs see them.
     link: Arc<dyn Backend>,
     replica: Option<Replica>,
 }
@@ -168,7 +168,7 @@ impl Process {
         &self.play.nodes[self.node]
     }
 
-    /// Brings the machine up again, once whoever was on it has found out.
+    /// Boots the machine again, once its processes have noticed that it was down.
     fn come_up(&self) {
         self.play.tell(format!("{}.{}: its power went", self.node, self.actor));
         for number in 0..ATTEMPTS {
@@ -202,7 +202,7 @@ impl Process {
         run_as(scope, &self.play, uploads, move || process.upload());
         let fenced = self.follow();
         match self.draw(3) {
-            // A zombie: it goes on whatever becomes of the next one.
+            // A zombie: it continues whatever happens to the next one.
             0 => drop(self.node().zombies.lock().unwrap().insert(fetched.epoch)),
             1 if !fenced => {
                 self.wait_for(trainer);
@@ -251,7 +251,7 @@ impl Process {
         false
     }
 
-    /// Uploads what was handed over, and deletes at the remote what nobody needs.
+    /// Uploads what was handed over, and deletes at the remote what is no longer needed.
     fn upload(mut self) {
         for _ in 0..ROUNDS {
             self.idle();
@@ -264,7 +264,7 @@ impl Process {
         }
     }
 
-    /// An attempt: goes on from what was put there for it, and saves until it is fenced or dead.
+    /// An attempt: continues from what was put there for it, and saves until it is fenced or dead.
     fn train(mut self, epoch: u64, attempt_id: AttemptId, from: Step) -> Result<(), CheckpointError> {
         self.idle();
         self.arm();

@@ -1,11 +1,11 @@
-//! What a disk may do to those who rely on it.
+//! Faults of a disk.
 
 use super::{Actor, Bytes, Disk, State, Task};
 
 impl Disk {
     pub(super) fn sync_fails(&self, state: &mut State, who: usize) {
-        // What a storage says when nobody knows. Reading back finds the own entry; that says nothing of the next
-        // power cut, so the create is repeated until its sync succeeds.
+        // The error of a storage whose outcome is unknown. Reading back finds the entry; a power cut could still undo
+        // it, so the create is repeated until its sync succeeds.
         if !self.rules.acknowledged_when_synced {
             let durable: Vec<_> = state.log.iter().flatten().map(|entry| entry.durable).collect();
             self.step(state, who);

@@ -2,7 +2,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use super::{Body, Entry, Number};
 
-/// What the log says, up to some number.
+/// The log up to some number.
 pub(super) struct History<'a>(pub &'a [Option<Entry>]);
 
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,10 @@
-//! What the housekeeper does, who deletes, and the one who pins.
+//! The actions of the housekeeper, which deletes, and of the actor that pins.
 
 use super::history::{Commit, History};
 use super::{Body, Bytes, Disk, Io, KEEP, Number, State, Task};
 
 impl Disk {
-    /// What the housekeeper may retire now, on what `history` says and what it finds on the disk.
+    /// What the housekeeper may retire now, according to `history` and the disk.
     fn retirable(&self, state: &State, history: &History<'_>) -> Option<Number> {
         let chain = history.chain();
         let head_epoch = chain.first().map_or(0, |commit| commit.epoch);

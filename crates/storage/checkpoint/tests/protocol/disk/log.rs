@@ -23,7 +23,8 @@ impl State {
 }
 
 impl Disk {
-    /// One I/O step of adding an entry. `None`: goes on; `Some(true)`: the entry stands; `Some(false)`: it never will.
+    /// One I/O step of adding an entry. `None`: not done yet; `Some(true)`: the entry exists; `Some(false)`: it never
+    /// will.
     pub(super) fn append(
         &self,
         state: &mut State,
@@ -70,7 +71,7 @@ impl Disk {
         None
     }
 
-    /// Adds an entry for a writer, who stops when fenced.
+    /// Adds an entry for a writer, which stops when fenced.
     pub(super) fn append_as_writer(
         &self,
         state: &mut State,

@@ -1,12 +1,12 @@
-//! A model of one root on a local disk: writers that replace each other, a housekeeper that deletes, somebody who
-//! pins. Every action is one I/O step of one of them, so that a kill, a power cut, a failed sync or anybody else's
+//! A model of one root on a local disk: writers that replace each other, a housekeeper that deletes, an actor that
+//! pins. Every action is one I/O step of one of them, so that a kill, a power cut, a failed sync or another actor's
 //! step may come between any two.
 //!
 //! What a disk may do: a name or bytes that were not synced are lost by a power cut or not, each by itself. A process
-//! that was replaced may go on (a zombie).
+//! that was replaced may continue (a zombie).
 //!
-//! `writer.rs` and `keeper.rs` are the protocol, `log.rs` is how an entry is added, `faults.rs` what goes wrong,
-//! `properties.rs` what must hold; `suites.rs` says what is explored, and shows that each of `rules.rs` is needed.
+//! `writer.rs` and `keeper.rs` are the protocol, `log.rs` adds entries, `faults.rs` has the faults, `properties.rs` the
+//! invariants; `suites.rs` chooses what is explored, and shows that each of `rules.rs` is needed.
 
 mod faults;
 mod history;
@@ -84,7 +84,7 @@ enum Task {
     /// Not started yet.
     Absent,
     Claim(Io),
-    /// Reads the log and verifies what it may go on from.
+    /// Reads the log and verifies what it may continue from.
     Resume,
     Mark(Number, Io),
     Begin(Io),
@@ -93,7 +93,7 @@ enum Task {
     SyncBytes,
     SyncNames,
     Commit(Io),
-    // The housekeeper's and the one's who pins:
+    // Of the housekeeper and of the actor that pins:
     Idle,
     Retire(Number, Io),
     DeleteFirst(Number),
@@ -142,9 +142,9 @@ struct State {
     /// `None`: a power cut lost the name.
     log: Vec<Option<Entry>>,
     folders: Vec<Bytes>,
-    /// Writers by epoch, then the housekeeper, then the one who pins.
+    /// Writers by epoch, then the housekeeper, then the actor that pins.
     actors: Vec<Actor>,
-    /// Folders whose save was told to have succeeded.
+    /// Folders whose save was acknowledged.
     acknowledged: Vec<u8>,
     faults: Faults,
 }
@@ -161,7 +161,7 @@ enum Action {
         bytes: bool,
     },
     Rot(u8),
-    /// A writer resumes and cannot read so many of the newest candidates just now, which says nothing about them.
+    /// A writer resumes and cannot read so many of the newest candidates at present; they may be intact.
     Unreadable(usize, u8),
     PinStart(Number),
 }

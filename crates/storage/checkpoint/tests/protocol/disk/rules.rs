@@ -7,16 +7,17 @@ pub(super) struct Rules {
     pub fence_checked: bool,
     /// What was read is made durable before the next number is linked.
     pub settled_before_link: bool,
-    /// What was read is made durable before something is deleted on its word.
+    /// An entry that was read is made durable before something is deleted because of it.
     pub settled_before_delete: bool,
     /// A create counts only once its sync succeeded, also when the entry is found by reading back.
     pub acknowledged_when_synced: bool,
-    /// Who finds the number taken reads and decides again.
+    /// A process that finds the number taken reads and decides again.
     pub decided_again: bool,
     pub retired_before_delete: bool,
     pub two_verified_kept: bool,
     pub pins_respected: bool,
-    /// Nothing is retired while the newest epoch has no commit: its writer goes on from one that is not in the log yet.
+    /// Nothing is retired while the newest epoch has no commit: its writer continues from one that is not in the log
+    /// yet.
     pub newest_epoch_awaited: bool,
     /// Only a begin of an older epoch is an orphan.
     pub orphans_of_older_epochs: bool,

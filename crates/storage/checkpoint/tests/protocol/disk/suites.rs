@@ -21,7 +21,7 @@ fn crashes(rules: Rules) -> Disk {
     }
 }
 
-/// A writer that goes on while another replaces it and the housekeeper deletes.
+/// A writer that continues while another replaces it and the housekeeper deletes.
 fn retention(rules: Rules) -> Disk {
     let more = Extra::asked_for();
     Disk {
@@ -83,19 +83,19 @@ fn retention_takes_nothing_that_is_needed() {
     assert_holds("retention", retention(SOUND));
 }
 
-/// Proves that a deletion that is cut off anywhere is finished by whoever comes next.
+/// Proves that the next process finishes a deletion that is interrupted anywhere.
 #[test]
 fn deletion_may_be_cut_off() {
     assert_holds("deletion", deletion(SOUND));
 }
 
-/// Proves that a pin holds from the entry on that says so.
+/// Proves that a pin holds from its entry on.
 #[test]
 fn pins_hold() {
     assert_holds("pins", pins(SOUND));
 }
 
-/// Proves that bytes which rotted are passed, and that nobody takes an unreadable file for a rotten one.
+/// Proves that decayed bytes are skipped, and that no process takes an unreadable file for a decayed one.
 #[test]
 fn rot_is_passed() {
     assert_holds("rot", rot(SOUND));

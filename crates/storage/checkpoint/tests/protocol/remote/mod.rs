@@ -1,13 +1,13 @@
-//! A model of two nodes with one truth: the log of a remote storage. On each node a trainer commits to its own disk
-//! only, and a supervisor replays that into the truth, uploads the bytes, and asks the truth where to go on before it
-//! launches a trainer. A housekeeper deletes in the remote storage, each node deletes on its own disk.
+//! A model of two nodes with one authoritative log in a remote storage. On each node a trainer commits only to the
+//! local disk, and a supervisor replays that into the remote log, uploads the bytes, and reads from the log where to
+//! continue before it launches a trainer. A housekeeper deletes in the remote storage, each node deletes on its disk.
 //!
 //! Every action is one call of the remote storage or one step on a disk. A create may be answered, answered by
 //! nothing although it happened, lost, or arrive later than its writer waits. A node that is out of reach is one whose
 //! steps are not taken for a while. What happens on one disk between two crashes is the other model's part.
 //!
-//! `supervisor.rs`, `keeper.rs` and `trainer.rs` are who acts, `adding.rs` is how an entry is added when answers may be
-//! lost, `truth.rs` what the log says, `properties.rs` what must hold; `suites.rs` says what is explored.
+//! `supervisor.rs`, `keeper.rs` and `trainer.rs` are the actors, `adding.rs` adds entries when answers may be lost,
+//! `truth.rs` reads the log, `properties.rs` has the invariants; `suites.rs` chooses what is explored.
 
 mod adding;
 mod keeper;
@@ -25,7 +25,7 @@ use rules::Rules;
 const KEEP: usize = 2;
 const NODES: usize = 2;
 
-/// A checkpoint: its index in [`State::checkpoints`]; stands for its prefix.
+/// A checkpoint: its index in [`State::checkpoints`]; represents its prefix.
 type Id = u8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,7 +104,7 @@ struct Node {
     /// The epoch of its newest attempt; 0: none yet.
     epoch: u8,
     training: bool,
-    /// What its trainer goes on from.
+    /// What its trainer continues from.
     head: Option<Id>,
     /// What its attempt was launched from, while it runs.
     launched_from: Option<Id>,
@@ -138,7 +138,7 @@ enum Action {
     /// The create is on its way when its writer stops waiting.
     Late(usize, Entry),
     Arrives,
-    /// Whoever read back and found nothing gives up and decides anew.
+    /// A process that read back and found nothing gives up and decides again.
     GiveUp(usize),
     Save(usize),
     Start(usize),

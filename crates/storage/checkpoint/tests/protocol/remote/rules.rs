@@ -2,7 +2,7 @@
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub fence_checked: bool,
-    /// A create whose answer was lost is won only if the own ULID stands there.
+    /// A create whose answer was lost succeeded only if the entry has the same ULID.
     pub ulid_compared: bool,
     /// A commit is not added when the truth has it already.
     pub replayed_once: bool,
@@ -10,11 +10,11 @@ pub(super) struct Rules {
     pub drained_before_claim: bool,
     /// What waits is replayed under the epoch that wrote it.
     pub replayed_under_its_epoch: bool,
-    /// Who meets a higher epoch while it looks for where to go on launches nothing.
+    /// A supervisor that meets a higher epoch while it looks for where to continue launches nothing.
     pub fence_seen_on_the_walk: bool,
-    /// A trainer is launched on what the truth says, not on what its disk says.
+    /// A trainer is launched according to the remote log, not to its disk.
     pub launched_on_truth: bool,
-    /// An adopted copy that had to be fetched stands below a prefix never used before.
+    /// An adopted copy that had to be fetched is below a prefix never used before.
     pub fetched_to_new_prefix: bool,
     /// Retention in the remote storage counts only what is whole there.
     pub uploaded_count: bool,

@@ -64,13 +64,13 @@ fn answers_may_be_lost() {
     assert_holds("answers", answers(SOUND));
 }
 
-/// Proves that deleting in the remote storage leaves two that are whole, and what they share.
+/// Proves that deleting in the remote storage leaves two intact checkpoints and the files they share.
 #[test]
 fn remote_retention_takes_nothing_that_is_needed() {
     assert_holds("remote retention", retention(SOUND));
 }
 
-/// Proves that a node's disk may let go what is elsewhere, and no more.
+/// Proves that a node's disk may delete what is elsewhere, and no more.
 #[test]
 fn disks_let_go_what_is_elsewhere() {
     assert_holds("disks", disks(SOUND));

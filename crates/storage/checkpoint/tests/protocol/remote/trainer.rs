@@ -1,4 +1,4 @@
-//! What happens on a node beside its supervisor: its trainer saves, its disk lets go, it crashes.
+//! What happens on a node beside its supervisor: its trainer saves, its disk deletes, it crashes.
 
 use super::{Action, Body, Checkpoint, Id, KEEP, NODES, Node, Remote, State, Task};
 
@@ -23,7 +23,7 @@ impl Remote {
         state.nodes[who].saves += 1;
     }
 
-    /// What a node's own retention lets go: all but the newest two of its trainer's branch.
+    /// What a node's retention deletes: all but the newest two of its trainer's branch.
     fn locally_retirable(&self, state: &State, who: usize) -> Option<Id> {
         let mut chain = Vec::new();
         let mut next = state.nodes[who].head;

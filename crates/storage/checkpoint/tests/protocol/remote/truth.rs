@@ -1,6 +1,6 @@
 use super::{Body, Checkpoint, Entry, Id, State};
 
-/// What the truth says, up to some number.
+/// The remote log up to some number.
 pub(super) struct Truth<'a> {
     pub entries: &'a [Entry],
     pub checkpoints: &'a [Checkpoint],
