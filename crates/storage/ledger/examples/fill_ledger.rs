@@ -74,7 +74,7 @@ fn attempt(
     attempt
 }
 
-/// The clock of the machine, through `date`: libraries and examples have no clock of their own.
+/// The clock of the machine, through `date`: libraries and examples have no clock.
 fn now_seconds() -> i64 {
     let output = Command::new("date").arg("+%s").output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()

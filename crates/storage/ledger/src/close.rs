@@ -57,7 +57,7 @@ impl Subject {
     }
 }
 
-/// What the flight record of an attempt says, as rows for [`crate::AttemptSeal`].
+/// The contents of an attempt's flight record, as rows for [`crate::AttemptSeal`].
 #[derive(Debug, Clone, Default)]
 pub struct ClosedRecords {
     /// The Parquet file; none when the record holds no metric.
@@ -68,16 +68,16 @@ pub struct ClosedRecords {
     pub segments: Vec<RecordSegmentRow>,
     /// One row per metric.
     pub summaries: Vec<MetricSummaryRow>,
-    /// The parameters the script told, the last value of each.
+    /// The parameters that the script reported, the last value of each.
     pub parameters: Vec<ParameterRow>,
-    /// The tags the script told, the last value of each.
+    /// The tags that the script reported, the last value of each.
     pub tags: Vec<TagRow>,
     /// The artifacts that are kept, the last time of each content.
     pub artifacts: Vec<ArtifactRow>,
-    /// The events the script told, and acknowledgements of control commands. Their ids follow from their place in
-    /// the record, so that storing them twice stores them once.
+    /// The events that the script reported, and acknowledgements of control commands. Their ids derive from their place
+    /// in the record, so that storing them twice stores them once.
     pub events: Vec<EventRow>,
-    /// What the script said about checkpoints, in file order; the log of the checkpoint root is the truth.
+    /// The script's records of checkpoints, in file order; the log of the checkpoint root is authoritative.
     pub checkpoints: Vec<CheckpointFrame>,
     /// The first step reported.
     pub first_step: Option<Step>,
@@ -118,12 +118,12 @@ pub fn live_summaries(home: &Path, attempt: &AttemptRow) -> Result<Vec<MetricSum
     Ok(summaries.rows(&Subject::of(attempt)))
 }
 
-/// Two kinds of points, each in a file of its own.
+/// Two kinds of points, each in a separate file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Points {
-    /// What the training says.
+    /// Values of the training.
     Metrics,
-    /// What the machine says.
+    /// Values of the machine.
     Telemetry,
 }
 
@@ -197,7 +197,7 @@ fn read_one(path: &Path) -> Result<NamedSegment, LedgerError> {
 }
 
 impl ClosedRecords {
-    /// Writes the points of these segments, when there are any, and says where; answers with them in short.
+    /// Writes the points of these segments, when there are any, and returns where, with their summaries.
     fn close(
         &mut self,
         home: &Path,
@@ -253,7 +253,7 @@ impl ClosedRecords {
         }
     }
 
-    /// Takes an event that has a table of its own. False: it is any other.
+    /// Takes an event that has a table of its kind. False: it is any other.
     fn take_told(&mut self, subject: &Subject, event: &Event) -> bool {
         let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
         if let Some((name, value)) = event.as_tag() {

@@ -9,9 +9,9 @@ pub enum ErrorKind {
     Unavailable,
     /// Name something that exists.
     NotFound,
-    /// Mend the query, the URL or the values.
+    /// Correct the query, the URL or the values.
     Usage,
-    /// A sealed receipt, an append-only table or a hash did not hold: look before going on.
+    /// A sealed receipt, an append-only table or a hash did not hold: investigate before continuing.
     Integrity,
     /// Read again what was to be changed, and change that.
     Changed,
@@ -39,7 +39,7 @@ pub enum LedgerError {
     Unavailable {
         /// The URL, without a password.
         location: String,
-        /// What the server or the network said.
+        /// The error of the server or the network.
         why: String,
     },
     /// The ledger was made by a newer program.
@@ -51,7 +51,7 @@ pub enum LedgerError {
         location: String,
         /// The ledger's version.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version that this program supports.
         known: i64,
     },
     /// The ledger cannot be opened at all.
@@ -67,17 +67,17 @@ pub enum LedgerError {
     NotFound {
         /// run or attempt.
         what: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Near names, or what there is.
         hint: String,
     },
-    /// A word has several meanings.
+    /// A reference has several meanings.
     #[error("`{word}` is ambiguous: it matches {}{}", .meanings.join(", "), if *.more { " …" } else { "" })]
     Ambiguous {
-        /// What was asked for.
+        /// The requested reference.
         word: String,
-        /// What it may mean, in words.
+        /// Its possible meanings, described.
         meanings: Vec<String>,
         /// Whether there are more.
         more: bool,
@@ -113,7 +113,7 @@ pub enum LedgerError {
         location: String,
         /// What was tried.
         doing: String,
-        /// What the database said.
+        /// The message of the database.
         why: String,
     },
     /// A query is wrong.
@@ -168,10 +168,10 @@ impl LedgerError {
     }
 }
 
-/// How every message of a trigger begins, so that the refusals of both databases are told apart from faults.
+/// How every message of a trigger begins, so that the refusals of both databases differ from faults.
 pub(crate) const INTEGRITY_MARK: &str = "trackway integrity: ";
 
-/// The nearest of `names` to `word`, when one is near enough to be meant.
+/// The nearest of `names` to `word`, when one is near enough to be a typing error.
 pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     names
         .map(|name| (strsim::jaro_winkler(word, name), name))

@@ -22,7 +22,7 @@ pub struct EvaluationEnd {
     pub metrics: Vec<EvaluationMetricRow>,
     /// Its slices.
     pub slices: Vec<EvaluationSliceRow>,
-    /// What its gates said, a receipt of its own; it has none.
+    /// The receipt of its gates; none yet.
     pub gate_receipt: Option<GateReceiptRow>,
 }
 
@@ -117,7 +117,7 @@ impl Ledger {
     /// # Errors
     /// Faults of the database.
     pub fn running_evaluations(&self) -> Result<Vec<EvaluationRow>, LedgerError> {
-        // A word of the statement, not a parameter: so the index of those that run is used.
+        // A literal of the statement, not a parameter: so the index of those that run is used.
         self.backend().select("WHERE state = 'running' ORDER BY started_at, evaluation_id", &[])
     }
 
@@ -219,7 +219,7 @@ impl EvaluationRow {
         }
     }
 
-    /// A member of what it was asked for.
+    /// A member of its specification.
     #[must_use]
     pub fn spec(&self, name: &str) -> Option<&Json> {
         self.spec_json.as_ref()?.get(name).filter(|value| !value.is_null())

@@ -31,7 +31,7 @@ pub struct RunFilter {
     pub data_sha256: Option<String>,
     /// With this seed.
     pub seed: Option<u64>,
-    /// Made before this moment.
+    /// Made before this time.
     pub created_before: Option<Timestamp>,
     /// At most so many.
     pub limit: Option<usize>,
@@ -410,9 +410,9 @@ lists! {
     changes_of_model(model: &str) -> ModelChangeRow, "number";
     /// Approvals of versions of a model, oldest first.
     approvals_of_model(model: &str) -> ApprovalRow, "at, approval_id";
-    /// What gates said of an evaluation, newest first.
+    /// The gate receipts of an evaluation, newest first.
     gate_receipts_of_evaluation(evaluation_id: &str) -> GateReceiptRow, "judged_at DESC, gate_receipt_id";
-    /// What a gate said of bad models, newest first.
+    /// The tests of a gate against known-bad models, newest first.
     gate_tests_of_rule(rule: &str) -> GateTestRow, "at DESC, gate_test_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";

@@ -36,7 +36,7 @@ struct KeptRow {
     values: Map<String, Json>,
 }
 
-/// An attempt that a ledger knows.
+/// An attempt in a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAttempt {
     /// The attempt.
@@ -124,7 +124,7 @@ impl KeptRows {
             .of(end.gate_receipt.as_slice())
     }
 
-    /// A change of a model, where the model stands after it, and the version it registers.
+    /// A change of a model, the state of the model after it, and the version it registers.
     #[must_use]
     pub fn of_change(
         change: &ModelChangeRow,
@@ -137,13 +137,13 @@ impl KeptRows {
             .of(version.map(std::slice::from_ref).unwrap_or_default())
     }
 
-    /// What gates said.
+    /// A gate receipt.
     #[must_use]
     pub fn of_gate_receipt(receipt: &GateReceiptRow) -> Self {
         Self::default().of(std::slice::from_ref(receipt))
     }
 
-    /// What gates said of bad models.
+    /// Tests of gates against known-bad models.
     #[must_use]
     pub fn of_gate_tests(tests: &[GateTestRow]) -> Self {
         Self::default().of(tests)
@@ -201,7 +201,7 @@ impl KeptRows {
 }
 
 impl Ledger {
-    /// The rows as this ledger holds them: without secrets, and with texts that both databases take.
+    /// The rows as this ledger holds them: without secrets, and with strings that both databases accept.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when a row is not what its table holds.
@@ -244,8 +244,8 @@ impl Ledger {
         self.kept(&KeptRows::of_evaluation(&end))
     }
 
-    /// Puts kept rows back, all or nothing and durably. What the ledger knows already stays as it is. True when something was
-    /// added.
+    /// Puts kept rows back, all or nothing and durably. What the ledger has already stays as it is. True when something
+    /// was added.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when a receipt does not have the digest that it was sealed with, or a row is damaged.
@@ -378,8 +378,8 @@ fn absent<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<bool, LedgerEr
     rows.iter().try_fold(false, |added, row| Ok(backend.insert_if_absent(row)? || added))
 }
 
-/// A run, and where `stands` the state it came to after as many attempts as the ledger knows. A state from before the last attempt
-/// is older than that attempt's receipt.
+/// A run, and if `stands` the state it reached after as many attempts as the ledger has. A state from before the last
+/// attempt is older than that attempt's receipt.
 fn restore_run(backend: &mut Backend, run: &RunRow, stands: bool) -> Result<bool, LedgerError> {
     if backend.insert_if_absent(run)? {
         return Ok(true);
@@ -429,7 +429,7 @@ fn restore_attempt(
         );
         return Err(backend.refuse("restoring a receipt", why));
     }
-    // The ledger may know of a later attempt.
+    // The ledger may have a later attempt.
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[attempt.run_id.to_value()])?;
     let (known, revision) = stored.first().map_or((0, 0), |run| (run.attempt_count, run.revision));
     seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| RunRow { revision, ..run });
@@ -474,7 +474,7 @@ fn restore_evaluation(
     backend.update_in(EvaluationRow::TABLE, ended, &["run_id"])
 }
 
-/// The newest standing counts.
+/// The newest state of a model counts.
 fn restore_standing(backend: &mut Backend, standing: &ModelRow) -> Result<(), LedgerError> {
     let stored: Vec<ModelRow> = backend.select("WHERE model = ?", &[standing.model.to_value()])?;
     if stored.first().is_none_or(|stored| stored.change_number < standing.change_number) {
@@ -510,7 +510,7 @@ fn to_json(value: Value) -> Json {
         Value::Null => Json::Null,
         Value::Text(text) => text.into(),
         Value::Integer(number) => number.into(),
-        // As text: not every reader of JSON gives the last bit back.
+        // As a string: not every reader of JSON keeps the last bit.
         Value::Real(number) => format!("{number:?}").into(),
         Value::Boolean(truth) => truth.into(),
         Value::Timestamp(at) => at.as_micros().into(),

@@ -1,8 +1,9 @@
 //! Which process supervises a run: a lease with an epoch, granted and timed by the database.
 //!
-//! A lock file says who supervises on one machine; it says nothing to another host of the same ledger. The lease does. A grant
-//! raises the epoch, and a [`crate::Ledger`] that was granted one checks it within the transaction of every write about that run: a
-//! supervisor that lost its lease without noticing (a long pause, a network that was cut) changes nothing any more.
+//! A lock file protects supervision on one machine only, not against another host with the same ledger. The lease does.
+//! A grant raises the epoch, and a [`crate::Ledger`] that was granted one checks it within the transaction of every
+//! write about that run: a supervisor that lost its lease without noticing (a long pause, a network that was cut)
+//! changes nothing any more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use crate::error::LedgerError;
 use crate::records::SupervisorLeaseRow;
 use crate::value::{ColumnKind, Field, Record as _, Value};
 
-/// The process that asks for a lease.
+/// The process that requests a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// For people: its host and process.
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Proves that a valid lease changes hands only to its own instance, and to who holds the lock that its holder held.
+    /// Proves that a valid lease passes only to its instance, and to the process that holds the lock of its holder.
     #[test]
     fn a_valid_lease_is_kept() {
         let stored = lease("one", "boot", "8:77", 100);

@@ -18,7 +18,7 @@ use crate::records::{
 use crate::text::Door;
 use crate::value::{Field, Record, Value};
 
-/// How long a writer waits for another one, unless [`OpenOptions`] says otherwise.
+/// How long a writer waits for another one, unless [`OpenOptions`] sets it.
 pub const BUSY_TIMEOUT_MILLIS: u64 = 5000;
 
 /// How often a connection that is lost while a ledger is opened is made again.
@@ -35,8 +35,8 @@ pub struct OpenOptions {
     pub redactor: Arc<Redactor>,
     /// Connections to PostgreSQL while threads work at once, 1 or more. SQLite has one.
     pub connections_max: usize,
-    /// Connections to PostgreSQL that stay open while nothing is asked, 1 or more. Each of many supervisors should have one; a server
-    /// that answers all day, several.
+    /// Connections to PostgreSQL that stay open while idle, 1 or more. Each of many supervisors should have one; a
+    /// server that answers all day, several.
     pub idle_connections_max: usize,
 }
 
@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     /// Notes how far a live attempt is; `None` leaves a column as it is. A sealed attempt stays as it is, too: its
-    /// receipt knows better. True when something was written.
+    /// receipt is more accurate. True when something was written.
     ///
     /// # Errors
     /// [`LedgerError::Locked`] and faults of the database.
@@ -241,7 +241,7 @@ impl Ledger {
         Ok(touched == 1)
     }
 
-    /// Adds an event. Telling the same event again changes nothing. True when it was new.
+    /// Adds an event. Adding the same event again changes nothing. True when it was new.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another event has its id, or its run does not exist.
@@ -249,7 +249,7 @@ impl Ledger {
         self.write_about(event.run_id, false, |backend| backend.insert_once(event))
     }
 
-    /// Adds a decision. Telling the same one again changes nothing.
+    /// Adds a decision. Adding the same one again changes nothing.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another decision was made after that attempt.
@@ -292,7 +292,7 @@ impl Ledger {
         files: &[DataSnapshotFileRow],
     ) -> Result<bool, LedgerError> {
         self.backend().transaction(false, |backend| {
-            // Looked up first: the same content seen again under another name or at another time is no change.
+            // Looked up first: the same content seen again under another name or at another time changes nothing.
             let known: Vec<DataSnapshotRow> =
                 backend.select("WHERE data_sha256 = ?", &[snapshot.data_sha256.to_value()])?;
             let added = known.is_empty() && backend.insert_if_absent(snapshot)?;
@@ -323,7 +323,7 @@ impl Ledger {
         self.backend().transaction(true, |backend| backend.upsert(evaluation, &["run_id"]))
     }
 
-    /// Adds a resume proof. Telling the same one again changes nothing. True when it was new.
+    /// Adds a resume proof. Adding the same one again changes nothing. True when it was new.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another proof has its id, or one of its runs does not exist.
@@ -331,17 +331,17 @@ impl Ledger {
         self.backend().transaction(true, |backend| backend.insert_once(proof))
     }
 
-    /// Adds what was checked before a run was launched. Telling the same again changes nothing.
+    /// Adds what was checked before a run was launched. Adding the same again changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when a check of the run is told differently already, or the run does not exist.
+    /// [`LedgerError::Integrity`] when the run has a different result of a check already, or the run does not exist.
     pub fn insert_preflight_checks(&self, checks: &[PreflightCheckRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
             checks.iter().try_for_each(|check| backend.insert_once(check).map(|_| ()))
         })
     }
 
-    /// Adds what a detector found. Telling the same one again changes nothing. True when it was new.
+    /// Adds what a detector found. Adding the same one again changes nothing. True when it was new.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
@@ -384,7 +384,7 @@ impl Ledger {
 /// How far a live attempt is. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptProgress {
-    /// Where it stands; never sealed (that is [`Ledger::seal_attempt`]'s).
+    /// Its state; never sealed (that is [`Ledger::seal_attempt`]'s).
     pub state: Option<AttemptState>,
     /// The scheduler's job id, or the process id.
     pub job_id: Option<String>,
@@ -392,7 +392,7 @@ pub struct AttemptProgress {
     pub hosts: Option<String>,
     /// The accelerators it got.
     pub devices: Option<String>,
-    /// When the launcher was asked to start it.
+    /// When its start was requested from the launcher.
     pub started_at: Option<Timestamp>,
     /// The first step it reported.
     pub first_step: Option<Step>,

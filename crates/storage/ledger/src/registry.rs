@@ -7,9 +7,10 @@ use crate::records::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, M
 use crate::value::Field as _;
 
 impl Ledger {
-    /// Adds a change to a model, with the standing that it leads to, and the version that it registers, all or nothing and
-    /// durably. The change's number must be the one after the model's newest change: whoever decided on it knew where the
-    /// model stood. The same change again, as its newest, changes nothing: the reply to the first one was lost.
+    /// Adds a change to a model, with the resulting state of the model, and the version that it registers, all or
+    /// nothing and durably. The change's number must be the one after the model's newest change: it was decided on the
+    /// current state of the model. The same change again, as its newest, changes nothing: the reply to the first one
+    /// was lost.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when the model changed meanwhile, or has that version already: nothing is stored then.
@@ -39,7 +40,7 @@ impl Ledger {
         })
     }
 
-    /// A model as it stands.
+    /// The state of a model.
     ///
     /// # Errors
     /// Faults of the database.
@@ -55,7 +56,7 @@ impl Ledger {
         self.backend().select("ORDER BY model", &[])
     }
 
-    /// Stores what gates said. The same receipt again changes nothing and answers `false`.
+    /// Stores a gate receipt. The same receipt again changes nothing and returns `false`.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id.
@@ -73,7 +74,7 @@ impl Ledger {
         Ok(found?.pop())
     }
 
-    /// Stores what gates said of bad models.
+    /// Stores tests of gates against known-bad models.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has the id of one of them; none is stored then.

@@ -1,5 +1,5 @@
-//! What a word on a command line means: the only place where words become runs, attempts and evaluations (docs/names.md).
-//! Everything else asks by id.
+//! What a reference on a command line means: the only place where references become runs, attempts and evaluations
+//! (docs/names.md). All other code uses ids.
 
 use trackway_core::name::{LAST, attempt_of_run};
 use trackway_core::{AttemptId, RunId, Timestamp};
@@ -12,14 +12,14 @@ use crate::value::{Record, Table, Value};
 
 /// Most runs whose names are looked through for a near one.
 const NAMES_LOOKED_AT_MAX: usize = 1000;
-/// Most meanings that are listed when a word has several.
+/// Most meanings that are listed when a reference has several.
 const MEANINGS_MAX: usize = 5;
-/// The fewest letters that are taken for a part of an id: of less, usual names would be parts by chance.
+/// The fewest characters that are taken for a part of an id: with fewer, common names would match ids by coincidence.
 const PART_MIN: usize = 6;
 /// The fewest letters that are taken for a part of an evaluation's id: evaluations have no names.
 const EVALUATION_PART_MIN: usize = 4;
 
-/// What a word means.
+/// The meaning of a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// A run.
@@ -47,9 +47,10 @@ impl Found {
 }
 
 impl Ledger {
-    /// What a word means, in this order: `last`, the newest run; a whole id; `RUN/NUMBER`, an attempt of a run; and else a run's name
-    /// (the newest of that name), the beginning of an id with its prefix, or a part of an id of 6 letters or more. Of the last three,
-    /// exactly one must fit. Newest is never a run dated after `now` unless there is no other: its clock was wrong.
+    /// The meaning of a reference, in this order: `last`, the newest run; a whole id; `RUN/NUMBER`, an attempt of a
+    /// run; and else a run's name (the newest of that name), the beginning of an id with its prefix, or a part of an id
+    /// of 6 letters or more. Of the last three, exactly one must fit. Newest is never a run dated after `now` unless
+    /// there is no other: its clock was wrong.
     ///
     /// # Errors
     /// [`LedgerError::NotFound`] with the nearest name; [`LedgerError::Ambiguous`] with all that fit.
@@ -79,7 +80,7 @@ impl Ledger {
         }
     }
 
-    /// Runs and attempts that have the word as their name or as a part of their id.
+    /// Runs and attempts that have the reference as their name or as a part of their id.
     fn fitting(&self, word: &str, now: Timestamp) -> Result<Vec<Found>, LedgerError> {
         let named = self.newest_run(Some(word), now)?;
         let is_known = |row: &RunRow| named.as_ref().is_some_and(|named| named.run_id == row.run_id);
@@ -103,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// Rows whose id begins with the word, where it has the prefix, or else holds it.
+    /// Rows whose id begins with the reference, if it has the prefix, or else contains it.
     fn by_part<R: Record>(
         &self,
         table: &Table,
@@ -134,8 +135,8 @@ impl Ledger {
         Ok(not_found("run", word, &hint))
     }
 
-    /// The evaluation that a word means: `last`, the newest that is not dated after `now`; an id; or a unique part of one, of 4
-    /// letters or more.
+    /// The evaluation of a reference: `last`, the newest that is not dated after `now`; an id; or a unique part of one,
+    /// of 4 letters or more.
     ///
     /// # Errors
     /// As [`Ledger::resolve`].
@@ -188,7 +189,7 @@ fn attempt(row: AttemptRow) -> Found {
     Found::Attempt(Box::new(row))
 }
 
-/// `created_before` does not admit its own moment.
+/// `created_before` excludes its exact time.
 fn just_after(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.as_micros().saturating_add(1))
 }

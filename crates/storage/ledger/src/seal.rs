@@ -36,9 +36,9 @@ pub struct AttemptSeal {
     pub events: Vec<EventRow>,
     /// Written along: the mirror of the checkpoint log.
     pub checkpoints: Vec<CheckpointRow>,
-    /// Written along: where the run stands now.
+    /// Written in the same transaction: the state of the run now.
     pub run: Option<RunRow>,
-    /// Written along: where the rung stands now.
+    /// Written in the same transaction: the state of the rung now.
     pub rung: Option<RungRow>,
 }
 
@@ -61,7 +61,7 @@ const SEALED_WITH_ATTEMPTS: [&Table; 6] = [
     CostRow::TABLE,
 ];
 
-/// Columns that say how a row was sealed or watched, not what happened.
+/// Columns about how a row was sealed or watched, not about what happened.
 const NOT_IN_RECEIPT: &[&str] = &["state", "sealed_at", "receipt_sha256", "heartbeat_at"];
 
 impl AttemptSeal {

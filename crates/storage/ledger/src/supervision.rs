@@ -8,8 +8,8 @@ use crate::ledger::Ledger;
 use crate::value::Field as _;
 
 impl Ledger {
-    /// Asks to supervise a run for `seconds`, durably. From a grant on, this handle and its clones write about the run only while
-    /// the epoch is theirs.
+    /// Requests the lease of a run for `seconds`, durably. From a grant on, this handle and its clones write about the
+    /// run only while the epoch is theirs.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when there is no such run.

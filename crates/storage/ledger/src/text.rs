@@ -19,9 +19,9 @@ use crate::value::{ColumnKind, Table, Value};
 pub const KEY_BYTES_MAX: usize = 800;
 /// Any other text, and each string within a JSON column, is at most this long.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Stands for NUL, which PostgreSQL cannot hold: U+2400, the picture of it.
+/// Replaces NUL, which PostgreSQL cannot hold: U+2400, its symbol.
 const NUL_MARK: &str = "\u{2400}";
-/// Hexadecimal digits of a cut text's hash that stay, so that two texts with one beginning stay two.
+/// Hexadecimal digits of a cut string's hash that stay, so that two strings with the same beginning stay different.
 const CUT_HASH_DIGITS: usize = 16;
 
 /// Columns that an index holds beside the keys.
@@ -67,8 +67,8 @@ impl Door {
         Self { redactor }
     }
 
-    /// The values of a row, in the order of its table's columns: without secrets, as both databases take them. Ids and words of
-    /// closed lists are the program's own; all other text is outside text.
+    /// The values of a row, in the order of its table's columns: without secrets, as both databases take them. Ids and
+    /// values of closed lists come from the program; all other text is from outside.
     pub(crate) fn row(&self, table: &Table, values: Vec<Value>) -> Vec<Stored> {
         let pair = pair_name(table, &values);
         let columns = table.columns.iter().zip(values);
@@ -103,14 +103,14 @@ impl Door {
     }
 }
 
-/// Parameters of a condition, or of a statement about ids and closed words: nothing of them is stored as a text.
+/// Parameters of a condition, or of a statement about ids and closed lists: none of them is stored as text.
 pub(crate) fn parameters(values: &[Value]) -> Vec<Stored> {
     values.iter().map(|value| value.as_ref().map(|text| StoredText(plain(text, TEXT_BYTES_MAX)))).collect()
 }
 
-/// Columns of a table of pairs: what a value is called says whether it is secret.
+/// Columns of a table of pairs: the name of a value decides whether it is secret.
 const PAIR: (&str, &str) = ("name", "value");
-/// Columns of JSON that say the content hash of what has a name.
+/// Columns of JSON that hold content hashes by name.
 const HASHES_BY_NAME: &[&str] = &["data_json"];
 
 fn pair_name(table: &Table, values: &[Value]) -> Option<String> {
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(plain(&one, KEY_BYTES_MAX), one);
     }
 
-    /// Proves that NUL becomes its picture in texts and in JSON, names included, and that other JSON keeps its bytes.
+    /// Proves that NUL becomes its symbol in strings and in JSON, names included, and that other JSON keeps its bytes.
     #[test]
     fn nul_becomes_its_picture() {
         assert_eq!(plain("a\0b", TEXT_BYTES_MAX), "a␀b");
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(json("{torn"), "{torn");
     }
 
-    /// Proves that a row's texts lose their secrets, that a pair's value is judged by its name, and that passing the door again
-    /// changes nothing.
+    /// Proves that the strings of a row lose their secrets, that the name of a pair decides about its value, and that
+    /// redacting again changes nothing.
     #[test]
     fn a_row_loses_its_secrets() {
         let table = ParameterRow::TABLE;

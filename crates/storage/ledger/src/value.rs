@@ -8,14 +8,14 @@ use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
-/// What a column holds, in words that are true for both backends.
+/// The type of a column, in terms of both backends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// UTF-8 text. SQLite `TEXT`, PostgreSQL `text`.
     Text,
-    /// One word of a closed list, or an id. SQLite `TEXT`, PostgreSQL `text`.
+    /// One value of a closed list, or an id. SQLite `TEXT`, PostgreSQL `text`.
     Word,
-    /// JSON as text. SQLite `TEXT`, PostgreSQL `text`.
+    /// JSON. SQLite `TEXT`, PostgreSQL `text`.
     Json,
     /// A signed 64-bit integer. SQLite `INTEGER`, PostgreSQL `bigint`.
     Integer,
@@ -23,7 +23,7 @@ pub enum ColumnKind {
     Real,
     /// True or false. SQLite `INTEGER` 0 or 1, PostgreSQL `boolean`.
     Boolean,
-    /// A moment in UTC. SQLite `INTEGER` microseconds since 1970, PostgreSQL `timestamptz`.
+    /// A timestamp in UTC. SQLite `INTEGER` microseconds since 1970, PostgreSQL `timestamptz`.
     Timestamp,
 }
 
@@ -69,7 +69,7 @@ impl ColumnKind {
 pub enum Value<T = String> {
     /// Nothing.
     Null,
-    /// Text, or JSON as text.
+    /// A string, or JSON as a string.
     Text(T),
     /// An integer.
     Integer(i64),
@@ -77,7 +77,7 @@ pub enum Value<T = String> {
     Real(f64),
     /// True or false.
     Boolean(bool),
-    /// A moment.
+    /// A timestamp.
     Timestamp(Timestamp),
 }
 
@@ -125,7 +125,7 @@ impl From<Timestamp> for Value {
     }
 }
 
-/// A Rust type that stands for a column.
+/// The Rust type of a column.
 pub trait Field: Sized {
     /// The kind of the column.
     const KIND: ColumnKind;
@@ -236,7 +236,7 @@ macro_rules! integer_field {
 
 integer_field!(u64, u32, i32);
 
-/// Fields that are written as one word and read back by parsing it.
+/// Fields that are written as one string and read back by parsing it.
 macro_rules! word_field {
     ($type:ty, $blank:expr) => {
         impl $crate::value::Field for $type {
@@ -328,7 +328,7 @@ macro_rules! json_field {
 json_field!(serde_json::Value);
 json_field!(Vec<String>);
 
-/// A closed list of words that the database checks too.
+/// A closed list of values that the database checks too.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -336,10 +336,10 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* #[serde(rename = $word)] $variant),+ }
 
         impl $name {
-            /// Every word of the list, in its documented order.
+            /// Every value of the list, in its documented order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word as it stands in the ledger and in JSON.
+            /// The value as it is in the ledger and in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }

@@ -30,7 +30,8 @@ fn sqlite_conforms() {
     conformance::run_all(&|options| Ledger::open_with(path.to_str().unwrap(), options));
 }
 
-/// Proves that threads of one ledger work at once over connections of their own, and that one connection is left when they are done.
+/// Proves that threads of one ledger work at once over separate connections, and that one connection is left when they
+/// are done.
 #[test]
 fn postgres_connections_are_pooled() {
     const OPEN_MAX: usize = 3;
@@ -65,7 +66,7 @@ fn postgres_connections_are_pooled() {
         changes.into_iter().map(|change| change.join().unwrap()).collect()
     });
     assert!(counts.iter().all(|count| *count >= OPEN_MAX), "{counts:?}");
-    // The server notices a closed connection a moment later.
+    // The server notices a closed connection a little later.
     let closed = (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         count() == 1
@@ -82,7 +83,7 @@ fn postgres_conforms() {
     conformance::run_all(&|options| Ledger::open_with(&url, options));
 }
 
-/// Proves that `docs/ledger.md` is what the catalogue says (`TRACKWAY_BLESS=1` writes it).
+/// Proves that `docs/ledger.md` matches the catalogue (`TRACKWAY_BLESS=1` writes it).
 #[test]
 fn the_document_is_the_catalogue() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/ledger.md");
@@ -92,8 +93,8 @@ fn the_document_is_the_catalogue() {
     assert_eq!(fs::read_to_string(&path).unwrap(), document(), "run with TRACKWAY_BLESS=1");
 }
 
-/// Proves that a file that is no ledger, a folder that cannot be made and a URL without a server each say what and
-/// where, and that no password shows.
+/// Proves that the errors of a file that is not a ledger, a folder that cannot be made and a URL without a server say
+/// what and where, and that no password shows.
 #[test]
 fn what_cannot_be_opened_says_why() {
     let folder = TempDir::new().unwrap();

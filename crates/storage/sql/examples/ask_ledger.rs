@@ -1,5 +1,5 @@
-//! Answers one query: `ask_ledger HOME QUERY`, with the ledger at `HOME/ledger.db`. `ask_ledger HOME --floor QUERY` runs
-//! it with SQLite alone, in SQLite's own words: what the query engine costs is the difference.
+//! Answers one query: `ask_ledger HOME QUERY`, with the ledger at `HOME/ledger.db`. `ask_ledger HOME --floor QUERY`
+//! runs it with SQLite alone, in SQLite's dialect: the difference is the cost of the query engine.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for benchmarks")]
 
 use std::path::Path;

@@ -3,17 +3,17 @@ use crate::error::StoreError;
 /// What became of a create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// The object stands under its name, durably.
+    /// The object is in place under its name, durably.
     New,
-    /// Something else stood there already, or an earlier try of this very create: read it to know.
+    /// Another object was there already, or an earlier try of this very create: read it to know.
     Exists,
 }
 
 /// A storage of small objects with the one primitive the log needs: create-if-absent.
 ///
-/// Names are relative, in ASCII, with `/` between parts. Every call is safe to repeat. Implementations bound their
-/// own retries and time-outs; [`StoreError::kind`] tells whether the outcome is known.
-/// `crate::conformance` states what every implementation must do, and runs it.
+/// Names are relative, in ASCII, with `/` between parts. Every call is safe to repeat. Implementations bound their own
+/// retries and time-outs; [`StoreError::kind`] shows whether the outcome is known. `crate::conformance` checks what
+/// every implementation must do.
 pub trait Backend: Send + Sync {
     /// Where it is, for messages: a path or a URL without secrets.
     fn location(&self) -> String;
@@ -24,14 +24,15 @@ pub trait Backend: Send + Sync {
     /// [`crate::ErrorKind::Unavailable`]: it may or may not have happened. Any other kind: it did not happen.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError>;
 
-    /// The bytes of an object, at most `max_bytes + 1` of them (one more tells that it is larger); `None`: absent.
-    /// What a finished create put there is found by every read that begins later.
+    /// The bytes of an object, at most `max_bytes + 1` of them (one more means that it is larger); `None`: absent. What
+    /// a finished create put there is found by every read that begins later.
     ///
     /// # Errors
     /// When the storage does not answer or refuses.
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Puts an object in place whatever stood there. For hints only: last writer wins, and a reader may see the old.
+    /// Puts an object in place, over an existing one too. For hints only: last writer wins, and a reader may see the
+    /// old.
     ///
     /// # Errors
     /// When the storage does not answer or refuses.

@@ -52,9 +52,9 @@ pub trait DiskRead: Send + Sync {
     fn direct(&self) -> bool;
     /// Its size now.
     fn size_bytes(&self) -> io::Result<u64>;
-    /// Reads bytes at an offset; fewer than asked for only at the end of the file.
+    /// Reads bytes at an offset; fewer than requested only at the end of the file.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
-    /// How much of it lies in the page cache, where that can be told: from there it is read faster than directly.
+    /// How many bytes of it are in the page cache, if known: from there it is read faster than directly.
     fn cached_bytes(&self) -> u64 {
         0
     }
@@ -104,10 +104,10 @@ impl Disk for RealDisk {
     }
 }
 
-/// A file past the page cache, where asked for and possible.
+/// A file past the page cache, if requested and possible.
 ///
 /// The flag is set on the open file. Given to `open`, a file system without direct I/O would refuse it with EINVAL
-/// before or after it made the file, and nobody could tell whose file a second `open` finds.
+/// before or after it made the file, and it would be unknown whose file a second `open` finds.
 fn direct_io(file: File, direct: bool) -> (File, bool) {
     let direct = direct && set_direct(&file);
     (file, direct)
@@ -168,7 +168,7 @@ impl DiskRead for RealFile {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
-        // A direct read that ends within a block met the end of the file, and must not be taken up from there.
+        // A direct read that ends within a block met the end of the file, and must not be continued from there.
         while done < bytes.len() && !(self.direct && done % DIRECT_ALIGNMENT_BYTES != 0) {
             match self.file.read_at(&mut bytes[done..], offset + done as u64) {
                 Ok(0) => break,
@@ -216,7 +216,8 @@ mod tests {
         folders
     }
 
-    /// A file asked for with direct I/O is made, written and read on a disk and on tmpfs, which may not have it.
+    /// Proves that a file for which direct I/O was requested is made, written and read on a disk and on tmpfs, which
+    /// may not have it.
     #[test]
     fn direct_where_the_file_system_can() {
         for folder in folders() {
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A name that is taken is refused, with direct I/O and without, and what stands there is not touched.
+    /// Proves that an existing name is refused, with direct I/O and without, and that the existing file is not touched.
     #[test]
     fn create_is_exclusive() {
         for folder in folders() {

@@ -25,11 +25,11 @@ pub struct Entry<B> {
     pub version: u32,
     /// Its number.
     pub number: u64,
-    /// Unique to this entry: whoever finds its own here knows that its create won.
+    /// Unique to this entry: a process that finds its ULID here knows that its create won.
     pub ulid: String,
     /// When it was made, by its writer's clock; RFC 3339.
     pub at: String,
-    /// What it says.
+    /// The content.
     #[serde(flatten)]
     pub body: B,
 }
@@ -68,12 +68,12 @@ impl<B: Serialize + DeserializeOwned> Entry<B> {
     }
 }
 
-/// Why an object is no entry that can be read.
+/// Why an object is not an entry that can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoEntry {
-    /// Its bytes are not those of an entry. It takes its number and says nothing.
+    /// Its bytes are not those of an entry. It takes its number and has no content.
     Damaged(String),
-    /// It is whole, and of this version: what it says counts and is not understood, so nobody may go on.
+    /// It is intact, and of this version: it counts and cannot be interpreted, so no process may continue.
     Newer(u32),
 }
 

@@ -1,9 +1,9 @@
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Nobody knows whether it happened: read back, or try again later.
+    /// It is not known whether it happened: read back, or try again later.
     Unavailable,
-    /// Somebody else was faster, again and again: call again.
+    /// Another process was faster, again and again: call again.
     Contended,
     /// Stop: a newer epoch was claimed.
     Fenced,
@@ -11,14 +11,14 @@ pub enum ErrorKind {
     Full,
     /// Not allowed: credentials, a read-only disk. Nothing happened.
     Refused,
-    /// The storage cannot do what the log needs, or this program does not understand what stands there: neither may
-    /// be used with the other.
+    /// The storage cannot do what the log needs, or this program cannot interpret its contents: neither may be used
+    /// with the other.
     Unsupported,
     /// The caller passed something that cannot be stored.
     Input,
     /// What should be there is not, or is something else.
     Damaged,
-    /// The caller asked to stop.
+    /// The caller cancelled it.
     Cancelled,
 }
 
@@ -34,7 +34,7 @@ pub enum StoreError {
         action: &'static str,
         /// On what.
         location: String,
-        /// What the system said.
+        /// The system's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A newer epoch was claimed.
@@ -44,7 +44,7 @@ pub enum StoreError {
         epoch: u64,
         /// The epoch that was found.
         found_epoch: u64,
-        /// Who claimed it.
+        /// The attempt that claimed it.
         holder: String,
     },
     /// Other writers took the next number again and again.
@@ -79,7 +79,7 @@ pub enum StoreError {
         /// What was found.
         why: String,
     },
-    /// The caller asked to stop.
+    /// The caller cancelled it.
     #[error("stopped on request: {location}")]
     Cancelled {
         /// What was under way.
@@ -110,7 +110,7 @@ impl StoreError {
         }
     }
 
-    /// The same, met while finding out what became of something: that is unknown, whatever this error says.
+    /// The same error, met while finding out the outcome of a call: that is unknown, whatever this error's kind.
     pub(crate) fn outcome_unknown(mut self) -> Self {
         if let Self::Backend { kind, .. } = &mut self {
             *kind = ErrorKind::Unavailable;
@@ -118,7 +118,7 @@ impl StoreError {
         self
     }
 
-    /// Wraps what the operating system said about a path.
+    /// Wraps an error of the operating system about a path.
     pub fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
         let location = path.display().to_string();
         move |source| Self::Backend { kind: kind_of(&source), action, location, source: source.into() }

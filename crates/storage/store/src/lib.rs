@@ -1,12 +1,13 @@
-//! A numbered log of small objects, each created only if absent, with epochs and fencing. It knows nothing of
-//! training: what entries mean is a [`Fold`] of the crate above.
+//! A numbered log of small objects, each created only if absent, with epochs and fencing. It is independent of
+//! training: a [`Fold`] of the crate above interprets the entries.
 //!
 //! 1. Entry *n* is the object `log/` and *n* in eight digits, `.json`. Numbers begin with 1 and have no gaps. An entry
 //!    is never changed and never removed, so a name is never free again.
 //! 2. A writer reads to the end, decides on what it read, and creates the *next* number. When that is taken it reads
-//!    what stands there and decides again. So every entry was decided in full knowledge of all entries before it.
-//! 3. An **epoch** is taken with an entry that claims it. A trainer that finds a higher epoch, or its own held by
-//!    somebody else, is **fenced**: it never appends again. Housekeepers append without an epoch and fence nobody.
+//!    that entry and decides again. So every entry was decided in full knowledge of all entries before it.
+//! 3. An **epoch** is taken with an entry that claims it. A trainer that finds a higher epoch, or its epoch held by
+//!    another process, is **fenced**: it never appends again. Housekeepers append without an epoch and fence no
+//!    trainer.
 //! 4. A create whose answer was lost is settled by reading back: its own ULID means won, nothing there means that it
 //!    may be tried again, another's means lost.
 //! 5. Every so often a writer adds a **summary**: what all entries before it mean together. A reader begins at the

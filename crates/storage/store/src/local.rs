@@ -13,13 +13,13 @@ use crate::log::new_ulid;
 /// Objects as files below a folder of a local disk.
 ///
 /// A create writes and syncs the bytes under a name that no reader looks at (`.new-ULID`), syncs the folder, links the
-/// file to its name and syncs the folder again: whoever sees the name sees all of it, after the call it survives a
-/// power cut, and no power cut leaves it without what it was built on.
+/// file to its name and syncs the folder again: a reader that sees the name sees all of it, after the call it survives
+/// a power cut, and no power cut leaves it without the entries it was decided on.
 pub struct LocalBackend {
     root: PathBuf,
     disk: Arc<dyn Disk>,
     ids: Arc<dyn Ids>,
-    /// Folders whose own names this backend knows to be durable.
+    /// Folders whose names this backend knows to be durable.
     durable_folders: Mutex<BTreeSet<PathBuf>>,
 }
 
@@ -38,7 +38,7 @@ impl LocalBackend {
         path.parent().unwrap_or(path)
     }
 
-    /// Writes and syncs bytes under a name that nobody reads, in the folder of `path`.
+    /// Writes and syncs bytes under a name that no process reads, in the folder of `path`.
     fn write_aside(&self, path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         self.make_folders(Self::folder_of(path))?;
         let ulid = new_ulid(self.ids.as_ref());
@@ -52,8 +52,8 @@ impl LocalBackend {
         Ok(aside)
     }
 
-    /// Makes every missing folder on the way, durably. One that exists may be another process's that has not come to
-    /// sync it, so every folder from the root down is synced once, the root's own name too.
+    /// Makes every missing folder on the way, durably. An existing one may be another process's that has not synced it
+    /// yet, so every folder from the root down is synced once, including the root's name.
     fn make_folders(&self, folder: &Path) -> Result<(), StoreError> {
         if self.durable_folders().contains(folder) && folder.exists() {
             return Ok(());
@@ -76,7 +76,7 @@ impl LocalBackend {
             return Ok(());
         };
         match self.sync_folder(parent) {
-            // A root that somebody else made where this process may not look.
+            // A root that another process made where this one has no access.
             Err(error) if was_there && folder == self.root && error.kind() == ErrorKind::Refused => Ok(()),
             synced => synced,
         }
@@ -102,19 +102,19 @@ impl Backend for LocalBackend {
         // What its writer read may not be durable yet, and must not be lost while this is kept.
         let linked =
             self.disk.sync_folder(Self::folder_of(&path)).and_then(|()| self.disk.link(&aside, &path));
-        // Not waited for and not required: a left-over name costs a few bytes and is read by nobody.
+        // Not waited for and not required: a left-over name costs a few bytes and is never read.
         let _ = self.disk.remove_file(&aside);
         let created = match linked {
             Ok(()) => Created::New,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Created::Exists,
-            // What Linux says of a file system without hard links.
+            // The errors of Linux for a file system without hard links.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP)) => {
                 return Err(StoreError::io("link", &path)(io::ErrorKind::Unsupported.into()));
             }
             Err(error) => return Err(StoreError::io("write", &path)(error)),
         };
-        // Also when it exists: its creator may not have come to sync it yet, and what is built on it must not outlive it.
-        // When that fails, whatever the reason, the name is there and may go with a power cut.
+        // Also when it exists: its creator may not have synced it yet, and entries decided on it must not outlive it.
+        // When the sync fails, for any reason, the name is there and a power cut may remove it.
         self.sync_folder(Self::folder_of(&path)).map_err(StoreError::outcome_unknown)?;
         Ok(created)
     }

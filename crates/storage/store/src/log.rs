@@ -23,7 +23,7 @@ const MAX_HINT_BYTES: usize = 256;
 /// The object that names the newest summary, perhaps.
 const HINT_NAME: &str = "log/hint.json";
 
-/// An epoch and who holds it.
+/// An epoch and its holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// Higher than every epoch claimed before.
@@ -35,13 +35,13 @@ pub struct Claim {
 /// A number of the log, read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item<B> {
-    /// What stands there.
+    /// A readable entry.
     Entry(Entry<B>),
-    /// The number is taken, and what it said is lost.
+    /// The number is taken, and its content is lost.
     Damaged {
         /// The number.
         number: u64,
-        /// Why it is no entry.
+        /// Why it is not an entry.
         why: String,
     },
 }
@@ -58,7 +58,7 @@ impl<B> Item<B> {
 
 /// What the entries of a log mean together. Pure: no clock, no I/O.
 pub trait Fold: Default + Clone + Send {
-    /// What an entry says. An entry of a kind that is not known must be readable as one that changes nothing.
+    /// The content of an entry. An entry of an unknown kind must be readable as one that changes nothing.
     type Body: Serialize + DeserializeOwned + Clone + Debug + Send;
 
     /// Takes in the next number.
@@ -70,11 +70,11 @@ pub trait Fold: Default + Clone + Send {
     /// The state so far as the body of a summary entry.
     fn summary(&self) -> Self::Body;
 
-    /// The state that a summary holds; `None` when the body is no summary.
+    /// The state that a summary holds; `None` when the body is not a summary.
     fn restore(body: &Self::Body) -> Option<Self>;
 
-    /// How many items [`Fold::summary`] lists: summaries are at least so many entries apart, so that writing them
-    /// costs a constant share of the log.
+    /// How many items [`Fold::summary`] lists: summaries are at least so many entries apart, so that writing them costs
+    /// a constant fraction of the log.
     fn summary_items(&self) -> u64;
 }
 
@@ -83,7 +83,7 @@ pub trait Fold: Default + Clone + Send {
 pub enum Writer<'a> {
     /// The holder of an epoch; fenced by a higher one.
     Trainer(&'a Claim),
-    /// Someone who keeps house (pins, retention, repair): fences nobody and is never fenced.
+    /// A housekeeper (pins, retention, repair): fences no trainer and is never fenced.
     Housekeeper,
 }
 
@@ -129,7 +129,7 @@ impl<F: Fold> Log<F> {
         Ok(log)
     }
 
-    /// Opens a log and reads all of it, whatever it costs: for those who look for damage or want the whole story.
+    /// Opens a log and reads all of it, whatever it costs: to look for damage or to get the whole history.
     ///
     /// # Errors
     /// When the storage does not answer or refuses.
@@ -175,7 +175,7 @@ impl<F: Fold> Log<F> {
         Ok(())
     }
 
-    /// What stands under a number; `None`: nothing yet.
+    /// The item of a number; `None`: none yet.
     ///
     /// # Errors
     /// When the storage does not answer or refuses; [`ErrorKind::Unsupported`] for an entry of a later version.
@@ -208,10 +208,11 @@ impl<F: Fold> Log<F> {
         self.state.take(item);
     }
 
-    /// Claims an epoch for its holder, unless it is held already. `body` is the entry that says so.
+    /// Claims an epoch for its holder, unless it is held already. `body` is the entry of the claim.
     ///
     /// # Errors
-    /// [`ErrorKind::Fenced`] when the epoch, or a higher one, is another's. What `check` says of the state so far.
+    /// [`ErrorKind::Fenced`] when the epoch, or a higher one, is another's. The errors of `check`, which gets the state
+    /// so far.
     pub fn claim<E: From<StoreError>>(
         &mut self,
         claim: &Claim,
@@ -229,12 +230,12 @@ impl<F: Fold> Log<F> {
         Err(self.contended(MAX_APPEND_TRIES).into())
     }
 
-    /// Adds the entry that `decide` makes of the state so far, under the next number that is free. `decide` is asked
-    /// again whenever somebody else was faster; `None` adds nothing.
+    /// Adds the entry that `decide` makes of the state so far, under the next number that is free. `decide` is called
+    /// again whenever another process was faster; `None` adds nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Fenced`] for a trainer behind a higher epoch; [`ErrorKind::Contended`]; what `decide` says; what
-    /// the storage says, after which nobody knows whether the entry stands: the next refresh tells.
+    /// [`ErrorKind::Fenced`] for a trainer below a higher epoch; [`ErrorKind::Contended`]; the errors of `decide`;
+    /// those of the storage, after which it is unknown whether the entry exists until the next refresh.
     pub fn append<E: From<StoreError>>(
         &mut self,
         writer: Writer<'_>,
@@ -261,7 +262,7 @@ impl<F: Fold> Log<F> {
         let number = self.position.tail + 1;
         let entry = Entry::new(number, new_ulid(self.ids.as_ref()), self.clock.now().to_rfc3339(), body);
         let bytes = entry.to_bytes();
-        // Whoever writes sees what everybody else will read: a number that is not finite comes back as null.
+        // The writer sees what every other process will read: a number that is not finite comes back as null.
         let entry = read_entry::<F>(&bytes, number).map_err(|fault| not_writable(fault, bytes.len()))?;
         if !self.create(number, &entry.ulid, &bytes)? {
             return Ok(None);
@@ -270,10 +271,10 @@ impl<F: Fold> Log<F> {
         Ok(Some(number))
     }
 
-    /// Whether the entry with that ULID stands under its number now.
+    /// Whether the entry with that ULID has its number now.
     ///
-    /// An answer that was lost is asked for again: the name is taken by then or it is not, and a local disk makes
-    /// durable on the way what a read alone would only find. A number that is taken is read to know by whom.
+    /// After a lost answer it tries again: the name is taken by then or it is not, and a local disk makes durable on
+    /// the way what a read alone would only find. A taken number is read to find its writer.
     fn create(&self, number: u64, ulid: &str, bytes: &[u8]) -> Result<bool, StoreError> {
         let name = entry_name(number);
         let mut lost = None;
@@ -322,7 +323,7 @@ impl<F: Fold> Log<F> {
         {
             self.state = state;
             self.position.began_at = number;
-            // As for one who read all before it, so that both have the same state.
+            // As for a process that read all before it, so that both have the same state.
             self.take(Item::Entry(entry));
         }
         Ok(())

@@ -33,7 +33,7 @@ pub enum Outcome {
         /// What was seen, in a sentence.
         why: String,
     },
-    /// Nobody knows: the storage did not answer, or refused.
+    /// Not known: the storage did not answer, or refused.
     NotTested {
         /// Why.
         why: String,
@@ -71,7 +71,7 @@ impl SelfTest {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] when the storage cannot do what the log needs: it must be refused; any other kind
-    /// when nobody knows, which is no leave to go on.
+    /// when that is not known, which does not permit using it.
     pub fn verdict(&self) -> Result<(), StoreError> {
         let required = || self.primitives.iter().filter(|primitive| primitive.required);
         let refused = |kind, primitive: &Primitive, why: &str| {
@@ -116,7 +116,7 @@ pub fn selftest(backend: &dyn Backend, clock: &dyn Clock, ids: &dyn Ids) -> Self
     SelfTest { location: backend.location(), primitives, seconds: seconds() }
 }
 
-/// `Ok(Some(…))`: a sentence that says what is wrong.
+/// `Ok(Some(…))`: a sentence about what is wrong.
 type Found = Result<Option<String>, StoreError>;
 type Run = fn(&Trial<'_>) -> Found;
 
@@ -227,7 +227,7 @@ impl Trial<'_> {
             }
         }
         match (winners.as_slice(), unanswered) {
-            // The winner's answer may have been lost: then its bytes stand.
+            // The winner's answer may have been lost: then its bytes are there.
             ([], unanswered) => match (self.read(name, MAX_SMALL_BYTES)?, unanswered) {
                 (Some(found), _) if (0..RACERS).any(|racer| racer_bytes(racer) == found) => Ok(None),
                 (_, Some(error)) => Err(error),

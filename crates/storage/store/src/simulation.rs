@@ -1,8 +1,8 @@
-//! Many writers of one log in bad weather, seeded: who runs next, what fails, who is cut off, and who sleeps.
+//! Many writers of one log under seeded faults: who runs next, what fails, who is cut off, and who sleeps.
 //!
-//! Every writer is a thread of its own, and only one of them runs at a time: a call of the storage is where the
-//! seed may give the turn to another. So every interleaving of calls is possible, and a seed replays exactly.
-//! `TRACKWAY_SEEDS=N` runs N seeds, `TRACKWAY_SEED=S` that one.
+//! Every writer is a thread, and only one of them runs at a time: a call of the storage is where the seed may give the
+//! turn to another. So every interleaving of calls is possible, and a seed replays exactly. `TRACKWAY_SEEDS=N` runs N
+//! seeds, `TRACKWAY_SEED=S` that one.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,7 +14,7 @@ use crate::testing::{BackendFault, FaultBackend, Note, Notebook, Odds, seeds, st
 use crate::{Backend, Claim, Created, ErrorKind, Log, MemoryBackend, StoreError, Writer};
 
 const SEEDS: u64 = 1000;
-/// Three attempts that claim one after the other, two housekeepers, one who only reads.
+/// Three attempts that claim one after the other, two housekeepers, one reader.
 const TRAINERS: usize = 3;
 const KEEPERS: usize = 2;
 const WRITERS: usize = TRAINERS + KEEPERS + 1;
@@ -22,7 +22,7 @@ const WRITERS: usize = TRAINERS + KEEPERS + 1;
 const NOTES: u64 = 16;
 /// How long each attempt waits at most before it claims; the next one twice, and so on.
 const MAX_HEAD_START_TURNS: u64 = 20;
-/// How often a writer tries to get an answer before it goes on without.
+/// How often a writer tries to get an answer before it continues without.
 const PATIENCE: u32 = 6;
 
 /// Passes one turn around among threads.
@@ -109,8 +109,8 @@ impl Drop for Seat<'_> {
     }
 }
 
-/// The storage as one writer sees it: every call may be somebody else's turn first, but for a read of an entry that
-/// stands: it never changes, so that nobody could tell the difference.
+/// The storage as one writer sees it: another writer may get a turn before every call, except a read of an existing
+/// entry: it never changes, so the order would make no difference.
 struct TakingTurns {
     inner: FaultBackend,
     storage: Arc<MemoryBackend>,
@@ -161,12 +161,12 @@ fn weather(rng: &mut SplitMix64) -> Odds {
     }
 }
 
-/// What one writer did and was told.
+/// What one writer did and which answers it got.
 #[derive(Debug, Default, PartialEq)]
 struct Story {
-    /// Its notes that it was told stand, and under which numbers.
+    /// Its acknowledged notes, with their numbers.
     told: Vec<(u64, u64)>,
-    /// The epoch that it was told is its own.
+    /// The epoch that was granted to it.
     epoch: Option<u64>,
     fenced: bool,
     /// What it saw of the notes at its end, as (writer, sequence).
@@ -196,7 +196,7 @@ impl Actor {
         Self { number, backend, rng, ids, log, story: Story::default() }
     }
 
-    /// Tries until there is an answer or patience ends: then nobody knows.
+    /// Tries until there is an answer or no tries are left: then the outcome is unknown.
     fn patiently<T>(
         &mut self,
         mut call: impl FnMut(&mut Log<Notebook>) -> Result<T, StoreError>,
@@ -244,7 +244,7 @@ impl Actor {
                 assert!(!self.story.fenced, "a fenced writer went on");
                 self.story.told.push((sequence, entry));
             }
-            // It stands already: an earlier try of this very note, whose answer was lost.
+            // It exists already: an earlier try of this very note, whose answer was lost.
             Some(Ok(None)) => assert!(self.log.state().has(number, sequence)),
             Some(Err(error)) => {
                 assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
@@ -302,7 +302,7 @@ impl Actor {
     }
 }
 
-/// What came of a seed: what every writer was told, and the log as it stands.
+/// The result of a seed: the answers of every writer, and the log at the end.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     stories: Vec<Story>,
@@ -357,7 +357,7 @@ fn check(outcome: &Outcome) {
     assert!(epochs.iter().all(|epoch| *epoch <= newest), "{epochs:?} were given, and {newest} is the newest");
 }
 
-/// Every seed: fencing, order, durability of what was told, and what readers see hold in each of them.
+/// Proves for every seed that fencing, order, durability of what was acknowledged, and what readers see hold.
 #[test]
 fn bad_weather() {
     let (mut fenced, mut summaries, mut acknowledged, mut turns) = (0, 0, 0, 0);
@@ -395,7 +395,7 @@ fn seeds_replay() {
     }
 }
 
-/// One fault at each call of an append: the note stands once, and its writer finds out.
+/// Proves for one fault at each call of an append that the note is there once, and that its writer finds out.
 #[test]
 fn one_fault_at_each_call() {
     let storage: Arc<dyn Backend> = Arc::new(MemoryBackend::default());

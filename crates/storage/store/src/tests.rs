@@ -62,7 +62,7 @@ fn faulty_storage_conforms() {
     }
 }
 
-/// Notes that stand, and notes that do not, by what their writers were told.
+/// Notes that exist, and notes that do not, according to the answers to their writers.
 #[derive(Default)]
 struct Told {
     stand: Vec<(u64, u64)>,
@@ -94,7 +94,7 @@ fn take_turns(root: &Path, disk: &FaultDisk) -> Told {
     told
 }
 
-/// What stands on a real disk after a crash, and that the log goes on from there.
+/// What is on a real disk after a crash; checks that the log can be continued from there.
 fn after_crash(root: &Path, context: &str) -> Vec<(u64, u64)> {
     // The files are real; nothing waits for their syncs.
     let disk = Arc::new(FaultDisk::sound());
@@ -111,9 +111,9 @@ fn after_crash(root: &Path, context: &str) -> Vec<(u64, u64)> {
     notebook.said.iter().map(|said| (said.writer, said.sequence)).collect()
 }
 
-/// A kill, a power cut (with anything that was not synced lost or re-ordered), a full disk or a failing one at every
-/// operation of two writers on a local disk: no note is lost that its writer was told of, none stands half or behind
-/// a gap, and the log goes on.
+/// Proves for a kill, a power cut (with anything that was not synced lost or re-ordered), a full disk or a failing one
+/// at every operation of two writers on a local disk: no acknowledged note is lost, none is there partly or after a
+/// gap, and the log can be continued.
 #[test]
 fn every_operation_on_a_local_disk_may_fail() {
     let folder = quick_folder();
@@ -165,7 +165,8 @@ fn take_turn(root: &Path, disk: &FaultDisk) {
     let _ = log.append(Writer::Housekeeper, note);
 }
 
-/// An entry that was read before its writer came to sync it is not lost while the one that was decided on it is kept.
+/// Proves that an entry that was read before its writer synced it is not lost while an entry that was decided on it is
+/// kept.
 #[test]
 fn what_an_entry_was_decided_on_is_durable_before_it() {
     let folder = quick_folder();
@@ -229,8 +230,8 @@ fn test_of(backend: &dyn Backend) -> SelfTest {
     selftest(backend, still_clock().as_ref(), &SequentialIds::default())
 }
 
-/// The self-test passes sound storages, cleans up behind itself, and names the promise that a broken one does not
-/// keep; what the log needs is refused for, the rest is only told.
+/// Proves that the self-test passes correct storages, cleans up, and names the promise that a broken one does not keep;
+/// a storage is refused for what the log needs, the rest is only reported.
 #[test]
 fn selftest_finds_each_broken_promise() {
     let folder = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0007_registered_once.sql"),
         postgres: include_str!("../../migrations/postgres/0007_registered_once.sql"),
     },
-    // Its rule is the code's own (`heal_names`), so that names are judged in one place.
+    // Its rule is in code (`heal_names`), so that names are checked in one place.
     Migration { version: NAMES_VERSION, sqlite: "", postgres: "" },
     Migration {
         version: 9,
@@ -230,7 +230,7 @@ mod tests {
     use crate::ledger::Ledger;
     use crate::resolve::Found;
 
-    /// Proves that a ledger of the first version goes on as one of this version, its runs being training runs.
+    /// Proves that a ledger of the first version opens as one of this version, with its runs as training runs.
     #[test]
     fn a_ledger_of_version_1_is_brought_forward() {
         let folder = tempfile::tempdir().unwrap();

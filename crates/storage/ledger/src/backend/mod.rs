@@ -28,7 +28,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Runs a statement and says how many rows it touched.
+    /// Runs a statement and returns how many rows it touched.
     pub(crate) fn execute(
         &mut self,
         doing: &str,
@@ -62,8 +62,8 @@ impl Backend {
         }
     }
 
-    /// Does all of `work` or nothing of it. `durable`: it survives a power cut from the moment this returns;
-    /// without it a power cut may take the newest such transactions away, whole and in order.
+    /// Does all of `work` or nothing of it. `durable`: it survives a power cut once this has returned; without it a
+    /// power cut may undo the newest such transactions, each as a whole and in order.
     pub fn transaction<T>(
         &mut self,
         durable: bool,
@@ -75,7 +75,7 @@ impl Backend {
             Ok(value)
         });
         if done.is_err() {
-            // The first error is the one to tell; a connection that cannot roll back is broken and rolls back by
+            // The first error is the one to report; a connection that cannot roll back is broken and rolls back by
             // being dropped.
             let _ = self.end("ROLLBACK");
         }
@@ -209,7 +209,7 @@ impl Backend {
         }
         let row = &self.as_stored(row)?;
         let stored: Vec<R> = self.select_from(table, &key_filter(table), &key_values(row))?;
-        // The stored row passes the door again: it may have been written by who knew fewer secrets.
+        // The stored row is redacted again: its writer may have known fewer secrets.
         let stored = stored.first().map(|stored| self.as_stored(stored)).transpose()?;
         if stored.is_some_and(|stored| stored.values() == row.values()) {
             return Ok(false);

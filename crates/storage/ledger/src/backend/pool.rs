@@ -53,7 +53,8 @@ impl Pool {
         Self { state, returned: Condvar::new(), connect, bounds }
     }
 
-    /// A connection that nobody else uses. Waits while as many as may be open are in use, or while no other can be made.
+    /// A connection for this caller alone. Waits while as many as may be open are in use, or while no other can be
+    /// made.
     pub(crate) fn connection(&self) -> Connection<'_> {
         let mut state = self.state();
         loop {

@@ -1,7 +1,7 @@
 //! PostgreSQL through its synchronous client.
 //!
-//! A connection that is lost is an error of its own ([`LedgerError::Unavailable`]). The next call outside a transaction connects
-//! again; a transaction never goes on over another connection.
+//! A lost connection is a separate error ([`LedgerError::Unavailable`]). The next call outside a transaction connects
+//! again; a transaction never continues over another connection.
 
 mod tls;
 
@@ -26,11 +26,11 @@ use crate::value::{ColumnKind, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// How long connecting may take, unless the URL says otherwise.
+/// How long connecting may take, unless the URL sets it.
 const CONNECT_TIMEOUT_SECONDS: u64 = 5;
-/// How long sent bytes may stay unacknowledged, unless the URL says otherwise: a host that vanished is noticed by this.
+/// How long sent bytes may stay unacknowledged, unless the URL sets it: this detects a host that vanished.
 const UNACKNOWLEDGED_SECONDS_MAX: u64 = 10;
-/// How often a server that is starting up or has no connection left is asked again when a ledger is opened.
+/// How often connecting to a server that is starting up or has no free connection is tried when a ledger is opened.
 const BUSY_SERVER_TRIES: u32 = 25;
 /// The pause between two of these.
 const BUSY_SERVER_PAUSE_MILLIS: u64 = 200;
@@ -39,7 +39,7 @@ const BUSY_SERVER_PAUSE_MILLIS: u64 = 200;
 pub struct PostgresBackend {
     client: Client,
     config: Config,
-    /// What encrypts a connection; none over a Unix socket, or where the URL says so.
+    /// What encrypts a connection; none over a Unix socket, or where the URL disables it.
     tls: Option<MakeRustlsConnect>,
     location: String,
     door: Door,
@@ -56,7 +56,7 @@ impl std::fmt::Debug for PostgresBackend {
 }
 
 impl PostgresBackend {
-    /// Connects, encrypted as the URL says.
+    /// Connects, encrypted as the URL requests.
     pub(crate) fn open(url: &str, lock_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
         let location = without_password(url);
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
@@ -207,7 +207,7 @@ fn connect(
     Ok(client)
 }
 
-/// A server that says itself that it will be there in a moment is asked again.
+/// Tries a server again that reports that it will be ready soon.
 fn connect_patiently(
     config: &Config,
     tls: Option<&MakeRustlsConnect>,
@@ -259,8 +259,8 @@ fn is_lost(source: &postgres::Error) -> bool {
     source.is_closed() || by_server || by_network
 }
 
-/// A URL whose password is gone, fit for messages. A password may hold any character, `@`, `/` and `?` raw too, so all up to the
-/// last `@` is taken for the user and the password; one may also stand among the options behind `?`.
+/// A URL whose password is gone, fit for messages. A password may hold any character, `@`, `/` and `?` raw too, so all
+/// up to the last `@` is taken for the user and the password; one may also be among the options behind `?`.
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };

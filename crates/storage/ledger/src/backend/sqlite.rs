@@ -66,8 +66,8 @@ impl SqliteBackend {
         Ok(backend)
     }
 
-    /// While a writer has the ledger open its log is read too. Else there is none, and SQLite is told that nothing changes, or it
-    /// would want to make one.
+    /// While a writer has the ledger open its log is read too. Otherwise there is none, and SQLite opens the file as
+    /// immutable, because it would try to create one.
     fn open_read_only(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
@@ -107,15 +107,15 @@ impl SqliteBackend {
             .busy_timeout(Duration::from_millis(self.busy_timeout_millis))
             .map_err(|source| self.failed("setting the timeout", &source))?;
         self.switch_to_wal()?;
-        // NORMAL: a power cut may undo the newest commits, never tear one. Sealing asks for FULL (`begin`). What a
-        // power cut undoes is computed again from the attempt's folder.
+        // NORMAL: a power cut may undo the newest commits, never tear one. Sealing uses FULL (`begin`). What a power
+        // cut undoes is computed again from the attempt's folder.
         let pragmas = format!(
             "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = {MAPPED_BYTES_MAX};"
         );
         self.connection.execute_batch(&pragmas).map_err(|source| self.failed("opening", &source))
     }
 
-    /// The switch needs the file alone for a moment and SQLite does not wait for that, so it is tried again.
+    /// The switch needs exclusive access for a short time and SQLite does not wait for that, so it is tried again.
     fn switch_to_wal(&mut self) -> Result<(), LedgerError> {
         let tries = self.busy_timeout_millis / RETRY_PAUSE_MILLIS + 1;
         for left in (0..tries).rev() {
@@ -174,7 +174,7 @@ impl SqliteBackend {
     /// Gives every row of a query to `take`, as the database has it.
     ///
     /// # Errors
-    /// What the database or `take` says.
+    /// The errors of the database or of `take`.
     pub fn visit<E: From<rusqlite::Error>>(
         &mut self,
         sql: &str,
@@ -210,7 +210,7 @@ impl SqliteBackend {
         Ok(())
     }
 
-    /// The error of a failed statement, in words that say what to do.
+    /// The error of a failed statement, with what to do.
     pub fn failed(&self, doing: &str, source: &rusqlite::Error) -> LedgerError {
         if is_busy(source) {
             let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
@@ -239,7 +239,7 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
-/// What SQLite said, with what to do where that is known.
+/// SQLite's message, with what to do where that is known.
 fn told(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => " (move it away, or name another ledger)",

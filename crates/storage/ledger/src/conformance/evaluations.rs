@@ -106,8 +106,8 @@ pub(super) fn evaluations_come_back(ledger: &Ledger) {
     assert_eq!((counted[0].first_used_at, counted[0].last_used_at), (at(3), at(3)));
 }
 
-/// A metric says how many of its rows it covers, also to a query. Of one that was stored before there were columns for that it is not known,
-/// and the receipt is still what was sealed.
+/// Checks that a metric has the number of rows it covers, also in a query. For one that was stored before these columns
+/// existed it is unknown, and the receipt still equals what was sealed.
 pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "covered");
     let row = begun(&run, "covered", None);

@@ -1,4 +1,5 @@
-//! Models change one change after the other, and what gates and people said of them stays.
+//! Checks that models change one change after the other, and that verdicts of gates and approvals stay as they were
+//! stored.
 
 use serde_json::json;
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
@@ -67,7 +68,7 @@ fn version(run: &RunRow) -> ModelVersionRow {
     }
 }
 
-/// A change is taken only after the one it was decided on, whoever else tries at the same time.
+/// Checks that a change is accepted only directly after the one it was decided on, even under concurrency.
 pub(super) fn models_change_one_after_the_other(ledger: &Ledger) {
     let run = stored_run(ledger, "registered");
     let version = version(&run);

@@ -21,7 +21,7 @@ use crate::records::{
 };
 use crate::resolve::Found;
 
-/// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
+/// Ids that no other caller in this process gets, spread like real ones so that parts of them are unique.
 #[derive(Debug)]
 pub struct SpreadIds;
 
@@ -35,7 +35,7 @@ impl Ids for SpreadIds {
     }
 }
 
-/// A moment, so many seconds after a fixed one.
+/// A time so many seconds after a fixed one.
 pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000 + seconds * 1_000_000 + 7)
 }
@@ -64,7 +64,7 @@ pub fn new_attempt(run: &RunRow, number: u32, kind: LaunchKind) -> AttemptRow {
     attempt
 }
 
-/// An attempt as it stands when it is ready to be sealed.
+/// An attempt in the state in which it is ready to be sealed.
 pub fn ended(mut attempt: AttemptRow) -> AttemptRow {
     attempt.state = AttemptState::Ended;
     attempt.ended_at = Some(at(100));
@@ -269,7 +269,7 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
-/// Checks come back in the order of the report, may be told twice, and are not told differently later.
+/// Checks come back in the order of the report, may be stored twice, and cannot be changed later.
 fn checks_come_back(ledger: &Ledger) {
     let run = stored_run(ledger, "checked");
     let check = |place: u32, name: &str, verdict| PreflightCheckRow {
@@ -293,7 +293,7 @@ fn checks_come_back(ledger: &Ledger) {
     assert_eq!(ledger.insert_preflight_checks(&[softened]).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
-/// Detections come back oldest first, may be told twice, and are not told differently later; a value that is not finite is
+/// Detections come back oldest first, may be stored twice, and cannot be changed later; a value that is not finite is
 /// none.
 fn detections_come_back(ledger: &Ledger) {
     let run = stored_run(ledger, "watched");
@@ -334,7 +334,7 @@ fn detections_come_back(ledger: &Ledger) {
     assert_eq!(ledger.insert_detection(&softened).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
-/// Roll backs come back oldest first, may be told twice, and are not told differently later.
+/// Rollbacks come back oldest first, may be stored twice, and cannot be changed later.
 fn roll_backs_come_back(ledger: &Ledger) {
     let run = stored_run(ledger, "rolled back");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
@@ -398,8 +398,8 @@ fn proof(run: &RunRow) -> ResumeProofRow {
     }
 }
 
-/// Ends are counted by reason and domain: of the family where there is one, else of the runs of the same name; and only
-/// those of the launcher and of the time that was asked for.
+/// Ends are counted by reason and domain: of the family if there is one, else of the runs of the same name; and only
+/// those of the requested launcher and time.
 pub(super) fn ends_are_counted(ledger: &Ledger) {
     let mut run = stored_run(ledger, "counted");
     for (number, launcher, started) in
@@ -467,8 +467,8 @@ fn data_comes_back(ledger: &Ledger) {
     assert_eq!(ledger.data_snapshots_of_run(reader.run_id).unwrap(), [("train".to_owned(), snapshot)]);
 }
 
-/// A word means one thing: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none are errors that
-/// say what is near.
+/// A reference has one meaning: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none
+/// are errors that name the nearest ones.
 pub(super) fn words_mean_one_thing(ledger: &Ledger) {
     let first = stored_run(ledger, "income");
     let second = RunRow { created_at: at(1), run_id: RunId::new(&SpreadIds), ..first.clone() };

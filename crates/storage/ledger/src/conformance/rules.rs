@@ -73,8 +73,8 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
     }
 }
 
-/// A receipt and what was sealed with it: no statement changes them, sealing again is no change, another content
-/// is refused, and the hash says that they are what was sealed.
+/// A receipt and what was sealed with it: no statement changes them, sealing again changes nothing, other content is
+/// refused, and the hash proves that they are what was sealed.
 pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {
     let run_id = stored_run(ledger, "sealed").run_id;
     for kind in [LaunchKind::Train, LaunchKind::OneBatch] {
@@ -153,7 +153,7 @@ fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
     );
 }
 
-/// Events, decisions and data: added once, never changed, told twice without harm.
+/// Events, decisions and data: added once, never changed, stored twice without harm.
 pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let run = stored_run(ledger, "history");
     let told = event(&run, "history-1");
@@ -197,7 +197,7 @@ fn raw_truncate_is_refused(ledger: &Ledger) {
     }
 }
 
-/// A word that is in no list, a kind in the wrong table, an end without a final state.
+/// A value that is in no list, a kind in the wrong table, an end without a final state.
 pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
     let run = stored_run(ledger, "lists");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
@@ -226,7 +226,7 @@ pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
     assert_eq!(ledger.insert_attempt(&orphan).unwrap_err().kind(), ErrorKind::Integrity, "no such run");
 }
 
-/// Four writers with connections of their own lose nothing.
+/// Four writers with separate connections lose nothing.
 pub(super) fn writers_take_turns(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "turns");
     let run = &run;
@@ -243,7 +243,7 @@ pub(super) fn writers_take_turns(open: Open<'_>, ledger: &Ledger) {
     assert_eq!(ledger.events_of_run(run.run_id).unwrap().len(), 100);
 }
 
-/// A writer that cannot get the ledger says so, within its time-out, and the holder's work is whole.
+/// A writer that cannot get the ledger reports it within its time-out, and the holder's work is complete.
 pub(super) fn a_held_ledger_times_out(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "held");
     let waiting = open(&OpenOptions { busy_timeout_millis: 50, ..OpenOptions::default() }).unwrap();

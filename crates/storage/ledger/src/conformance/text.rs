@@ -45,7 +45,7 @@ fn is_free(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Text | ColumnKind::Json)
 }
 
-/// With the keys and indexes of the table, which have limits of their own, and without its rules.
+/// With the keys and indexes of the table, which have limits too, and without its rules.
 fn make_copy(backend: &mut Backend, table: &Table) {
     let sql = match backend {
         Backend::Sqlite(_) => format!("CREATE TEMP TABLE {COPY} AS SELECT * FROM {} WHERE 0", table.name),
@@ -54,7 +54,8 @@ fn make_copy(backend: &mut Backend, table: &Table) {
     backend.execute("copying", &sql, &[]).unwrap();
 }
 
-/// NUL, an escape, a direction mark, what stood for bytes that are no UTF-8, and so much that no index takes it whole.
+/// NUL, an escape, a direction mark, a replacement character for invalid UTF-8, and so much that no index takes it
+/// whole.
 fn hostile(nul: &str) -> String {
     let letter = |at: u32| char::from_u32(0x4e00 + at.wrapping_mul(2_654_435_761) % 20_000).unwrap_or('x');
     format!("{}{}", beginning(nul), (0..KEY_BYTES_MAX as u32 * 2).map(letter).collect::<String>())

@@ -34,7 +34,7 @@ impl ForeignTool {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Mlflow, Self::Wandb, Self::TensorBoard, Self::Neptune];
 
-    /// Its word on the command line and in the ledger.
+    /// Its name on the command line and in the ledger.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,14 +46,14 @@ impl ForeignTool {
     }
 }
 
-/// How a run of another tool ended, as the tool says.
+/// How a run of another tool ended, according to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForeignEnd {
     /// It completed.
     Completed,
     /// It failed.
     Failed,
-    /// Somebody ended it.
+    /// A user ended it.
     Stopped,
     /// The tool never heard.
     #[default]
@@ -74,7 +74,7 @@ pub struct ForeignPoint {
 /// A run of another tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ForeignRun {
-    /// Tells it from every other run of the tool, wherever the store lies.
+    /// Distinguishes it from every other run of the tool, wherever the store is.
     pub key: String,
     /// Its name.
     pub name: String,
@@ -86,7 +86,7 @@ pub struct ForeignRun {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Who ran it.
+    /// The user who ran it.
     pub owner: Option<String>,
     /// Where.
     pub host: Option<String>,
@@ -107,7 +107,7 @@ pub struct ForeignRun {
 pub struct ForeignStore {
     /// Its runs.
     pub runs: Vec<ForeignRun>,
-    /// What was passed over: where, and why.
+    /// What was skipped: where, and why.
     pub passed: Vec<(PathBuf, String)>,
 }
 

@@ -40,7 +40,7 @@ pub struct Imported {
 /// The tag that holds the name which a run had in its tool, where it has another one here.
 const OWN_NAME_TAG: &str = "imported_name";
 
-/// Ids that follow from what they stand for: the time the run began, and a hash of its key.
+/// Ids derived from what they identify: the time the run began, and a hash of its key.
 #[derive(Debug)]
 struct FromKey {
     millis: u64,
@@ -59,14 +59,15 @@ impl Ids for FromKey {
     fn next_ulid(&self) -> u128 {
         let mut random = [0; 16];
         random[6..].copy_from_slice(&self.hash[..10]);
-        // A ULID is 48 bits of time and 80 of chance.
+        // A ULID is 48 bits of time and 80 random bits.
         (u128::from(self.millis & 0xffff_ffff_ffff) << 80) | u128::from_be_bytes(random)
     }
 }
 
 impl Ledger {
-    /// Writes a run of another tool into the ledger, once. `home` takes its record; `store` is told as where it came from. A name
-    /// that reads as an id, as `last` or as `RUN/NUMBER` is changed, and the tag `imported_name` holds the tool's own.
+    /// Writes a run of another tool into the ledger, once. `home` takes its record; `store` is recorded as its origin.
+    /// A name that reads as an id, as `last` or as `RUN/NUMBER` is changed, and the tag `imported_name` holds the
+    /// tool's own.
     ///
     /// # Errors
     /// [`LedgerError::File`], [`LedgerError::Parquet`], faults of the database; the ledger is unchanged then.
@@ -195,7 +196,7 @@ fn reason_of(end: ForeignEnd) -> TerminationReason {
     match end {
         ForeignEnd::Completed => TerminationReason::Completed,
         ForeignEnd::Stopped => TerminationReason::Cancelled,
-        // That it failed is no reason; the store has none.
+        // Failure alone is not a reason; the store has none.
         ForeignEnd::Failed | ForeignEnd::Unknown => TerminationReason::Unknown,
     }
 }
@@ -229,10 +230,10 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
     segments.end()
 }
 
-/// Values of one step and moment, with the names of their metrics.
+/// Values of one step and time, with the names of their metrics.
 type Together<'a> = (u64, Timestamp, Vec<(&'a str, f64)>);
 
-/// Values of one step and moment together, by step.
+/// Values of one step and time together, by step.
 fn frames(foreign: &ForeignRun) -> Vec<Together<'_>> {
     let mut points: Vec<(u64, Timestamp, &str, f64)> = foreign
         .metrics

@@ -38,7 +38,7 @@ record!(
         state: AttemptState,
         /// The family it is counted with.
         model_family: Option<String>,
-        /// The person who answers for it.
+        /// The person responsible for it.
         owner: Option<String>,
         /// The team it is charged to.
         team: Option<String>,
@@ -64,7 +64,7 @@ record!(
         exit_code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// Why it ended; `docs/termination-reasons.md` explains each word.
+        /// Why it ended; `docs/termination-reasons.md` explains each value.
         termination_reason: Option<TerminationReason>,
         /// The rule that named the reason.
         termination_rule: Option<String>,
@@ -170,7 +170,7 @@ pub const LAUNCHES: &Table = &Table {
 };
 
 impl AttemptRow {
-    /// An attempt that is about to be launched for `run`; every field the run does not tell is empty.
+    /// An attempt that is about to be launched for `run`; every field that the run does not determine is empty.
     #[must_use]
     pub fn planned(
         attempt_id: AttemptId,

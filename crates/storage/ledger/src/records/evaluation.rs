@@ -1,4 +1,4 @@
-//! What is known of a checkpoint once it was judged.
+//! The evaluation of a checkpoint.
 
 use serde_json::Value as Json;
 use trackway_core::{AttemptId, RunId, Step, Timestamp};

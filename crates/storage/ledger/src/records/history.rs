@@ -22,7 +22,7 @@ record!(
         message: String,
         /// Details.
         fields_json: Option<Json>,
-        /// Who reported it: supervisor, shim, sdk, stdout, operator …
+        /// What reported it: supervisor, shim, sdk, stdout, operator …
         source: String,
     }
 );
@@ -80,7 +80,7 @@ record!(
         run_id: RunId,
         /// When it was written.
         at: Timestamp,
-        /// Who wrote it.
+        /// The author.
         author: String,
         /// The column it concerns.
         field: String,

@@ -3,8 +3,8 @@ use trackway_core::{RunId, Timestamp};
 use crate::value::record;
 
 record!(
-    /// Who supervises a run. The holder of the newest epoch is the only one whose writes about the run are accepted; once the lease
-    /// has expired by the database's clock, another process may take it.
+    /// The supervisor of a run. Writes about the run are accepted only from the holder of the newest epoch; once the
+    /// lease has expired by the database's clock, another process may take it.
     SupervisorLeaseRow, "supervisor_leases", key ["run_id"], {
         /// The run.
         run_id: RunId,
@@ -16,7 +16,8 @@ record!(
         instance: String,
         /// The boot of the machine it runs on.
         boot_id: String,
-        /// Its lock file, by device and inode: who holds that lock on the same boot proves that the holder is gone.
+        /// Its lock file, by device and inode: a process that holds that lock on the same boot proves that the holder
+        /// is gone.
         lock_id: String,
         /// When it expires unless it is renewed, by the database's clock.
         expires_at: Timestamp,

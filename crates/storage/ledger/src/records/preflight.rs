@@ -21,7 +21,7 @@ record!(
         seconds: Option<f64>,
         /// Why it did not run or does not apply; if it passed, what it checked.
         why: Option<String>,
-        /// Why it was skipped, as given by the person who skipped it.
+        /// Why it was skipped, as given by the person that skipped it.
         skipped_why: Option<String>,
         /// Number of findings, including notes.
         finding_count: u32,

@@ -90,7 +90,7 @@ record!(
         run_id: RunId,
         /// The segment's file name in the attempt's `records` folder.
         path: String,
-        /// Who wrote it: sdk, stdout, tensorboard or import; null when its header was torn.
+        /// What wrote it: sdk, stdout, tensorboard or import; null when its header was torn.
         origin: Option<String>,
         /// Bytes of the file.
         size_bytes: u64,

@@ -10,9 +10,9 @@ words!(
         Equal = "equal",
         /// Two undisturbed launches end in the same state, and a resumed one in another.
         Different = "different",
-        /// Two undisturbed launches end in different states already, so that resuming cannot be judged.
+        /// Two undisturbed launches end in different states already, so resuming cannot be tested.
         Nondeterministic = "nondeterministic",
-        /// The script works with the recorder, and yet there was nothing to compare; `why` says what was missing.
+        /// The script works with the recorder, but there was nothing to compare; `why` names what was missing.
         NotProved = "not_proved",
         /// The script never spoke to the recorder.
         NotApplicable = "not_applicable",

@@ -67,7 +67,7 @@ record!(
         description: Option<String>,
         /// When it was registered.
         registered_at: Timestamp,
-        /// Who registered it; null: the login is unknown.
+        /// The person that registered it; null: the login is unknown.
         registered_by: Option<String>,
         /// The lowest version with the same weights, for a duplicate registered by an older Trackway; null: none.
         duplicate_of: Option<u32>,
@@ -99,7 +99,7 @@ record!(
         approvals_json: Option<Json>,
         /// The new policy.
         policy_json: Option<Json>,
-        /// Who did it; null: the login is unknown.
+        /// The person that did it; null: the login is unknown.
         person: Option<String>,
         /// The reason given by that person.
         why: Option<String>,
@@ -131,7 +131,7 @@ record!(
         evidence_json: Json,
         /// When.
         judged_at: Timestamp,
-        /// Who requested it; null: the login is unknown.
+        /// The person that requested it; null: the login is unknown.
         person: Option<String>,
     }
 );
@@ -169,7 +169,7 @@ record!(
         digest: String,
         /// The gate receipt that was approved.
         gate_receipt_id: String,
-        /// Who approved it.
+        /// The approver.
         approver: String,
         /// When.
         at: Timestamp,

@@ -13,13 +13,13 @@ record!(
         run_id: RunId,
         /// The attempt that was left.
         attempt_id: AttemptId,
-        /// The rung of the data it was in; other rungs have checkpoints and batches of their own.
+        /// The rung of the data it was in; other rungs have other checkpoints and batches.
         rung: String,
         /// When it was carried out.
         at: Timestamp,
         /// The detector that requested it; null: a person did.
         detector: Option<Detector>,
-        /// The person who requested it; null: a detector did, or the login is unknown.
+        /// The person that requested it; null: a detector did, or the login is unknown.
         person: Option<String>,
         /// The step at which the problem began; null when a person requested it.
         first_step: Option<Step>,

@@ -37,13 +37,13 @@ record!(
     RunRow, "runs", key ["run_id"], {
         /// The run.
         run_id: RunId,
-        /// Its name; several runs may share one.
+        /// Its name; several runs may have the same.
         name: String,
         /// Its state: planned, running, waiting, completed, failed, stopped or blocked.
         state: RunState,
         /// The family it is counted with.
         model_family: Option<String>,
-        /// The person who answers for it.
+        /// The person responsible for it.
         owner: Option<String>,
         /// The team it is charged to.
         team: Option<String>,

@@ -6,13 +6,13 @@ use crate::value::{record, words};
 words!(
     /// The outcome of a rung.
     RungVerdict, "verdict of a rung", {
-        /// It did not come to its end yet.
+        /// It has not ended yet.
         Open = "open",
-        /// It came to its end, and the next rung may be launched.
+        /// It ended, and the next rung may be launched.
         Promoted = "promoted",
-        /// It came to its end, and the rule of the run file refuses the next rung.
+        /// It ended, and the rule of the run file refuses the next rung.
         Rejected = "rejected",
-        /// It came to its end, and was the last of the ladder.
+        /// It ended, and was the last of the ladder.
         Completed = "completed",
     }
 );

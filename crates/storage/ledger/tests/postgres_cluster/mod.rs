@@ -18,7 +18,7 @@ pub struct PostgresCluster {
 }
 
 impl PostgresCluster {
-    /// A cluster, or `None` (with a line that says so) when nobody asked for one.
+    /// A cluster, or `None` (with a printed line) when none was requested.
     pub fn start_if_asked_for() -> Option<Self> {
         if std::env::var(ASKED_FOR).as_deref() != Ok("1") {
             println!("skipped: set {ASKED_FOR}=1 to test against a real PostgreSQL");
@@ -35,7 +35,7 @@ impl PostgresCluster {
     /// A folder and a port for a cluster.
     fn empty() -> Self {
         let folder = TempDir::new().unwrap();
-        // Bound and freed again: the server takes it a moment later.
+        // Bound and freed again: the server takes it a little later.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let cluster = Self { folder, programs: programs(), port };
         if is_root() {

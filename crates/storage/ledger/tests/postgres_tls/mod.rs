@@ -34,8 +34,9 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Proves that a server without TLS is used in plain only where the URL allows that, and that with TLS each `sslmode` encrypts and
-/// checks what libpq says it does: also for a client that has a certificate, and for a connection that is made again.
+/// Proves that a server without TLS is used in plain only where the URL allows that, and that with TLS each `sslmode`
+/// encrypts and checks what libpq documents: also for a client that has a certificate, and for a connection that is
+/// made again.
 #[test]
 fn postgres_is_reached_over_tls() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };

@@ -22,7 +22,7 @@ use crate::search::{FoundRuns, Page, RunSearch, search_runs};
 
 /// Runs that are stored in one transaction.
 const RUNS_AT_ONCE: u32 = 1_000;
-/// Seconds between two runs; every other one is created at the same moment as the one before.
+/// Seconds between two runs; every other one is created at the same time as the one before.
 const APART_SECONDS: f64 = 60.0;
 /// What a plan weighs, beside its settings.
 const NOTES_BYTES: usize = 800;
@@ -105,7 +105,7 @@ fn run_of(number: u32, made: Timestamp) -> RunRow {
     run
 }
 
-/// `val_loss`, `loss`, `epoch`, and others up to the number that is asked for; one of eleven runs lacks the first.
+/// `val_loss`, `loss`, `epoch`, and others up to the requested number; one of eleven runs lacks the first.
 fn metrics_of(attempt: &AttemptRow, number: u32, count: u32, rng: &mut SplitMix64) -> Vec<MetricSummaryRow> {
     let names = (0..count).map(|place| match place {
         0 => "val_loss".to_owned(),
@@ -143,7 +143,7 @@ fn metrics_of(attempt: &AttemptRow, number: u32, count: u32, rng: &mut SplitMix6
         .collect()
 }
 
-/// Texts, numbers, both, and numbers where the last attempt's count.
+/// Strings, numbers, both, and numbers where the last attempt's count.
 fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
     let mut found = vec![
         ("lr", format!("{}", f64::from(number % 17) * 0.001)),
@@ -276,7 +276,7 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
     assert_eq!(unknown.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// Pages that each go on where the one before ended are the whole list.
+/// Pages that each continue where the one before ended are the whole list.
 fn pages_join(ledger: &Ledger, home: &Path, plain: &Plain) {
     let condition = Some("\"param.lr\" < 0.003");
     for order in ORDERS {

@@ -83,7 +83,7 @@ impl Answer {
         Ok(rows)
     }
 
-    /// Every row as texts, null as an empty one. Timestamps are RFC 3339.
+    /// Every row as strings, null as an empty one. Timestamps are RFC 3339.
     ///
     /// # Errors
     /// [`LedgerError::Query`] when a value cannot be shown.
@@ -101,7 +101,7 @@ impl Answer {
     /// Writes CSV (RFC 4180): a header, then every row.
     ///
     /// # Errors
-    /// What the writer says; a value that cannot be shown is [`io::ErrorKind::InvalidData`].
+    /// The errors of the writer; a value that cannot be shown is [`io::ErrorKind::InvalidData`].
     pub fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         write_csv_line(out, &self.columns())?;
         let rows = self.text_rows().map_err(io::Error::other)?;

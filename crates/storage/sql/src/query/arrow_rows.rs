@@ -96,7 +96,7 @@ impl Batches {
         Self { schema: schema_of(columns), builders, rows: 0, done: Vec::new() }
     }
 
-    /// Takes a row of SQLite, whose columns stand in the order of ours.
+    /// Takes a row of SQLite, whose columns are in the order of ours.
     pub(super) fn take_sqlite(&mut self, row: &rusqlite::Row<'_>) -> Result<(), RowError> {
         for (index, builder) in self.builders.iter_mut().enumerate() {
             builder.take_sqlite(row.get_ref(index)?);
@@ -119,7 +119,7 @@ impl Batches {
 
     fn end_batch(&mut self) -> Result<(), ArrowError> {
         let columns = self.builders.iter_mut().map(Builder::finish).collect();
-        // The count matters when no column is asked for, as in `count(*)`.
+        // The count matters when no column is requested, as in `count(*)`.
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.done.push(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?);
         self.rows = 0;

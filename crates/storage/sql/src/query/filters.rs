@@ -1,5 +1,5 @@
-//! Which filters of a query a scan can use. A scan may give more rows than asked for, never fewer: DataFusion
-//! filters once more.
+//! Which filters of a query a scan can use. A scan may give more rows than match, never fewer: DataFusion filters once
+//! more.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
@@ -7,27 +7,27 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use trackway_core::Timestamp;
 use trackway_ledger::scan::{ColumnKind, Value, marks};
 
-/// Most words of an `IN (…)` that are handed to the database.
+/// Most values of an `IN (…)` that are passed to the database.
 const IN_LIST_MAX: usize = 100;
 
-/// A filter in the words of both databases.
+/// A filter that both databases understand.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filter<'c> {
     /// The column.
     pub(crate) column: &'c str,
-    /// What is asked of it.
+    /// The test.
     pub(crate) test: Test,
 }
 
 /// A column that filters may test: its name and what it holds.
 pub(crate) type Tested<'c> = (&'c str, ColumnKind);
 
-/// What a filter asks of a column.
+/// A test of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     /// `column op value`, with `=`, `<`, `<=`, `>` or `>=`.
     Compare(Comparison, Value),
-    /// One of these texts.
+    /// One of these strings.
     In(Vec<String>),
     /// Whether it is null.
     IsNull(bool),
@@ -94,7 +94,7 @@ impl Test {
         }
     }
 
-    /// The texts of which the column must be one; `None` when it tests something else.
+    /// The strings of which the column must be one; `None` when it tests something else.
     pub(super) fn texts(&self) -> Option<Vec<String>> {
         match self {
             Self::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
@@ -105,7 +105,7 @@ impl Test {
 }
 
 impl<'c> Filter<'c> {
-    /// The filter that an expression stands for, when a scan can use it.
+    /// The filter of an expression, when a scan can use it.
     pub(crate) fn from_expression(expression: &Expr, columns: &[Tested<'c>]) -> Option<Self> {
         match expression {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
@@ -125,7 +125,7 @@ impl<'c> Filter<'c> {
         }
     }
 
-    /// Short lists of texts come as `column = 'a' OR column = 'b'`.
+    /// Short lists of strings arrive as `column = 'a' OR column = 'b'`.
     fn either(left: &Expr, right: &Expr, columns: &[Tested<'c>]) -> Option<Self> {
         let (left, right) = (Self::from_expression(left, columns)?, Self::from_expression(right, columns)?);
         if left.column != right.column {
@@ -145,7 +145,7 @@ impl<'c> Filter<'c> {
         let (column, kind) = column_of(column, columns)?;
         let Expr::Literal(scalar, _) = literal else { return None };
         let (comparison, value) = match kind {
-            // The order of texts depends on a database's collation; equality does not.
+            // The order of strings depends on a database's collation; equality does not.
             ColumnKind::Text | ColumnKind::Word if comparison == Comparison::Equal => {
                 (comparison, Value::Text(text_of(scalar)?))
             }
@@ -243,7 +243,7 @@ fn nanos_of(scalar: &ScalarValue) -> Option<i128> {
     }
 }
 
-/// A comparison with a moment between two microseconds, widened to whole ones.
+/// A comparison with a time between two microseconds, widened to whole ones.
 fn widened(comparison: Comparison, nanos: i128) -> Option<(Comparison, Value)> {
     let below = nanos.div_euclid(1000);
     let above = below + i128::from(nanos.rem_euclid(1000) != 0);

@@ -1,5 +1,6 @@
 //! `metrics`: every value that was ever recorded, from closed Parquet files and from segments still being written.
-//! `effective_metrics`: without the steps that a later attempt trained again, or that a writer of event files made void. `telemetry`: what the machine said meanwhile.
+//! `effective_metrics`: without the steps that a later attempt trained again, or that a writer of event files made
+//! void. `telemetry`: values of the machine.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -44,7 +45,7 @@ pub(super) const TELEMETRY: &str = "telemetry";
 
 const STEP_COLUMN: usize = 8;
 
-/// Where each column of `telemetry` stands in the rows of a record.
+/// Where each column of `telemetry` is in the rows of a record.
 const TELEMETRY_FROM: [usize; 9] = [0, 1, 2, 3, 4, 7, STEP_COLUMN, 9, 10];
 
 /// Which rows of the records a table has.
@@ -67,7 +68,7 @@ impl Rows {
         if self == Self::Telemetry { Points::Telemetry } else { Points::Metrics }
     }
 
-    /// Where a column of this table stands in the rows of a record.
+    /// Where a column of this table is in the rows of a record.
     fn place(self, column: usize) -> usize {
         if self == Self::Telemetry { TELEMETRY_FROM[column] } else { column }
     }
@@ -81,7 +82,7 @@ struct Needed {
 }
 
 impl Needed {
-    /// What is asked for, what the filters test, and what tells void points.
+    /// The requested columns, those that the filters test, and those that identify void points.
     fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter<'_>], restarted: bool) -> Self {
         let all = rows.columns();
         let asked = |index: &usize| {
@@ -113,7 +114,7 @@ impl Needed {
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), batch.columns().to_vec(), &options)
     }
 
-    /// What was asked for, of these.
+    /// The requested columns of these.
     fn asked(&self, batch: &RecordBatch, projection: Option<&Vec<usize>>) -> Result<RecordBatch, ArrowError> {
         let Some(projection) = projection else { return Ok(batch.clone()) };
         let place = |index: &usize| self.columns.iter().position(|column| column == index);
@@ -281,7 +282,7 @@ impl TableProvider for MetricsTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let filters = usable(filters, self.rows.columns());
         let read = || self.read(&filters, projection);
-        // The client of PostgreSQL brings a runtime of its own, which must not start inside of ours.
+        // The client of PostgreSQL starts a runtime, which must not start inside of ours.
         let batches = std::thread::scope(|scope| scope.spawn(read).join())
             .map_err(|_| DataFusionError::Execution("reading the records panicked".into()))?
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
@@ -316,7 +317,7 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
     cut_offs
 }
 
-/// The texts that the filters admit for a column; `None` when they admit any.
+/// The strings that the filters admit for a column; `None` when they admit any.
 fn texts_of(filters: &[Filter<'_>], column: &str) -> Option<Vec<String>> {
     filters.iter().filter(|filter| filter.column == column).find_map(|filter| filter.test.texts())
 }

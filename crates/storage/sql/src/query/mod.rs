@@ -40,7 +40,7 @@ pub struct QueryLimits {
     pub spill_folder: Option<PathBuf>,
 }
 
-/// The memory of a query where nobody sets another limit.
+/// The memory of a query unless a limit is set.
 pub const QUERY_MEMORY_BYTES: usize = 512 << 20;
 
 impl Default for QueryLimits {
@@ -60,8 +60,8 @@ pub fn sql(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerEr
 /// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
 /// `attempts/`, which `metrics` and `effective_metrics` read. Integers are of 64 bits, and wrap around where they overflow.
 ///
-/// The limits do not bound everything: a function may make a value of any size, and a query may go on for ever. Whoever
-/// asks for somebody else calls this in a process that can be ended, as `trackway sql` does.
+/// The limits do not bound everything: a function may make a value of any size, and a query may run for ever. Callers
+/// that run queries of others call this in a process that can be ended, as `trackway sql` does.
 ///
 /// # Errors
 /// [`LedgerError::Query`] when the query is wrong, names what is not there, would write, or needs more memory.
@@ -134,7 +134,7 @@ fn read_only_error(what: &str) -> LedgerError {
     ))
 }
 
-/// Registers the tables that the query names, and all of them when it asks what there is.
+/// Registers the tables that the query names, and all of them when it lists tables.
 fn register(
     context: &SessionContext,
     ledger: &Ledger,
@@ -176,7 +176,7 @@ fn no_table(name: &str) -> LedgerError {
     LedgerError::Query(format!("no table `{name}`: {hint}"))
 }
 
-/// The error of the query engine in one line that says what to do.
+/// The error of the query engine in one line, with what to do.
 fn told(error: &DataFusionError) -> LedgerError {
     if let DataFusionError::External(external) = error.find_root()
         && let Some(own) = external.downcast_ref::<LedgerError>()

@@ -95,7 +95,7 @@ impl RowPredicate {
         Ok(expression)
     }
 
-    /// Filters of which a row that meets the condition meets every one, for a database to apply beforehand. Empty where there is
+    /// Filters that every row passes that meets the condition, for a database to apply beforehand. Empty if there are
     /// none, and for a condition that cannot be evaluated.
     pub(crate) fn filters<'c>(&self, schema: &SchemaRef, columns: &[Tested<'c>]) -> Vec<Filter<'c>> {
         let plain = |error: DataFusionError| error.strip_backtrace();
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(held("true").unwrap(), [Some(true); 3]);
     }
 
-    /// Proves that what is no condition, or names what is not there, is refused with the reason.
+    /// Proves that an invalid condition, or one that names a column that does not exist, is refused with the reason.
     #[test]
     fn what_is_no_condition() {
         assert!(held("Age + 1").unwrap_err().starts_with("it is not a condition"));

@@ -11,13 +11,13 @@ use trackway_formats::record::{Frame, restarted_names};
 use trackway_ledger::scan::NamedSegment;
 use trackway_ledger::{EventRow, Ledger, LedgerError};
 
-/// The columns that tell whether a point is void.
+/// The columns that decide whether a point is void.
 pub(super) const COLUMNS: [&str; 4] = ["segment", "name", "step", "sequence"];
 
 /// A writer began again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Restart {
-    /// Where in the record it is said: points behind it count. The segments of one writer sort by name.
+    /// Where in the record the restart is: points after it count. The segments of one writer sort by name.
     segment: String,
     sequence: i64,
     /// Points of this step and later ones before it are void.

@@ -54,10 +54,10 @@ impl TableProvider for LedgerTable {
         let (filter, parameters) = where_clause(&usable(filters, self.table.columns));
         let limit = limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-        // Without any column only the number of rows is asked for, as in `count(*)`.
+        // Without any column only the number of rows is requested, as in `count(*)`.
         let list = if names.is_empty() { "1".into() } else { names.join(", ") };
         let sql = format!("SELECT {list} FROM {}{filter}{limit}", self.table.name);
-        // The client of PostgreSQL brings a runtime of its own, which must not start inside of ours.
+        // The client of PostgreSQL starts a runtime, which must not start inside of ours.
         let read = || read(&mut self.ledger.backend(), &sql, &parameters, &columns);
         let batches = std::thread::scope(|scope| scope.spawn(read).join())
             .map_err(|_| DataFusionError::Execution("reading the ledger panicked".into()))?
@@ -86,7 +86,7 @@ fn tested(columns: &[Column]) -> Vec<Tested<'static>> {
     columns.iter().map(|column| (column.name, column.kind)).collect()
 }
 
-/// The columns that are asked for.
+/// The requested columns.
 pub(super) fn projected(columns: &[Column], projection: Option<&Vec<usize>>) -> Vec<Column> {
     match projection {
         Some(indexes) => indexes.iter().map(|&index| columns[index]).collect(),

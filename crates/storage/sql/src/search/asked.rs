@@ -67,7 +67,7 @@ pub(super) enum Source {
     Text(&'static Table, String),
 }
 
-/// A name that was asked for.
+/// A requested name.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub name: String,
@@ -93,7 +93,7 @@ impl Asked {
         live.iter().filter(move |row| named == Some(&row.name))
     }
 
-    /// What the database holds of it: parameters and tags are texts there, also those that are numbers.
+    /// Its type in the database: parameters and tags are strings there, also those that are numbers.
     pub fn stored_kind(&self) -> ColumnKind {
         match self.source {
             Source::Text(..) => ColumnKind::Text,
@@ -112,7 +112,7 @@ impl Asked {
     }
 }
 
-/// The names that were asked for so far.
+/// The names requested so far.
 pub(super) struct Names<'a> {
     ledger: &'a Ledger,
     home: &'a Path,
@@ -215,7 +215,7 @@ impl<'a> Names<'a> {
         Ok(self.live.as_deref().unwrap_or_default())
     }
 
-    /// Texts are numbers where every training run's is one, so that `param.lr < 0.01` means what it says.
+    /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
     fn kind_of_texts(&self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
         let others = LaunchKind::ALL.into_iter().filter(|kind| *kind != LaunchKind::Train);
         let mut parameters = vec![Value::from(key)];

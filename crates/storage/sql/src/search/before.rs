@@ -68,7 +68,7 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
 /// A run's value is that of one of its attempts: where it passes the test, one of them does.
 fn of_ids(asked: &Asked, live: &[MetricSummaryRow], test: &Test) -> Option<(String, Vec<Value>)> {
     let (table, column, name) = match (&asked.source, test) {
-        // Parameters and tags that are numbers are compared as numbers, which the database does not know.
+        // Parameters and tags that are numbers are compared as numbers, which the database cannot do.
         (Source::Text(table, name), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false)) => {
             (*table, "value", name)
         }

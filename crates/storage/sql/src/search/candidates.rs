@@ -24,7 +24,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Long texts are cut: what differs only behind the cut is equal here.
+    /// Long strings are cut: those that differ only after the cut are equal here.
     pub fn new(key: Value, created_at: Option<Timestamp>, run_id: String) -> Self {
         let key = match key {
             Value::Text(mut text) => {
@@ -42,7 +42,7 @@ impl Candidate {
         Self::new(key, Some(Timestamp::from_micros(i64::MAX)), String::new())
     }
 
-    /// Whether nothing was cut, and the moment is known.
+    /// Whether nothing was cut, and the time is known.
     pub fn is_whole(&self) -> bool {
         let is_cut = matches!(&self.key, Value::Text(text) if text.len() >= KEY_PREFIX_BYTES);
         self.created_at.is_some() && !is_cut
@@ -180,7 +180,7 @@ impl Rows<'_> {
 mod tests {
     use super::*;
 
-    /// One pass over runs with these keys.
+    /// One pass through runs with these keys.
     fn pass(keys: &[i64], after: Option<&Candidate>, count_max: usize) -> (Vec<Candidate>, bool) {
         let mut best = Best::new(true, after, count_max);
         for (number, key) in keys.iter().enumerate() {
@@ -189,7 +189,8 @@ mod tests {
         best.into_sorted()
     }
 
-    /// Proves that passes which each go on after the last candidate of the pass before see every candidate once, best first.
+    /// Proves that passes which each continue after the last candidate of the pass before see every candidate once,
+    /// best first.
     #[test]
     fn passes_see_every_candidate_once() {
         let keys: Vec<i64> = (0..100).map(|number| number * 37 % 50).collect();

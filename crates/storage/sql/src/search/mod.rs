@@ -1,11 +1,12 @@
 //! Searching runs: a condition in SQL over the columns of `runs`, and over metrics, parameters and tags by name.
 //!
-//! A name stands for, in this order: a column of `runs`; with `metric.`, `first.`, `min.`, `max.`, `param.` or `tag.` in
-//! front, what that says; a metric (its last value); a parameter. What no run has is told with the nearest name.
+//! A name means, in this order: a column of `runs`; with the prefix `metric.`, `first.`, `min.`, `max.`, `param.` or
+//! `tag.`, a value of that kind; a metric (its last value); a parameter. The error for a name that no run has suggests
+//! the nearest one.
 //!
-//! Runs are read in batches, in the order that was asked for and no further than the page goes: of a batch only the values of the
-//! names that were asked for, by sets, and the rest of a run only where it is on the page. The condition is evaluated by DataFusion.
-//! Where the first batch is not enough, the database tests beforehand what it can of it ([`before`]).
+//! Runs are read in batches, in the requested order and no further than the page goes: of a batch only the values of
+//! the requested names, by sets, and the rest of a run only where it is on the page. The condition is evaluated by
+//! DataFusion. Where the first batch is not enough, the database tests beforehand what it can of it ([`before`]).
 
 mod asked;
 mod before;
@@ -35,7 +36,7 @@ pub const PAGE_RUNS: usize = 1_000;
 const BATCH_RUNS_MAX: usize = 2_000;
 /// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
 const FIRST_BATCH_RUNS: usize = 64;
-/// Candidates that a first pass over the values of a name keeps.
+/// Candidates that a first pass through the values of a name keeps.
 const FIRST_CANDIDATES: usize = 1_000;
 /// Candidates that any other pass keeps.
 const CANDIDATES_MAX: usize = 50_000;
@@ -69,7 +70,7 @@ impl Default for Page {
     }
 }
 
-/// Runs that were found, with the values of what was asked for.
+/// Runs that were found, with the requested values.
 #[derive(Debug, Clone, Default)]
 pub struct FoundRuns {
     /// The runs, in order.
@@ -157,7 +158,7 @@ impl<'w> Walk<'w> {
         order: Vec<(usize, bool)>,
         page: Page,
     ) -> Result<Self, LedgerError> {
-        // A wrong condition is refused where there is no run, too.
+        // A wrong condition is refused even without any runs.
         condition.map(|condition| rows.meeting(condition, Vec::new())).transpose()?;
         let after = match page.after {
             None => None,

@@ -1,4 +1,4 @@
-//! The names in a condition: found, and replaced by what they stand for.
+//! The names in a condition: found, and replaced by their columns.
 
 use std::ops::ControlFlow;
 
@@ -13,12 +13,12 @@ pub(super) struct Condition {
     expression: Expr,
 }
 
-/// A name as it stands in a condition.
+/// A name as it is written in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     /// The name, parts joined by dots.
     pub name: String,
-    /// It stands in double quotes, as texts do in other languages.
+    /// It is in double quotes, as strings are in other languages.
     pub in_double_quotes: bool,
 }
 
@@ -55,7 +55,7 @@ impl Condition {
         names
     }
 
-    /// The condition with each name as one quoted name, or as the text it is where `is_text` says so.
+    /// The condition with each name as one quoted name, or as a string literal where `is_text` returns true.
     pub fn to_sql(&self, is_text: impl Fn(&Named) -> bool) -> String {
         let mut condition = self.clone();
         condition.each_name(|named| {
@@ -103,7 +103,7 @@ mod tests {
         );
     }
 
-    /// Proves that what is no condition is refused with an example.
+    /// Proves that an invalid condition is refused with an example.
     #[test]
     fn what_is_no_condition() {
         for text in ["", "val_loss <", "val_loss < 1; drop table runs", "a b"] {

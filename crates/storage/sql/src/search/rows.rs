@@ -1,4 +1,4 @@
-//! Runs with the values of the names that were asked for, read by sets: one query for the runs and one for each name.
+//! Runs with the values of the requested names, read by sets: one query for the runs and one for each name.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use super::asked::{Asked, Pick, Source};
 use super::before::Before;
 use crate::query::RowPredicate;
 
-/// A run with the values of the names that were asked for, in their order.
+/// A run with the values of the requested names, in their order.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub run_id: String,
@@ -70,7 +70,7 @@ impl Rows<'_> {
         Ok(rows)
     }
 
-    /// The newest training runs, at most so many, of those that come after a moment and an id and are let through.
+    /// The newest training runs, at most so many, of those after a time and an id that pass.
     pub fn newest(
         &self,
         before: &Before,
@@ -149,7 +149,7 @@ impl Rows<'_> {
         Ok(rows.into_iter().enumerate().filter(|(row, _)| meets(*row)).map(|(_, row)| row).collect())
     }
 
-    /// What a condition sees: the names that were asked for.
+    /// The columns of a condition: the requested names.
     pub fn schema(&self) -> SchemaRef {
         let field = |asked: &Asked| Field::new(&asked.name, data_type(asked.kind), true);
         Arc::new(Schema::new(self.asked.iter().map(field).collect::<Vec<Field>>()))

@@ -1,4 +1,4 @@
-//! What a remote storage said, as a kind and a sentence without secrets.
+//! An error of a remote storage, as a kind and a sentence without secrets.
 
 use std::error::Error as StdError;
 
@@ -6,13 +6,13 @@ use object_store::Error;
 
 use crate::error::{ErrorKind, StoreError};
 
-/// How much of a server's own words is repeated.
+/// How much of a server's message is repeated.
 const MAX_MESSAGE_CHARS: usize = 200;
-/// How `object_store` 0.13 begins the text of an answer that is no success; the type itself is not public.
+/// How `object_store` 0.13 begins the message of an answer that is not a success; the type itself is not public.
 const STATUS_TEXT: &str = "Server returned non-2xx status code: ";
 /// How it begins that of a redirect to nowhere.
 const REDIRECT_TEXT: &str = "Received redirect";
-/// What S3 and Azure say instead of "no such object" when there is nothing it could be in.
+/// The codes of S3 and Azure, instead of "no such object", for a missing bucket or container.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 /// What S3 answers with 400 although the request was only cut short on its way.
 const CUT_SHORT: [&str; 3] = ["RequestTimeout", "IncompleteBody", "BadDigest"];
@@ -52,7 +52,7 @@ impl Answer {
 
     fn kind(&self, error: &Error) -> ErrorKind {
         match error {
-            // Of an object, this is no error here; so it is the bucket.
+            // For an object, this is not an error here; so it is the bucket.
             Error::NotFound { .. } | Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
                 ErrorKind::Refused
             }
@@ -75,7 +75,7 @@ impl Answer {
     }
 }
 
-/// Whether an object is absent; an absent bucket is no absent object, or a typing error would start a run afresh.
+/// Whether an object is absent; an absent bucket does not count, or a typing error would start a run afresh.
 pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && !Answer::of(error).no_bucket()
 }
@@ -97,12 +97,12 @@ pub(super) fn failed(action: &'static str, location: String) -> impl FnOnce(Erro
     }
 }
 
-/// Whether `object_store` sent the request more than once; it says so in the text only.
+/// Whether `object_store` sent the request more than once; only its message shows that.
 fn was_repeated(error: &Error) -> bool {
     chain(error).iter().any(|text| text.contains(" retries, max_retries: "))
 }
 
-/// What an error and its causes say, from the outermost to the innermost.
+/// The messages of an error and its causes, from the outermost to the innermost.
 fn chain(error: &Error) -> Vec<String> {
     let mut texts = Vec::new();
     let mut next: Option<&dyn StdError> = Some(error);
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(signed.text, "error for url (https://account/container happened");
     }
 
-    /// Whether something may have happened is told apart from what was refused, by status and S3's codes.
+    /// Proves that an unknown outcome is distinguished from a refusal, by status and S3's codes.
     #[test]
     fn kinds() {
         for (answer, kind) in [

@@ -4,12 +4,12 @@
 //! `object_store` sends it again by itself after an answer of 5xx, 408 or 429, when the connection could not be made,
 //! and when the connection ended before an answer came; not after a time-out or a reset. When the first one did land,
 //! the second is answered with 412 and reported as "already exists", like one that lost. S3 also answers 409 while
-//! another conditional PUT of that name is in flight, which `object_store` 0.13 reports in the same way although
-//! nothing need stand there. So "already exists" settles nothing: here it is looked whether anything stands there, and
-//! a 409 waits and tries again; the log then reads back whose it is.
+//! another conditional PUT of that name is in flight, which `object_store` 0.13 reports in the same way although the
+//! object need not exist. So "already exists" settles nothing: this code checks whether the object exists, and waits
+//! and tries again after a 409; the log then reads back whose it is.
 //!
-//! **Threads.** Calls block. Each storage has a small runtime of its own, so that callers need none; they must not be
-//! inside of one.
+//! **Threads.** Calls block. Each storage has a small runtime, so that callers need none; they must not be inside of
+//! one.
 
 mod error;
 mod objects;
@@ -63,7 +63,7 @@ impl Drop for Reactor {
     }
 }
 
-/// What backend and transfer share.
+/// What the backend and transfers have in common.
 struct Remote {
     connection: Connection,
     reactor: Reactor,
@@ -126,7 +126,7 @@ impl RemoteBackend {
         self.remote.connection.small.as_ref()
     }
 
-    /// Sends a create until it is known whether something stands there, or until it has been enough.
+    /// Sends a create until it is known whether the object exists, or the tries are used up.
     async fn create_settled(&self, path: &Path, bytes: &[u8]) -> object_store::Result<Created> {
         let payload = PutPayload::from(bytes.to_vec());
         let mut tries = 1;
@@ -139,7 +139,7 @@ impl RemoteBackend {
             }
             match self.store().head(path).await {
                 Err(object_store::Error::NotFound { .. }) if tries < MAX_CONFLICT_TRIES => {}
-                // Also when that cannot be told: whoever reads it back finds out, and knows what it means.
+                // Also when that is unknown: a caller that reads it back finds out.
                 _ => return Ok(Created::Exists),
             }
             tokio::time::sleep(conflict_pause(self.remote.connection.retry_pause, tries, bytes)).await;

@@ -11,7 +11,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use super::{Remote, RemoteBackend, error};
 use crate::error::StoreError;
 
-/// An object as a storage tells of it.
+/// An object as a storage lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
     /// Its name below the URL of the storage.
@@ -70,12 +70,12 @@ impl Objects {
     pub fn list(&self, folder: &str) -> Result<Vec<Object>, StoreError> {
         let path = self.path(folder)?;
         let prefix = Some(&path).filter(|path| !path.as_ref().is_empty());
-        // Each page has a time-out of its own; how many there are is not known.
+        // Each page has a separate time-out; how many there are is not known.
         let listed = self.remote.connection.small.list(prefix).map_ok(Object::of).try_collect();
         self.remote.reactor.block_on(listed).map_err(error::failed("list", self.remote.location_of(folder)))
     }
 
-    /// Bytes of an object: all of the range, which must lie within it.
+    /// Bytes of an object: all of the range, which must be within it.
     ///
     /// # Errors
     /// When the storage does not answer, refuses, or gives less.

@@ -54,7 +54,7 @@ pub struct RemoteOptions {
     pub endpoint: Option<String>,
     /// The region; none: that of the environment.
     pub region: Option<String>,
-    /// Whether an endpoint may be reached without TLS; otherwise the environment says (`AWS_ALLOW_HTTP`).
+    /// Whether an endpoint may be reached without TLS; otherwise the environment decides (`AWS_ALLOW_HTTP`).
     pub allow_http: bool,
     /// Further settings of `object_store` by their names there (`aws_access_key_id`); they go before the environment.
     pub settings: BTreeMap<String, Secret>,
@@ -171,7 +171,7 @@ fn without_secrets(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else {
         return "the remote storage".into();
     };
-    // Azure's account stands where others have a user, so it is kept when no password follows.
+    // Azure's account is where others have a user, so it is kept when no password follows.
     if url.password().is_some() {
         let _ = url.set_username("").and_then(|()| url.set_password(None));
     }

@@ -29,11 +29,11 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the caller sees of a transfer, and how it stops it. Both functions are called by the calling thread.
 pub struct Watch<'a> {
-    /// Told after each part: bytes that arrived, of all.
+    /// Called after each part: bytes that arrived, of all.
     pub progress: &'a mut dyn FnMut(u64, u64),
     /// Shown the bytes in order, whatever the order in which parts travel: for hashing them.
     pub bytes: &'a mut dyn FnMut(&[u8]),
-    /// Set by anyone: the transfer stops at the next part or within a fraction of a second.
+    /// Set by any thread: the transfer stops at the next part or within a fraction of a second.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -125,7 +125,7 @@ impl Transfer {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Damaged`] when it is absent or of another size; when the storage does not answer or refuses;
-    /// what `sink` says; [`crate::ErrorKind::Cancelled`]. `sink` may have got some of it then.
+    /// the errors of `sink`; [`crate::ErrorKind::Cancelled`]. `sink` may have got some of it then.
     pub fn download(
         &self,
         name: &str,
@@ -261,7 +261,7 @@ impl Job<'_> {
         if result.is_ok() {
             result = match upload.complete().await {
                 Ok(_) => return Ok(()),
-                // When its first answer is lost, the second says that there is no such upload; the object tells.
+                // When its first answer is lost, the second reports a missing upload; the object settles it.
                 Err(error) => match store.head(path).await {
                     Ok(meta) if meta.size == self.total_bytes => return Ok(()),
                     _ => Err(self.failed("upload")(error)),
@@ -418,7 +418,7 @@ mod tests {
         }
     }
 
-    /// What the sink says ends a download.
+    /// Proves that an error of the sink ends a download.
     #[test]
     fn a_full_disk_ends_a_download() {
         let backend = in_memory();

@@ -75,7 +75,7 @@ pub(crate) fn still_clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at(Timestamp::from_micros(1_763_719_200_000_000)))
 }
 
-/// Does what a caller does whose outcome is unknown or who lost against others: again.
+/// Repeats a call whose outcome is unknown or that lost against others, as callers do.
 pub(crate) fn surely<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let mut tries = 1;
     loop {
@@ -99,7 +99,7 @@ fn log_of(backend: Arc<dyn Backend>, writer: u64) -> Log<Notebook> {
     Log::new(backend, still_clock(), writer_ids(writer))
 }
 
-/// Adds a note unless it stands, whatever happens on the way.
+/// Adds a note unless it exists, whatever happens on the way.
 fn say(log: &mut Log<Notebook>, writer: Writer<'_>, who: u64, sequence: u64) -> Result<(), StoreError> {
     let epoch = match writer {
         Writer::Trainer(claim) => Some(claim.epoch),
@@ -120,7 +120,7 @@ fn claim(epoch: u64, holder: &str) -> Claim {
     Claim { epoch, holder: holder.into() }
 }
 
-/// The state of one who read everything.
+/// The state of a reader that read everything.
 fn whole(backend: Arc<dyn Backend>) -> Log<Notebook> {
     let mut log = log_of(backend, u64::MAX);
     must(|| log.refresh());
@@ -129,7 +129,7 @@ fn whole(backend: Arc<dyn Backend>) -> Log<Notebook> {
     log
 }
 
-/// The state of one who began at the hint.
+/// The state of a reader that began at the hint.
 fn hinted(backend: Arc<dyn Backend>) -> Log<Notebook> {
     must(|| Log::open(Arc::clone(&backend), still_clock(), writer_ids(u64::MAX)))
 }

@@ -10,13 +10,13 @@ use crate::error::{ErrorKind, StoreError};
 /// How a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendFault {
-    /// It does not happen, and nobody knows.
+    /// It does not happen, and the caller does not learn it.
     ErrorBefore,
     /// It happens, and the answer is lost.
     ErrorAfter,
-    /// The answer is lost, and it happens later: so many calls later, whoever makes them.
+    /// The answer is lost, and it happens later: after so many calls of any caller.
     Late(u64),
-    /// A create is answered with "exists" though it did not happen and nothing need stand there: what S3 says (409)
+    /// A create is answered with "exists" though it did not happen and the object need not exist: S3's answer (409)
     /// while another write of that name is in flight. Other calls are not touched.
     Conflict,
     /// It is refused, and did not happen.
@@ -98,7 +98,7 @@ struct State {
     late: Vec<LateWrite>,
 }
 
-/// A storage behind faults. Clones share them, so that several writers may have bad luck together.
+/// A storage behind faults. Clones share them, so that several writers may fail together.
 #[derive(Clone)]
 pub struct FaultBackend {
     inner: Arc<dyn Backend>,
@@ -152,7 +152,7 @@ impl FaultBackend {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, lets happen what was late, and says how this one fails.
+    /// Counts a call, executes what was late, and returns how this one fails.
     fn next_fault(&self, reads: bool) -> Option<BackendFault> {
         let mut state = self.state();
         let call = state.calls;
@@ -172,7 +172,7 @@ impl FaultBackend {
 
     fn deliver(&self, due: Vec<LateWrite>) {
         for LateWrite { name, bytes, replaces, .. } in due {
-            // Its writer is long gone: nobody hears what became of it.
+            // Its writer is long gone: the outcome is not reported.
             let _ = match replaces {
                 true => self.inner.replace(&name, &bytes),
                 false => self.inner.create(&name, &bytes).map(drop),

@@ -1,5 +1,5 @@
-//! A disk that fails at its n-th operation and forgets what was never synced when the power goes. It works on real
-//! files; it keeps account of syncs instead of waiting for them, and of alignment instead of asking the device.
+//! A disk that fails at its n-th operation and forgets what was never synced in a power cut. It works on real files; it
+//! records syncs instead of waiting for them, and alignment instead of asking the device.
 #![allow(clippy::disallowed_methods)] // Only tests use it, on folders that they made.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,8 @@ pub enum Fault {
     PowerLosesBytes,
     /// The power goes with both.
     PowerLosesAll,
-    /// The power goes, and of what was never synced any part is left: pages and names that were written later may
-    /// be there without earlier ones, and removed names may be back. The seed says which.
+    /// A power cut, after which any part is left of what was never synced: pages and names that were written later may
+    /// be there without earlier ones, and removed names may be back. The seed chooses.
     PowerReorders {
         /// Where the choices come from.
         seed: u64,
@@ -56,7 +56,7 @@ impl Fault {
         Self::PowerReorders { seed: 2 },
         Self::PowerReorders { seed: 3 },
     ];
-    /// Those that the process is told of and outlives.
+    /// Those that the process gets as an error and survives.
     pub const TOLD: [Self; 4] = [Self::Full, Self::StaysFull, Self::ShortWrite, Self::InputOutput];
 
     /// Whether the process ends with it.
@@ -101,7 +101,7 @@ struct TrackedFile {
     unsynced: Vec<ByteChange>,
 }
 
-/// What a name stood for before it went.
+/// What a name referred to before it was removed.
 #[derive(Debug, Clone)]
 enum Node {
     Folder,
@@ -132,7 +132,7 @@ impl NameChange {
     }
 }
 
-/// Is told how many operations there were so far.
+/// Gets the number of operations so far.
 type Watcher = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// What runs on the machine: it fails by itself.
@@ -181,8 +181,8 @@ impl FaultDisk {
         Self::new(Fault::Kill, usize::MAX)
     }
 
-    /// The same disk as another process on that machine sees it, which does not fail until it is told to. It goes on
-    /// when this one is killed, and the power goes for both.
+    /// The same disk as another process on that machine sees it, which does not fail until it is set to. It continues
+    /// when this one is killed, and a power cut affects both.
     #[must_use]
     pub fn another_process(&self) -> Self {
         Self::of_process(Fault::Kill, usize::MAX, Arc::clone(&self.journal))
@@ -201,7 +201,7 @@ impl FaultDisk {
         self.process().watcher = Some(Arc::new(watcher));
     }
 
-    /// How many operations were asked of it.
+    /// How many operations were requested.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.process().operations
@@ -234,8 +234,8 @@ impl FaultDisk {
         self.process().dead || self.journal().off
     }
 
-    /// Makes the files what the machine finds when it comes up again, or those who look after a kill. Nothing works
-    /// on this disk any more.
+    /// Changes the files to what the machine finds after it boots again, or what other processes find after a kill.
+    /// Nothing works on this disk any more.
     ///
     /// # Panics
     /// When the real disk fails.
@@ -270,7 +270,7 @@ impl FaultDisk {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the watcher, outside of every lock.
+    /// Calls the watcher, outside of every lock.
     fn tell_watcher(&self) {
         let process = self.process();
         let (watcher, operations) = (process.watcher.clone(), process.operations);
@@ -496,7 +496,7 @@ fn to_usize(value: u64) -> usize {
     usize::try_from(value).expect("test files fit in memory")
 }
 
-/// What a device says of a direct read or write that is not aligned.
+/// The device's error for a direct read or write that is not aligned.
 fn check_alignment(direct: bool, offset: u64, bytes: &[u8]) -> io::Result<()> {
     let odd = |value: u64| !value.is_multiple_of(PAGE_BYTES);
     if direct && (odd(offset) || odd(bytes.len() as u64) || odd(bytes.as_ptr() as u64)) {

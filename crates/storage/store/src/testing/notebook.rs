@@ -1,24 +1,24 @@
-//! What the logs of tests mean: a list of notes, each of which says what its writer had seen.
+//! The log of tests: a list of notes, each with the state that its writer had seen.
 
 use serde::{Deserialize, Serialize};
 
 use crate::log::{Claim, Fold, Item};
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Note {
     /// An epoch is taken.
     Claim(Claim),
-    /// A writer says something.
+    /// A note of a writer.
     Said {
-        /// Who.
+        /// The writer.
         writer: u64,
         /// Its how-manieth note.
         sequence: u64,
         /// The epoch it has, when it has one.
         epoch: Option<u64>,
-        /// The newest number its writer knew of.
+        /// The newest number that its writer had read.
         seen: u64,
     },
     /// All before it.
@@ -36,7 +36,7 @@ pub enum Note {
 pub struct Said {
     /// Its number.
     pub number: u64,
-    /// Who.
+    /// The writer.
     pub writer: u64,
     /// Its how-manieth note.
     pub sequence: u64,
@@ -47,24 +47,24 @@ pub struct Said {
 pub struct Notebook {
     /// In the order of their numbers.
     pub said: Vec<Said>,
-    /// Numbers that say nothing.
+    /// Numbers without content.
     pub damaged: Vec<u64>,
     /// The newest claim.
     pub claim: Option<Claim>,
     /// The newest number.
     pub tail: u64,
-    /// What no log may hold: notes decided in ignorance of what stood before them.
+    /// What no log may hold: notes decided without the entries before them.
     pub faults: Vec<String>,
 }
 
 impl Notebook {
-    /// Whether a writer's note stands.
+    /// Whether a writer's note exists.
     #[must_use]
     pub fn has(&self, writer: u64, sequence: u64) -> bool {
         self.said.iter().any(|said| (said.writer, said.sequence) == (writer, sequence))
     }
 
-    /// The next note of a writer, unless it stands already.
+    /// The next note of a writer, unless it exists already.
     #[must_use]
     pub fn note(&self, writer: u64, sequence: u64, epoch: Option<u64>) -> Option<Note> {
         let seen = self.tail;

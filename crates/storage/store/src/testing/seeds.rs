@@ -5,7 +5,7 @@ const SEEDS: &str = "TRACKWAY_SEEDS";
 /// Environment variable: one seed, to play it again.
 const SEED: &str = "TRACKWAY_SEED";
 
-/// The seeds that a simulation plays: those that somebody asked for, else the first `usual` ones.
+/// The seeds that a simulation runs: those given in the environment, else the first `usual` ones.
 ///
 /// # Panics
 /// When a variable holds something else.
@@ -15,7 +15,7 @@ pub fn seeds(usual: u64) -> Range<u64> {
     one.or_else(seeds_asked_for).unwrap_or(0..usual)
 }
 
-/// The seeds that somebody asked for by number; that asks for more of everything else too.
+/// The seeds given in the environment by number; then everything else runs more often too.
 ///
 /// # Panics
 /// When the variable holds something else.

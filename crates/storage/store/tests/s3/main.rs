@@ -88,8 +88,8 @@ fn misbehaving_server_conforms() {
     }
 }
 
-/// A storage that looks first and writes then, one that ignores the condition, and one that does not know it are
-/// refused, each with its reason.
+/// Proves that a storage that looks first and writes then, one that ignores the condition, and one that does not know
+/// it are refused, each with its reason.
 #[test]
 fn selftest_refuses_what_has_no_conditional_create() {
     let racing = Server::sound(Conditions::Racing);
@@ -100,7 +100,7 @@ fn selftest_refuses_what_has_no_conditional_create() {
     refused_for(&test_of(&ignorant.backend("tested")), "read_after_create");
 }
 
-/// Whatever becomes of the first answer to a create, it is settled: the entry stands once, and its writer knows.
+/// Proves that a create is settled whatever happens to its first answer: the entry is there once, and its writer knows.
 #[test]
 fn lost_answers_to_a_create_are_settled() {
     let faults = [
@@ -128,7 +128,8 @@ fn lost_answers_to_a_create_are_settled() {
     }
 }
 
-/// A storm of 409 is waited out for a while, and then told as "exists", which the log reads back.
+/// Proves that repeated answers of 409 are waited out for a while, and then reported as "exists", which the log reads
+/// back.
 #[test]
 fn conflicts_are_waited_out() {
     let storm = |length| {
@@ -261,8 +262,8 @@ fn files_go_up_and_down_in_bad_weather() {
     }
 }
 
-/// A failed or stopped upload leaves no object, a failed or stopped download no file, and what is absent or of
-/// another size is told.
+/// Proves that a failed or stopped upload leaves no object, a failed or stopped download no file, and that an absent
+/// object or one of another size is reported.
 #[test]
 fn half_a_transfer_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();

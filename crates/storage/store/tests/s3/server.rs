@@ -213,7 +213,7 @@ impl Layer {
             Conditions::NotImplemented if conditional => {
                 return refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented");
             }
-            // The header is signed and cannot be taken away; what stood there can, which comes to the same.
+            // The header is signed and cannot be removed; the existing object can, which has the same effect.
             Conditions::Ignored if conditional => {
                 let _ =
                     std::fs::remove_file(self.root.path().join(request.uri().path().trim_start_matches('/')));
@@ -265,7 +265,7 @@ async fn truncated(answer: Answer) -> Answer {
     Response::from_parts(parts, s3s::Body::http_body_unsync(body))
 }
 
-/// moto's S3 server, in a process of its own.
+/// moto's S3 server, in a separate process.
 pub struct Moto {
     process: Child,
     endpoint: String,

@@ -26,10 +26,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The value of `sslrootcert` that stands for the issuers that the operating system trusts.
+/// The value of `sslrootcert` for the issuers that the operating system trusts.
 const SYSTEM: &str = "system";
 
-/// What is asked for of the encryption of a connection.
+/// The requested encryption of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Disable,
@@ -59,7 +59,7 @@ impl TlsSettings {
     /// Takes the parameters out of a URL, because the client library does not know most of them. Gives the rest of the URL.
     ///
     /// # Errors
-    /// A text that says which parameter is wrong and what it may be.
+    /// A message that names the wrong parameter and its valid values.
     pub(super) fn take(url: &str) -> Result<(String, Self), String> {
         let (mut mode, mut issuers) = (None, None);
         let (mut certificate, mut key) = (None, None);
@@ -105,7 +105,7 @@ impl TlsSettings {
         }
     }
 
-    /// What the client library is told.
+    /// The mode for the client library.
     pub(super) fn mode(&self) -> SslMode {
         match self.mode {
             Mode::Disable => SslMode::Disable,
@@ -219,7 +219,7 @@ impl Issuers {
     }
 }
 
-/// Encrypts without knowing who is at the other end: it protects against who listens, not against who pretends.
+/// Encrypts without checking the identity of the server: protects against eavesdropping, not against impersonation.
 #[derive(Debug)]
 struct AnyServer {
     schemes: Vec<SignatureScheme>,

@@ -69,7 +69,7 @@ fn point(line: &str) -> Option<ForeignPoint> {
     Some(ForeignPoint { step: u64::try_from(step).unwrap_or(0), at, value })
 }
 
-/// The files below a folder with their names, which have slashes where folders lie between.
+/// The files below a folder with their names, which contain slashes for folders.
 fn named_files(folder: &Path) -> Result<Vec<(String, String)>, LedgerError> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -82,7 +82,7 @@ fn named_files(folder: &Path) -> Result<Vec<(String, String)>, LedgerError> {
     Ok(named)
 }
 
-/// The top-level keys of MLflow's flat YAML files; texts may be quoted.
+/// The top-level keys of MLflow's flat YAML files; strings may be quoted.
 fn yaml_keys(text: &str) -> BTreeMap<String, String> {
     let plain = |value: &str| {
         let value = value.trim();
@@ -106,7 +106,7 @@ fn yaml_keys(text: &str) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
 
-    /// Proves that quoted texts are read and that what says nothing is no key.
+    /// Proves that quoted strings are read and that lines without a key are skipped.
     #[test]
     fn flat_yaml() {
         let keys = yaml_keys("a: 'it''s'\nb: \"x: \\\"y\\\"\"\nc: null\nd: ''\n  e: 1\nf: plain: text\n");
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(found, [("a", "it's"), ("b", "x: \"y\""), ("f", "plain: text")]);
     }
 
-    /// Proves that a torn line of a metric is no point and that a file of the first version, without steps, is read.
+    /// Proves that a torn line of a metric is skipped and that a file of the first version, without steps, is read.
     #[test]
     fn lines_of_metrics() {
         assert_eq!(point("1700000000000 0.5 3 x").map(|point| (point.step, point.value)), Some((3, 0.5)));

@@ -23,7 +23,7 @@ fn end_of(status: &str) -> ForeignEnd {
     }
 }
 
-/// MLflow's own tags say who, where and what; the others are the user's.
+/// MLflow's tags hold the user, source and description; the others are the user's.
 fn take_tag(run: &mut ForeignRun, name: String, value: String) {
     match name.as_str() {
         "mlflow.user" => run.owner = Some(value),
