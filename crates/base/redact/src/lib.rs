@@ -1,9 +1,9 @@
 //! Takes secrets out of everything that is stored: environment by an allow-list, arguments and settings by name and
 //! pattern, log bytes by pattern while they stream. What is taken out is replaced by `[redacted:kind]`.
 //!
-//! Two sources decide what a secret is: the shapes and names of `shapes.toml`, and the values of the launching process's own
-//! variables whose names say that they are secret. The latter are searched for literally. Both are found behind colour codes and
-//! within the escapes of JSON, `repr` and URLs.
+//! Two sources decide what a secret is: the shapes and names of `shapes.toml`, and the values of the launching
+//! process's variables whose names mark them as secret. The latter are searched for literally. Both are found after
+//! colour codes and within the escapes of JSON, `repr` and URLs.
 //!
 //! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a ledger.
 
@@ -24,7 +24,7 @@ use racy::Racy;
 use search::Search;
 pub use stream::StreamRedactor;
 
-/// Shorter values of secret variables are not searched for: they would be found everywhere by chance.
+/// Shorter values of secret variables are not searched for: they would match everywhere by coincidence.
 pub const LITERAL_BYTES_MIN: usize = 8;
 /// Longer values are searched for in pieces of this size.
 pub const LITERAL_BYTES_MAX: usize = 1024;
@@ -41,15 +41,15 @@ pub struct Redactor {
 }
 
 impl std::fmt::Debug for Redactor {
-    /// Says how much it knows and nothing of what.
+    /// Shows how much it knows and none of the values.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Redactor").field("literals", &self.search.literals().len()).finish()
     }
 }
 
 impl Redactor {
-    /// A redactor that knows the shapes of secrets, and the values of those of these variables whose names say that
-    /// they are secret (at least [`LITERAL_BYTES_MIN`] bytes long).
+    /// A redactor with the shapes of secrets, and the values of those of these variables whose names mark them as
+    /// secret (at least [`LITERAL_BYTES_MIN`] bytes long).
     pub fn from_environment<N: AsRef<str>, V: AsRef<str>>(
         variables: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
@@ -68,7 +68,7 @@ impl Redactor {
         Self { search: Search::new(literals) }
     }
 
-    /// A redactor for this process's own environment. Variables that are no UTF-8 are passed over.
+    /// A redactor for this process's environment. Variables that are not UTF-8 are skipped.
     #[must_use]
     pub fn from_own_environment() -> Self {
         let text = |value: std::ffi::OsString| value.into_string().ok();
@@ -77,7 +77,7 @@ impl Redactor {
         )
     }
 
-    /// The one redactor for this process's own environment, as it was when it was first asked for.
+    /// The one redactor for this process's environment, as it was at the first call.
     #[must_use]
     pub fn of_this_process() -> Arc<Self> {
         static OWN: Racy<Arc<Redactor>> = Racy::new(|| Arc::new(Redactor::from_own_environment()));
@@ -100,7 +100,7 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    /// The value of a named setting: taken out when the name or its own look says that it is secret.
+    /// The value of a named setting: redacted when its name or its form marks it as secret.
     #[must_use]
     pub fn value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
         let strong = names::is_secret(name)
@@ -180,8 +180,8 @@ impl Redactor {
             .collect()
     }
 
-    /// Variables that somebody set on purpose (a run file's `set`): every name stays; values go when the name or their
-    /// look says that they are secret.
+    /// Variables that a user set on purpose (a run file's `set`): every name stays; values are redacted when the name
+    /// or their form marks them as secret.
     #[must_use]
     pub fn settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let clean = |name: &str, value: &str| {
@@ -193,7 +193,7 @@ impl Redactor {
         settings.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect()
     }
 
-    /// The same redactor, which knows the secret values among these variables as well.
+    /// The same redactor, with the secret values among these variables as well.
     #[must_use]
     pub fn extended<N: AsRef<str>, V: AsRef<str>>(
         &self,
@@ -230,7 +230,7 @@ impl Redactor {
     }
 }
 
-/// What stands for the value of a secret name.
+/// Replaces the value of a secret name.
 const NAMED: &str = "[redacted:named]";
 
 /// Whether an argument is the next flag rather than a value that begins with a dash.
@@ -248,7 +248,7 @@ fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
     if names::is_secret_variable(name) && value::present(value.as_bytes()) {
         let several = value.contains('\n');
         for line in value.lines().map(str::trim).filter(|line| line.len() >= LITERAL_BYTES_MIN) {
-            // The first and last line of a PEM block are no secret; a path that exists is where a secret lies.
+            // The first and last line of a PEM block are not secret; an existing path is where a secret is stored.
             let marker = several && line.starts_with("-----");
             let path = !several && line.starts_with('/') && std::path::Path::new(line).exists();
             if !marker && !path {
@@ -292,7 +292,7 @@ fn collect_json(name: &str, document: &serde_json::Value, literals: &mut Vec<Vec
     }
 }
 
-/// Stands for the name that an item of a list lacks.
+/// Replaces the name that an item of a list lacks.
 const LIST_ITEM: &str = "[]";
 
 /// The secrets in `a,b` and in `name=a;name=b`.

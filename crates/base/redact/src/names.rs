@@ -11,7 +11,7 @@ pub(super) fn is_secret(name: &str) -> bool {
     (last || STRONG.iter().any(|word| flat.contains(word))) && !points_to_a_file(&flat)
 }
 
-/// Names that often mean a secret (`token`, `key`) and sometimes a word of a vocabulary or a column.
+/// Names that often mean a secret (`token`, `key`) and sometimes an entry of a vocabulary or a column.
 pub(super) fn may_be_secret(name: &str) -> bool {
     parts(name).any(|part| DATA.names.weak.contains(&part))
 }
@@ -53,7 +53,7 @@ fn points_to_a_file(flat: &str) -> bool {
     ["file", "path", "dir", "home"].iter().any(|end| flat.ends_with(end))
 }
 
-/// Variables that say how a training process was set up and carry no secret by their meaning.
+/// Variables that configure a training process and carry no secret by their meaning.
 const ALLOWED: &[&str] = &[
     "PATH",
     "LANG",
@@ -151,7 +151,7 @@ pub(super) fn is_allowed(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves that names of secrets are told from names that only look like them.
+    /// Proves that names of secrets are distinguished from names that only look like them.
     #[test]
     fn secret_names_are_told_from_others() {
         for name in [

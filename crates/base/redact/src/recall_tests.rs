@@ -4,7 +4,7 @@
 use super::shapes::{Class, DATA, Piece, SHAPES, pieces};
 use super::*;
 
-/// The part of all examples of shapes with a beginning of their own that must be found.
+/// The fraction of all examples of shapes with a distinct prefix that must be found.
 const SHAPE_RECALL_MIN: f64 = 0.99;
 /// The same for secrets that only their name gives away.
 const NAMED_RECALL_MIN: f64 = 0.95;
@@ -30,7 +30,7 @@ impl Dice {
         let all: Vec<u8> = (b'!'..=b'~')
             .filter(|byte| class.has(*byte) && !matches!(byte, b'=' | b'+' | b'/' | b'.' | b'-'))
             .collect();
-        // Digits and letters take turns at the beginning, so that no example is a word by chance.
+        // Digits and letters alternate at the beginning, so that no example is a word by coincidence.
         let digits: Vec<u8> = all.iter().copied().filter(u8::is_ascii_digit).collect();
         (0..count)
             .map(|at| if at == 1 { digits[self.roll(digits.len())] } else { all[self.roll(all.len())] })
@@ -100,7 +100,7 @@ fn named_forms(name: &str, value: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The end of a secret, as it stands in a form: what is left of one that was cut.
+/// The end of a secret, as it appears in a form: what is left of one that was cut.
 fn is_left(clean: &str, secret: &str) -> bool {
     let end = &secret[secret.len() - secret.len().min(8)..];
     clean.contains(end) || clean.contains(&encoded(end))
@@ -113,7 +113,7 @@ fn report(what: &str, found: usize, all: usize, missed: &[String]) -> f64 {
     recall
 }
 
-/// Proves how many secrets with a beginning of their own, and how many behind a name, are found in every form.
+/// Proves how many secrets with a distinct prefix, and how many after a name, are found in every form.
 #[test]
 fn secrets_are_found_in_every_form() {
     let redactor = Redactor::from_environment::<&str, &str>([]);

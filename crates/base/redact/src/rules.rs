@@ -1,5 +1,5 @@
-//! Secrets that are known by what stands around them: a name, a header, a URL, a command. A rule has cheap triggers (literal words,
-//! looked for in one pass) and a regex that is compiled and tried only on a line where a trigger stood.
+//! Secrets that are recognised by what surrounds them: a name, a header, a URL, a command. A rule has cheap triggers
+//! (literal strings, looked for in one pass) and a regex that is compiled and tried only on a line with a trigger.
 
 use once_cell::race::OnceBox;
 use regex::bytes::{Regex, RegexBuilder};
@@ -12,15 +12,15 @@ use crate::racy::Racy;
 
 /// One way in which a secret shows.
 pub(super) struct Rule {
-    /// The word shown in `[redacted:kind]`.
+    /// The kind shown in `[redacted:kind]`.
     pub kind: &'static str,
-    /// Words of which one must stand in the line, in any case.
+    /// Strings of which one must be in the line, in any case.
     pub triggers: Vec<String>,
     /// How many lines it looks at, from that of the trigger on.
     pub lines: usize,
     /// The first group that took part is the secret; without groups the whole match is.
     pattern: String,
-    /// What the regex cannot say about the secret.
+    /// A test of the secret beyond the regex.
     pub accept: fn(&[u8]) -> bool,
     compiled: OnceBox<Regex>,
 }
@@ -50,7 +50,7 @@ impl Rule {
     }
 }
 
-/// What may stand between a name and its value: `=`, `:`, `=>`, with quotes around.
+/// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
 const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:)\s{0,4}"#;
 
 /// A value: quoted up to the quote, or a run without blanks and brackets; behind `b` or within `SecretStr(…)`, too.
@@ -75,7 +75,7 @@ fn named_triggers(tokens: bool) -> Vec<String> {
     all
 }
 
-/// Every rule, the most telling kind first: where two rules match the same bytes the first one names them.
+/// Every rule, the most specific kind first: where two rules match the same bytes the first one names them.
 pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut rules = places();
@@ -98,8 +98,9 @@ pub(super) static RULES: Racy<Vec<Rule>> = Racy::new(|| {
     rules
 });
 
-/// Names of one kind, with their values in every notation: `name=value`, a pair in a list, cells of a table, a flag, and YAML with
-/// the value below. `accept` judges what is plainly a value, `accept_item` what may be the next item of a list.
+/// Names of one kind, with their values in every notation: `name=value`, a pair in a list, cells of a table, a flag,
+/// and YAML with the value below. `accept` tests what is clearly a value, `accept_item` what may be the next item of a
+/// list.
 fn named(
     names: &str,
     triggers: &[String],

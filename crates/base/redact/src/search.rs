@@ -1,5 +1,5 @@
-//! Finds secrets in bytes: one pass of an automaton over all beginnings, trigger words and literal values, then a closer look where
-//! one stood. The same again on the views of lines with escapes.
+//! Finds secrets in bytes: one pass of an automaton over all beginnings, triggers and literal values, then a closer
+//! look at each match. The same again on the views of lines with escapes.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use once_cell::race::OnceBox;
@@ -9,15 +9,15 @@ use super::rules::RULES;
 use super::shapes::SHAPES;
 use super::view::{View, first_escape};
 
-/// Where a secret stands.
+/// Where a secret is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub start: usize,
     pub end: usize,
     pub kind: &'static str,
-    /// The block has begun and its end was not in the bytes: it goes on after `end`.
+    /// The block has begun and its end was not in the bytes: it continues after `end`.
     pub open: bool,
-    /// Smaller means more telling, for the name of merged spans.
+    /// Smaller means more specific, for the name of merged spans.
     rank: usize,
 }
 
@@ -89,7 +89,7 @@ impl Search {
         for view in View::of(line) {
             let mut seen = Vec::new();
             self.scan(&view.bytes, &mut seen);
-            // A block that goes on is found in the line as it is.
+            // A block that continues is found in the line as it is.
             found.extend(seen.into_iter().filter(|span| !span.open && span.start < span.end).map(|span| {
                 let (start, end) = view.in_line(span.start, span.end);
                 Span { start: offset + start, end: offset + end, ..span }

@@ -107,7 +107,7 @@ pub(super) enum Piece {
 /// One shape of secret.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The word shown in `[redacted:kind]`.
+    /// The kind shown in `[redacted:kind]`.
     pub kind: &'static str,
     pub pieces: Vec<Piece>,
     /// Which piece is looked for.
@@ -140,7 +140,7 @@ impl Shape {
         }
     }
 
-    /// Where the secret stands whose literal text was found at `at`; the letters around it must end there.
+    /// Where the secret is whose literal prefix was found at `at`; the characters around it must end there.
     pub fn find(&self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         let literal = self.anchor();
         if !bytes[at..].starts_with(literal)

@@ -1,20 +1,20 @@
 //! Redaction of bytes that arrive in pieces, in bounded memory.
 //!
 //! Whole lines go through at once. Of an unfinished line the last word is held back, because it may be the first half
-//! of a secret; so is a private key's block until its end. What was let through of the unfinished line stays as
-//! context, so that `password = ` and its value are seen together even when they arrive apart.
+//! of a secret; so is a private key's block until its end. What was passed of the unfinished line stays as context, so
+//! that `password = ` and its value are seen together even when they arrive apart.
 
 use super::search::{Search, Span, pem_end};
 
-/// An unfinished word longer than this is let through; no secret without a recognisable beginning is longer.
+/// An unfinished word longer than this is passed; no secret without a recognisable beginning is longer.
 pub const HELD_BYTES_MAX: usize = 4096;
-/// An unfinished line is let through by itself, but for its last word, when it is longer than this.
+/// An unfinished line is passed by itself, but for its last word, when it is longer than this.
 const PARTIAL_BYTES_MAX: usize = 32 * 1024;
 /// How much of the unfinished line is kept as context.
 const CONTEXT_BYTES: usize = 256;
 /// No first line of a private key's block is longer.
 const ARMOUR_BYTES_MAX: usize = 80;
-/// A private key's block that did not end after this many bytes is no block.
+/// A private key's block that did not end after this many bytes is not a block.
 const BLOCK_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,8 @@ enum Swallow {
 /// Takes secrets out of a stream of bytes. All other bytes come out unaltered and in order.
 pub struct StreamRedactor<'a> {
     search: &'a Search,
-    /// Context (already let through), then what is held back: an unfinished line, and the one before it where its value may stand here.
+    /// Context (already passed), then what is held back: an unfinished line, and the one before it if this one may have
+    /// its value.
     line: Vec<u8>,
     context_bytes: usize,
     swallow: Swallow,
@@ -69,7 +70,7 @@ impl<'a> StreamRedactor<'a> {
         }
     }
 
-    /// Lets the unfinished line through but for its last word. For lines that stay unfinished: prompts, progress bars.
+    /// Passes the unfinished line but for its last word. For lines that stay unfinished: prompts, progress bars.
     pub fn flush(&mut self, clean: &mut Vec<u8>) {
         if self.held_bytes() == 0 || matches!(self.swallow, Swallow::Block { .. }) {
             return;
@@ -118,7 +119,7 @@ impl<'a> StreamRedactor<'a> {
         line.extend_from_slice(whole);
         let (_, reenter) = self.emit(&line, context_bytes, line.len(), clean);
         match reenter {
-            // The block's beginning may stand in what was held; only new bytes are given back.
+            // The block's beginning may be in what was held; only new bytes are returned.
             Some(at) if at < before => {
                 let held = line[at..before].to_vec();
                 self.reenter(&held, clean);
@@ -129,7 +130,8 @@ impl<'a> StreamRedactor<'a> {
         }
     }
 
-    /// Begins the next line. A line before it that ends with the name of a value stays as context: in YAML the value may stand below.
+    /// Begins the next line. A line before it that ends with the name of a value stays as context: in YAML the value
+    /// may be below.
     fn start_line<'b>(&mut self, whole: &[u8], rest: &[u8]) -> &'b [u8] {
         let last = whole[..whole.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         let waits = matches!(last.trim_ascii_end().last(), Some(b':' | b'|' | b'>' | b'-'));
@@ -256,8 +258,8 @@ fn rest_of_line(line: &[u8], from: usize) -> &[u8] {
     &line[from..newline.map_or(line.len(), |newline| from + newline)]
 }
 
-/// Whether the line may stand inside a private key's armour: base64, a header, nothing, or either behind the prefix
-/// that a logger puts before each line.
+/// Whether the line may be inside a private key's armour: base64, a header, nothing, or either after the prefix of a
+/// logger.
 fn is_block_line(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let base64 = |word: &[u8]| {

@@ -224,7 +224,7 @@ fn binary_streams_are_unaltered_and_held_back_little() {
     }
 }
 
-/// Proves that arguments are judged by name and by look, and that harmless ones stay.
+/// Proves that arguments are redacted by name and by form, and that harmless ones stay.
 #[test]
 fn argv_keeps_everything_but_secrets() {
     let argv: Vec<String> = [

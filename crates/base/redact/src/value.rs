@@ -1,10 +1,10 @@
-//! Whether a value looks like a secret: what a regex cannot say.
+//! Whether a value looks like a secret: what a regex cannot express.
 
 pub(super) fn any(_: &[u8]) -> bool {
     true
 }
 
-/// Letters and digits mixed: what a generated key has and a word or a number has not.
+/// Letters and digits mixed, as in a generated key and not in a word or a number.
 pub(super) fn mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
@@ -14,7 +14,7 @@ pub(super) fn random(value: &[u8]) -> bool {
     value.len() >= 16 && mixed(value) && present(value)
 }
 
-/// Not one of the words that stand for "no value", nor a value that was taken out already.
+/// Not one of the words for "no value", nor a value that was redacted already.
 pub(super) fn present(value: &[u8]) -> bool {
     const ABSENT: [&[u8]; 7] = [b"none", b"null", b"true", b"false", b"nil", b"undefined", b"redacted"];
     let stars = value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X'));
@@ -23,7 +23,7 @@ pub(super) fn present(value: &[u8]) -> bool {
         && !ABSENT.iter().any(|absent| value.eq_ignore_ascii_case(absent))
 }
 
-/// Present, and more than a word: the next item of a list of names is none.
+/// Present, and more than a word: the next item of a list of names is not.
 pub(super) fn unlike_a_word(value: &[u8]) -> bool {
     present(value)
         && !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b' ' | b'.'))

@@ -1,6 +1,6 @@
 //! A line as a reader sees it: without colour codes and NUL, with the escapes of JSON, `repr` and URLs resolved.
 //!
-//! A secret is looked for in the line as it is and in its views; where it stands in a view says where it stands in the line.
+//! A secret is looked for in the line as it is and in its views; its place in a view gives its place in the line.
 
 /// Escapes within escapes are resolved so often: JSON in a JSON string, printed as a `repr`.
 const ROUNDS_MAX: usize = 3;
@@ -33,7 +33,7 @@ impl View {
         views
     }
 
-    /// The bytes of the line that these bytes of the view, at least one, stand for.
+    /// The bytes of the line for these bytes of the view, at least one.
     pub fn in_line(&self, start: usize, end: usize) -> (usize, usize) {
         (self.places[start].0 as usize, self.places[end - 1].1 as usize)
     }
@@ -65,7 +65,7 @@ fn resolve(line: &[u8]) -> Option<View> {
     changed.then_some(view)
 }
 
-/// What stands at the beginning of these bytes: the byte that is shown, if any, and how many bytes it takes.
+/// The escape at the beginning of these bytes: the byte that is shown, if any, and how many bytes it takes.
 fn escape(bytes: &[u8]) -> (Option<u8>, usize) {
     match bytes[0] {
         0 => (None, 1),

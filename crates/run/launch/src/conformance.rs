@@ -25,7 +25,7 @@ pub trait Faults {
 /// new folder, no linger limit) of a command; the commands are POSIX `sh`.
 ///
 /// # Panics
-/// When the launcher breaks the contract, saying which part.
+/// When the launcher breaks the contract, naming which part.
 pub fn run(
     launcher: &dyn Fn() -> Box<dyn Launcher>,
     faults: Option<&dyn Faults>,
@@ -76,7 +76,8 @@ impl Suite<'_> {
         self.launcher.observe(placement).expect("conformance: observe works")
     }
 
-    /// Each answer says when it was true, and of which start of the job; an end is of the instance that ran.
+    /// Each answer has the time at which it was true, and the start of the job that it is about; an end is of the
+    /// instance that ran.
     fn every_answer_is_dated(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
         let before = self.clock.now();
         let placement = self.launch(&spec(&["sh", "-c", "echo up; sleep 0.2"]));
@@ -214,7 +215,7 @@ impl Suite<'_> {
         }
     }
 
-    /// A job that waits for its turn says what for, has no machine, and ends like any other.
+    /// A job that waits for its turn names the reason, has no machine, and ends like any other.
     fn a_queue_is_no_end(&self, faults: &dyn Faults, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
         faults.hold(3);
         let placement = self.launch(&spec(&["sh", "-c", "exit 0"]));
@@ -239,7 +240,7 @@ impl Suite<'_> {
         assert!(matches!(end, Observation::Gone { .. }), "conformance: it never ran, but is {end:?}");
     }
 
-    /// An engine that does not answer says nothing about the attempt, and what it says later is the truth.
+    /// Without an answer of the engine nothing is known about the attempt, and its later answer counts.
     fn no_answer_is_no_end(&self, faults: &dyn Faults, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
         let placement =
             self.launch(&spec(&["sh", "-c", "trap 'exit 6' TERM; echo up; while :; do sleep 0.05; done"]));

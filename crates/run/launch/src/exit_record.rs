@@ -34,7 +34,7 @@ pub struct ExitRecord {
     pub ended_at: Timestamp,
     /// Seconds from start to end on a clock that does not jump.
     pub wall_seconds: f64,
-    /// The wall clock ended up more than a second away from where the monotonic clock says it should be.
+    /// The wall clock ended up more than a second away from where the monotonic clock puts it.
     pub clock_jump_seconds: Option<f64>,
     /// The wall clock showed an earlier time at the end than at the start.
     pub clock_went_backwards: bool,
@@ -56,7 +56,7 @@ pub struct ExitRecord {
     pub log_bytes_lost: u64,
     /// Metric values read from what the script printed and from its event files.
     pub metric_values: u64,
-    /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`], the last one counts on).
+    /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`]; the last one is updated).
     pub signals: Vec<SignalSent>,
     /// SIGKILL had to follow, because the grace period ended.
     pub killed_after_grace: bool,
@@ -74,7 +74,7 @@ pub const PROCESS_NAMES_MAX: usize = 32;
 /// Why the script never began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnError {
-    /// The system's error number, when the system said no.
+    /// The system's error number, when the call failed.
     pub errno: Option<i32>,
     /// What was tried, what went wrong, what to do.
     pub message: String,
@@ -97,9 +97,9 @@ pub struct SignalSent {
 pub enum SignalReason {
     /// The shim got it and passed it on.
     Forwarded,
-    /// A stop was asked for.
+    /// A stop was requested.
     StopRequested,
-    /// The end was asked for at once, or for the second time.
+    /// The end was requested at once, or for the second time.
     KillRequested,
     /// The grace period had passed.
     GraceEnded,
@@ -120,15 +120,15 @@ pub struct TreeEnd {
 }
 
 impl ExitRecord {
-    /// Reads `exit.json`; `None` when the attempt has not ended (or nobody could write it down).
+    /// Reads `exit.json`; `None` when the attempt has not ended (or it could not be written).
     ///
     /// # Errors
-    /// The file cannot be read or is no exit record.
+    /// The file cannot be read or is not an exit record.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
         read_json(&AttemptFiles::new(directory).exit_json())
     }
 
-    /// Whether a stop was asked for while the script ran.
+    /// Whether a stop was requested while the script ran.
     #[must_use]
     pub fn stop_requested(&self) -> bool {
         let asked = [SignalReason::StopRequested, SignalReason::KillRequested];

@@ -40,11 +40,11 @@ impl AttemptFiles {
     }
 
     file!(
-        /// What was asked for, without secrets. Written by the launcher before the shim starts.
+        /// The launch as requested, without secrets. Written by the launcher before the shim starts.
         launch_json, "launch.json"
     );
     file!(
-        /// Who the shim and the script are. Written by the shim before the script starts.
+        /// Identities of the shim and the script. Written by the shim before the script starts.
         shim_json, "shim.json"
     );
     file!(
@@ -92,7 +92,7 @@ impl AttemptFiles {
         records, "records"
     );
     file!(
-        /// What the processes did when the attempt stood still (`TRACKWAY_STACKS`).
+        /// What the processes did when the attempt made no progress (`TRACKWAY_STACKS`).
         stacks, "stacks"
     );
     file!(
@@ -112,7 +112,7 @@ pub(crate) enum Durability {
 
 /// Puts a whole file in place: readers see the old one or the new one, never half of one.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    // Two processes may put the same file in place at the same time: each needs a name of its own for it.
+    // Two processes may put the same file in place at the same time: each needs a distinct name for it.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("new-{}-{number}", std::process::id()));
@@ -130,7 +130,7 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Reads a JSON file of bounded size that nobody else can have written; `None` when there is none.
+/// Reads a JSON file of bounded size that only this user can have written; `None` if there is none.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let file = match open_trusted(path) {
         Ok(file) => file,

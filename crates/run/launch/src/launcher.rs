@@ -8,14 +8,14 @@ use trackway_redact::Redactor;
 
 use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 
-/// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
+/// Starts attempts and reports their states. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
 /// The contract, which [`crate::conformance`] checks:
 /// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
-/// - Silence is never death. [`Observation::Gone`] is proof; where nobody can look, it is
-///   [`Observation::CannotTell`].
-/// - Every answer says when it was true: [`Seen::seen_at`] is when the launcher looked, also where it answers from a cache.
-/// - The end of an attempt is reported as often as it is asked for; once a launcher has reported it, also while its engine does not
+/// - Silence is never death. [`Observation::Gone`] is proof; without a way to look, it is [`Observation::CannotTell`].
+/// - Every answer has the time at which it was true: [`Seen::seen_at`] is when the launcher looked, also if it answers
+///   from a cache.
+/// - The end of an attempt is returned by every call; once a launcher has returned it, also while its engine does not
 ///   answer.
 /// - Any process may call any method with a placement that another one made.
 pub trait Launcher: Send + Sync {
@@ -25,8 +25,8 @@ pub trait Launcher: Send + Sync {
     /// Starts the attempt, or finds it when it was started before. Returns when it has a place, not when it runs.
     ///
     /// # Errors
-    /// [`LaunchError::Refused`] when asking again cannot help, [`LaunchError::Unavailable`] when it may. A script that
-    /// cannot be executed is no error here: the attempt ends at once, with a `spawn_error` in its exit record.
+    /// [`LaunchError::Refused`] when a retry cannot help, [`LaunchError::Unavailable`] when it may. A script that
+    /// cannot be executed is not an error here: the attempt ends at once, with a `spawn_error` in its exit record.
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError>;
 
     /// Finds an attempt whose placement was lost: its supervisor ended before it was noted, or the reply to the launch was lost. `None`
@@ -50,8 +50,8 @@ pub trait Launcher: Send + Sync {
     /// As for [`Launcher::observe`].
     fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError>;
 
-    /// How long an answer is good enough: a supervisor asks about one attempt no more often than this. Where an engine is polled,
-    /// one poll serves the questions about all attempts.
+    /// How long an answer is good enough: a supervisor polls one attempt no more often than this. If an engine is
+    /// polled, one poll serves the questions about all attempts.
     fn poll_interval(&self) -> Duration;
 
     /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
@@ -59,7 +59,8 @@ pub trait Launcher: Send + Sync {
         true
     }
 
-    /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
+    /// Requests the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is not an
+    /// error.
     ///
     /// # Errors
     /// [`LaunchError::Unavailable`] when the request could not be delivered.
@@ -77,8 +78,8 @@ pub trait Launcher: Send + Sync {
     /// [`LaunchError::ForeignPlacement`].
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
 
-    /// What every process of a living attempt does just now; takes up to some seconds and changes nothing. Of an attempt that
-    /// has ended there is none.
+    /// What every process of a living attempt does at present; takes up to some seconds and changes nothing. An attempt
+    /// that has ended has none.
     ///
     /// # Errors
     /// [`LaunchError::Unavailable`] where its processes cannot be seen from here.
@@ -110,7 +111,7 @@ pub struct Seen {
     pub state: Observation,
     /// When the launcher looked, by the wall clock of the process that looked; an answer from a cache keeps its time.
     pub seen_at: Timestamp,
-    /// The engine's own word for the state, such as `PENDING (Priority)`; none where there is no engine.
+    /// The engine's name of the state, such as `PENDING (Priority)`; none without an engine.
     pub engine_state: Option<String>,
     /// Which start of the job this is about; none before it started.
     pub instance: Option<Instance>,
@@ -145,11 +146,11 @@ pub enum Observation {
     Running(Running),
     /// It ended, and how is on record. Boxed, because it is large.
     Exited(Box<ExitRecord>),
-    /// It is proved to have ended, and nobody wrote down how.
+    /// It is proved to have ended, and there is no record of how.
     Gone {
         /// The proof.
         why: String,
-        /// The machine was started anew since.
+        /// The machine rebooted since.
         rebooted: bool,
     },
     /// It cannot be found out from here.
@@ -168,7 +169,7 @@ pub struct Running {
     pub pid: Option<i32>,
     /// The main process has ended with code 0; others still hold its output open since then.
     pub main_ended_at: Option<Timestamp>,
-    /// Nobody will write an exit record: the shim is gone and the script goes on without it.
+    /// There will be no exit record: the shim is gone and the script continues without it.
     pub unsupervised: bool,
 }
 

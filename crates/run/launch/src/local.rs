@@ -37,7 +37,7 @@ const NAME: &str = "local";
 /// A look costs a few reads in `/proc`, and [`Launcher::wait`] returns as soon as the shim ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts attempts as processes of this machine, each with a shim of its own.
+/// Starts attempts as processes of this machine, each with a shim.
 #[derive(Debug, Clone)]
 pub struct LocalLauncher {
     binary: PathBuf,
@@ -93,7 +93,7 @@ impl LocalLauncher {
 }
 
 /// Whether another launch of the same attempt was faster: then that one is the launch. While its shim holds the lock
-/// and has not said who it is, it is about to.
+/// and has not written its identity, it is about to.
 fn began_elsewhere(directory: &Path) -> bool {
     const NAP_MILLIS: u16 = 5;
     for _ in 0..START_MILLIS_MAX / NAP_MILLIS {
@@ -295,7 +295,7 @@ fn here(place: &LocalPlace) -> io::Result<bool> {
     Ok(place.machine.seen_from(&MachineIdentity::current()?) == Whereabouts::Here)
 }
 
-/// What the files, the lock and the processes say. An error means: cannot tell.
+/// The state according to the files, the lock and the processes. An error means: unknown.
 fn look(place: &LocalPlace) -> io::Result<Observation> {
     if let Some(exit) = readable_record(place)? {
         return Ok(Observation::Exited(Box::new(exit)));
@@ -324,8 +324,8 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
     }
 }
 
-/// The exit record. One that is there and cannot be understood (a damaged disk) is as good as none: whether the attempt
-/// ended is then told by its lock and its processes.
+/// The exit record. One that is there and cannot be parsed (a damaged disk) is as good as none: its lock and its
+/// processes then show whether the attempt ended.
 fn readable_record(place: &LocalPlace) -> io::Result<Option<ExitRecord>> {
     match ExitRecord::read(&place.directory) {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
@@ -335,7 +335,7 @@ fn readable_record(place: &LocalPlace) -> io::Result<Option<ExitRecord>> {
     }
 }
 
-/// The shim is proved gone. It may have ended in good order a moment ago, or it was killed.
+/// The shim is proved gone. It may have just ended normally, or it was killed.
 fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
     if let Some(exit) = readable_record(place)? {
         return Ok(Observation::Exited(Box::new(exit)));
@@ -406,7 +406,7 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     }
 }
 
-/// Without a shim nobody counts the grace period: the caller asks again with [`StopMode::Kill`].
+/// Without a shim the grace period is not measured: the caller stops again with [`StopMode::Kill`].
 fn stop_unsupervised(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
     let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
     for process in survivors(place)? {

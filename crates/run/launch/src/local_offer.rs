@@ -106,7 +106,8 @@ mod tests {
         EngineRequest { resources, ..EngineRequest::default() }
     }
 
-    /// Proves that a machine gives what it has, that a request for nothing asks for nothing, and that other hosts may be excluded.
+    /// Proves that a machine gives what it has, that an empty request needs nothing, and that other hosts may be
+    /// excluded.
     #[test]
     fn what_the_machine_has_is_given() {
         let whole = Resources {

@@ -1,5 +1,4 @@
-//! Who a process is, so that nobody takes another for it: a pid alone is reused, a pid with its start time and boot
-//! is not.
+//! The identity of a process: a pid alone is reused, a pid with its start time and boot is not.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -39,7 +38,7 @@ pub struct MachineIdentity {
 pub enum Whereabouts {
     /// This machine, this boot, the same process numbers.
     Here,
-    /// This machine, but it was started anew: every process of then is gone.
+    /// This machine, but it rebooted: every process of that time is gone.
     HereBeforeReboot,
     /// This machine and boot, in another container.
     OtherContainer,
@@ -79,7 +78,7 @@ impl MachineIdentity {
     }
 }
 
-/// What `/proc/PID/stat` says about a process.
+/// The contents of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
     pub pid: i32,
@@ -210,7 +209,7 @@ impl PidFd {
             Err(errno) => return Err(errno.into()),
             Ok(_) => {}
         }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
+        // SAFETY: the descriptor was just made and has no other owner.
         let handle = Self(unsafe { OwnedFd::from_raw_fd(fd as i32) });
         // The number may have been given to another process before it was opened; now it cannot change any more.
         Ok(identity.is_alive()?.then_some(handle))
@@ -339,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Proves that the whole family is found, through parents that lie anywhere in the list.
+    /// Proves that all descendants are found, wherever their parents are in the list.
     #[test]
     fn descendants_are_found_in_any_order() {
         let stat = |pid, parent, state| ProcessStat {

@@ -1,9 +1,9 @@
-//! What a launch asks of the engine that starts it. A launcher gives what is asked for, or refuses the launch.
+//! What a launch needs from the engine that starts it. A launcher provides it, or refuses the launch.
 
 use serde::{Deserialize, Serialize};
 use trackway_redact::Redactor;
 
-/// Everything that is asked of the engine; by default nothing is.
+/// All requirements on the engine; none by default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineRequest {

@@ -39,8 +39,8 @@ pub struct LaunchSpec {
     pub environment: BTreeMap<String, String>,
     /// Seconds from a request to stop until SIGKILL, 0 or more.
     pub grace_seconds: f64,
-    /// When the script's main process ended with code 0 and left processes that hold its output open, how many
-    /// seconds they may go on; `None`: until they end.
+    /// When the script's main process ended with code 0 and left processes that hold its output open, how many seconds
+    /// they may continue; `None`: until they end.
     pub linger_seconds: Option<f64>,
     /// Where checkpoints of this run, kind and rung go, absolute.
     pub checkpoint_root: PathBuf,
@@ -56,7 +56,7 @@ pub struct LaunchSpec {
     pub checkpoint_every_seconds: Option<f64>,
     /// The accelerators given to the attempt, as the launcher names them.
     pub devices: Vec<String>,
-    /// What is asked of the engine.
+    /// The requirements on the engine.
     pub request: EngineRequest,
 }
 
@@ -91,7 +91,7 @@ impl LaunchSpec {
     /// The launch as it may be stored.
     #[must_use]
     pub fn stored(&self, redactor: &Redactor) -> StoredLaunch {
-        // A secret among the additions may stand in the arguments as well.
+        // A secret among the additions may be in the arguments as well.
         let redactor = redactor.extended(&self.environment);
         StoredLaunch {
             version: LAUNCH_VERSION,
@@ -158,7 +158,7 @@ impl StoredLaunch {
     /// Reads `launch.json`; `None` when the attempt was never launched.
     ///
     /// # Errors
-    /// The file cannot be read or is no launch.
+    /// The file cannot be read or is not a launch.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
         read_json(&AttemptFiles::new(directory).launch_json())
     }

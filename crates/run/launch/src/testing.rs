@@ -23,17 +23,17 @@ use crate::{
 };
 
 const NAME: &str = "fake";
-/// How long an answer of the engine is good enough, unless a test says otherwise.
+/// How long an answer of the engine is good enough, unless a test sets it.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The engine. It outlives the launchers that talk to it, and does to them what it is told to.
+/// The engine. It outlives the launchers that talk to it, and fails as a test sets it.
 #[derive(Debug, Clone)]
 pub struct FakeEngine(Arc<Engine>);
 
 #[derive(Debug)]
 struct Engine {
     clock: Arc<dyn Clock>,
-    /// Real time that a job gets when it starts and when it is stopped, before a wait for it goes on by the clock.
+    /// Real time that a job gets when it starts and when it is stopped, before a wait for it continues by the clock.
     settles: Duration,
     state: Mutex<State>,
     /// A job ended.
@@ -59,7 +59,7 @@ struct Job {
     phase: Phase,
     /// It had its real time.
     is_settled: bool,
-    /// When it is killed, because it was asked to end.
+    /// When it is killed, because its end was requested.
     kill_at_micros: Option<i64>,
 }
 
@@ -91,8 +91,8 @@ impl Default for FakeEngine {
 }
 
 impl FakeEngine {
-    /// An engine on another clock than the system's. Its jobs are real processes: one that starts or is stopped gets up to `settles` of
-    /// real time before that clock goes on, so that what ends at once ends at once on it.
+    /// An engine on another clock than the system's. Its jobs are real processes: one that starts or is stopped gets up
+    /// to `settles` of real time before that clock advances, so that what ends at once ends at once on it.
     #[must_use]
     pub fn on(clock: Arc<dyn Clock>, settles: Duration) -> Self {
         Self(Arc::new(Engine { clock, settles, state: Mutex::default(), ended: Condvar::new() }))
@@ -109,7 +109,7 @@ impl FakeEngine {
         }
     }
 
-    /// How often the engine was asked.
+    /// How often the engine was polled.
     #[must_use]
     pub fn polls(&self) -> u32 {
         self.state().polls
@@ -135,7 +135,7 @@ impl FakeEngine {
         Some(number)
     }
 
-    /// What the engine says about a job, which starts when its polls in the queue are over.
+    /// The engine's answer about a job, which starts when its polls in the queue are over.
     fn poll(&self, key: &str) -> Observation {
         let hidden = |why: &str| Observation::CannotTell { why: why.to_owned(), is_lasting: false };
         let mut state = self.state();
@@ -243,7 +243,7 @@ fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
         .spawn()
 }
 
-/// The launcher: it polls its engine for every answer but an end that it knows.
+/// The launcher: it polls its engine for every answer but an end that it has seen.
 #[derive(Debug)]
 pub struct FakeLauncher {
     engine: FakeEngine,

@@ -158,7 +158,7 @@ impl Ids for Fixed {
 }
 
 fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
-    // The shim's own id tells the attempts of two test runs apart, because leftovers are searched for by it.
+    // The shim's id separates the attempts of two test runs, because leftovers are searched for by it.
     let unique = (u128::from(std::process::id()) << 64) + number + 1;
     LaunchSpec {
         run_id: RunId::new(&SequentialIds::default()),
@@ -236,7 +236,7 @@ fn outputs_stay_apart_exact_and_dated() {
     assert_eq!(mode & 0o777, 0o700, "others must not read an attempt");
 }
 
-/// Proves that the script has an empty standard input, default signals, a group of its own and its variables.
+/// Proves that the script has an empty standard input, default signals, a separate group and its variables.
 fn the_script_sees_a_clean_process() {
     let place = Place::new();
     let mut spec = place.spec(&[
@@ -251,15 +251,15 @@ fn the_script_sees_a_clean_process() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "SigBlk:\t0000000000000000");
     let ignored = u64::from_str_radix(lines[1].strip_prefix("SigIgn:\t").unwrap(), 16).unwrap();
-    // 32 and 33 belong to the C library, which lets nobody touch them; some parents leave them ignored.
+    // 32 and 33 belong to the C library, which lets no program touch them; some parents leave them ignored.
     assert_eq!(ignored & !(0b11 << 31), 0);
     assert_eq!(lines[2], lines[3], "the script leads its own process group");
     assert_eq!(lines[4], "1 17 16 1");
     assert_eq!(lines[5], "4", "the script inherits nothing but its three standard descriptors");
 }
 
-/// Proves that the attempt goes on while somebody holds the output of a script that forked and exited well, that this
-/// can be seen meanwhile, and that the linger limit ends it.
+/// Proves that the attempt continues while a process holds the output of a script that forked and exited well, that
+/// this can be seen meanwhile, and that the linger limit ends it.
 fn a_script_that_forks_and_exits_is_followed() {
     let place = Place::new();
     let placement = place.launch(&place.spec(&["sh", "-c", "(sleep 0.7; echo late) & echo early"]));
@@ -347,7 +347,7 @@ fn signals_are_passed_on() {
 }
 
 /// Proves that output without a single newline is kept whole while the shim stays small. 200 MB, or as many as
-/// `TRACKWAY_TEST_LOG_MEGABYTES` says.
+/// `TRACKWAY_TEST_LOG_MEGABYTES` sets.
 fn endless_lines_cost_bounded_memory() {
     let place = Place::new();
     let megabytes =
@@ -393,8 +393,8 @@ fn binary_output_is_unaltered() {
     assert!(std::fs::read(files.stdout_log()).unwrap() == bytes, "the bytes were altered");
 }
 
-/// Proves that a script that logs to a full disk runs to its end, that the loss is counted, and that the exit record
-/// is written all the same. Needs a file system of its own, hence user namespaces or root.
+/// Proves that a script that logs to a full disk runs to its end, that the loss is counted, and that the exit record is
+/// written all the same. Needs a separate file system, hence user namespaces or root.
 fn a_full_disk_never_stops_the_script() {
     let place = Place::new();
     let script = "mount -t tmpfs -o size=1m none \"$2\" && exec \"$1\" __full_disk \"$2\"";
@@ -617,8 +617,8 @@ fn printed_bars_become_metrics() {
     assert!(expected.iter().all(|point| points.contains(point)), "{points:?}");
 }
 
-/// Proves that event files which the script writes become a record of their own origin, with steps, times and names
-/// that tell folders apart, and that files from before the attempt do not.
+/// Proves that event files which the script writes become a record with its origin, with steps, times and names that
+/// separate folders, and that files from before the attempt do not.
 fn event_files_become_metrics() {
     let place = Place::new();
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../base/formats/tests/vectors/tensorboard");

@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Who was measured, and the nanoseconds of each call, sorted.
+/// What was measured, and the nanoseconds of each call, sorted.
 type Timings = [(&'static str, Vec<u64>); 2];
 
 /// Bytes of a call, and the nanoseconds of each call and of each bare write.

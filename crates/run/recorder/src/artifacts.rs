@@ -21,11 +21,11 @@ use crate::recorder::Recorder;
 
 /// A file larger than this is not kept.
 pub const ARTIFACT_BYTES_MAX: u64 = 16 << 30;
-/// Of a folder with more files than this only so many are kept, which an event says.
+/// Of a folder with more files only so many are kept, which an event reports.
 pub const ARTIFACT_FILES_MAX: usize = 10_000;
 
 const COPY_BYTES: usize = 1 << 20;
-/// Tells the files apart that this process writes aside.
+/// Makes the temporary names of this process unique.
 static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 const NO_FOLDER: &str = "`TRACKWAY_ARTIFACTS` is not set";
 
@@ -63,7 +63,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     if kind.is_dir() {
         return Ok(None);
     }
-    // Opening a pipe would wait for who writes to it.
+    // Opening a pipe would wait for its writer.
     if !kind.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a file nor a folder"));
     }
@@ -146,7 +146,7 @@ fn store(folder: &Path, file: File) -> io::Result<(String, u64)> {
     let aside = folder.join(format!(".part-{}-{number}", std::process::id()));
     let kept = copy_hashed(file, &aside).and_then(|(hash, size_bytes)| {
         let path = folder.join(&hash);
-        // Equal names have equal content, so it does not matter who is last.
+        // Equal names have equal content, so the order does not matter.
         if fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes) {
             trackway_files::unlink(&aside)?;
         } else {
@@ -156,7 +156,7 @@ fn store(folder: &Path, file: File) -> io::Result<(String, u64)> {
         Ok((hash, size_bytes))
     });
     if kept.is_err() {
-        // Best effort: the error to tell is the first one.
+        // Best effort: the first error is the one to report.
         let _ = trackway_files::unlink(&aside);
     }
     kept

@@ -78,7 +78,8 @@ fn what_cannot_be_kept_is_told() {
     Recorder::disabled().artifact("nothing", &pipe, None);
 }
 
-/// Proves that an empty path, which joined to a folder is all of the working directory, keeps nothing and is told with the reason.
+/// Proves that an empty path, which joined to a folder is all of the working directory, keeps nothing and is reported
+/// with the reason.
 #[test]
 fn an_empty_path_is_no_artifact() {
     let attempt = attempt();
@@ -94,7 +95,8 @@ fn an_empty_path_is_no_artifact() {
     assert!(!attempt.settings.artifact_folder.as_ref().unwrap().exists());
 }
 
-/// Proves that more artifacts than may wait are told and never waited for, and that every one given is kept or told.
+/// Proves that more artifacts than may wait are reported and never waited for, and that every one given is kept or
+/// reported.
 #[test]
 fn too_many_artifacts_are_told() {
     let attempt = attempt();
@@ -110,8 +112,8 @@ fn too_many_artifacts_are_told() {
     assert_eq!(names_in(&attempt).len(), 1);
 }
 
-/// Proves that tags and exceptions are events that a reader knows, that the digest of an exception follows from its type
-/// and places alone, and that a message of any length is cut at a character.
+/// Proves that tags and exceptions are events that a reader parses, that the digest of an exception depends only on its
+/// type and places, and that a message of any length is cut at a character.
 #[test]
 fn tags_and_exceptions_are_told() {
     let attempt = attempt();

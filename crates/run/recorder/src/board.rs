@@ -3,22 +3,22 @@ use trackway_core::Step;
 
 use crate::save_reason::SaveReason;
 
-/// A notice is no more steps ahead than this.
+/// A notice is at most so many steps ahead.
 const NOTICE_STEPS_MAX: f64 = 1_000.0;
 
-/// What a rank knows of the steps to come.
+/// The coming steps that a rank has notices of.
 pub(crate) struct Board {
     pub notices: Notices,
-    /// What is to be saved and was not asked about yet.
+    /// Saves that are due and were not requested yet.
     pub saves: Vec<Notice>,
     pub stop_step: Option<Step>,
-    /// The newest step that was asked about, when, and the answer.
+    /// The newest step for which a save was requested, when, and the answer.
     pub asked: Option<(Step, i64, Option<SaveReason>)>,
     /// The newest step at which a save was decided or that was resumed from, whatever became of it: it must be the same
     /// on every rank.
     pub decided_step: Step,
     step_seconds: Option<f64>,
-    /// When this rank first knew that somebody wants a stop.
+    /// When this rank first knew of a requested stop.
     pub stop_wanted_micros: Option<i64>,
 }
 
@@ -57,7 +57,7 @@ impl Board {
         steps.ceil().clamp(1.0, NOTICE_STEPS_MAX) as Step
     }
 
-    /// The reason for what was told to be saved up to this step.
+    /// The reason of the saves announced up to this step.
     pub fn take_saves(&mut self, step: Step) -> Option<SaveReason> {
         let due = self.saves.extract_if(.., |notice| notice.step <= step);
         due.map(|notice| SaveReason::from_word(&notice.reason).unwrap_or(SaveReason::Asked)).max()

@@ -1,4 +1,4 @@
-//! What makes a checkpoint due in one process: the cadence, and the end that was asked for.
+//! What makes a checkpoint due in one process: the cadence, and a requested end.
 
 use std::sync::atomic::Ordering;
 
@@ -11,11 +11,11 @@ use crate::save_reason::SaveReason;
 /// A save must fit so many times into what is left of the grace period: the next one may take longer than the last.
 pub(crate) const SAVE_MARGIN: f64 = 1.25;
 
-/// How long a stop is put off at most. A loop whose steps take longer asks nothing meanwhile.
+/// How long a stop is delayed at most. A loop with longer steps does not check in between.
 pub const STOP_PUT_OFF_SECONDS_MAX: f64 = 60.0;
 
 impl Inner {
-    /// One checkpoint is due once the end was asked for.
+    /// One checkpoint is due once the end was requested.
     pub(crate) fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
         if slot.saved_for_stop.load(Ordering::Relaxed) || slot.fenced.load(Ordering::Relaxed) {
             return None;
@@ -52,7 +52,7 @@ impl Inner {
         left.zip(slot.save_seconds()).is_none_or(|(left, needed)| needed * SAVE_MARGIN <= left)
     }
 
-    /// What is left of the grace period; none before SIGTERM, or when nobody said how long it is.
+    /// What is left of the grace period; none before SIGTERM, or when its length is not set.
     pub(crate) fn grace_seconds_left(&self) -> Option<f64> {
         let arrived_micros = self.sigterm.at_micros()?;
         Some(self.settings.grace_seconds? - self.seconds_since(arrived_micros))

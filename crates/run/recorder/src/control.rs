@@ -11,26 +11,26 @@ const CONTROL_VERSION: u32 = 1;
 /// Bytes read at one poll. A supervisor writes a line of a hundred bytes now and then.
 const MAX_READ_BYTES: usize = 65_536;
 
-/// What a line of the control file asks for.
+/// The command of a line of the control file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Save a checkpoint and end.
     Stop { id: u64 },
-    /// Save a checkpoint and go on.
+    /// Save a checkpoint and continue.
     CheckpointNow(Asked),
-    /// Something this recorder does not know.
+    /// A command that this recorder does not support.
     Unknown { id: u64 },
-    /// A line that is no command at all.
+    /// A line that is not a command.
     Unreadable { why: String },
 }
 
-/// A checkpoint that was asked for.
+/// A requested checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub id: u64,
-    /// What the asking side gives as the reason.
+    /// The reason that the requester gives.
     pub reason: SaveReason,
-    /// In words.
+    /// A description.
     pub why: String,
 }
 

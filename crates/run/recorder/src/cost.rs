@@ -8,9 +8,9 @@ use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
 use crate::save_reason::SaveReason;
 
-/// Metric: seconds the training loop stood still for a save.
+/// Metric: seconds for which a save blocked the training loop.
 pub const STALL_SECONDS: &str = "trackway/checkpoint_stall_seconds";
-/// Metric: seconds from the moment whose state was saved until its commit stood. A crash before that loses it.
+/// Metric: seconds from the time whose state was saved until it was committed. A crash before that loses it.
 pub const COMMIT_LAG_SECONDS: &str = "trackway/checkpoint_commit_lag_seconds";
 /// Metric: bytes of the checkpoint's files.
 pub const SIZE_BYTES: &str = "trackway/checkpoint_bytes";
@@ -21,7 +21,7 @@ pub const WRITTEN_BYTES: &str = "trackway/checkpoint_written_bytes";
 pub const INTERVAL_SECONDS: &str = "trackway/checkpoint_interval_seconds";
 /// Metric: seconds a step took on average since the last save, while nothing was saved.
 pub const STEP_SECONDS: &str = "trackway/checkpoint_step_seconds";
-/// Metric: the share of its speed, 0 to 1, that the loop lost while the save went on behind it.
+/// Metric: the fraction of its speed, 0 to 1, that the loop lost while a save ran in the background.
 pub const SLOWDOWN: &str = "trackway/checkpoint_slowdown";
 
 /// What one save cost.
@@ -36,7 +36,7 @@ pub(crate) struct SaveCost {
 }
 
 impl Inner {
-    /// Records what a save cost, and says once when the cadence or the grace period does not suit it.
+    /// Records what a save cost, and warns once when the cadence or the grace period does not suit it.
     pub(crate) fn record_cost(&self, slot: &ProcessSlot, step: Step, cost: &SaveCost) {
         let mut values = vec![
             (STALL_SECONDS, cost.stall_seconds),
@@ -44,7 +44,7 @@ impl Inner {
             (SIZE_BYTES, cost.size_bytes as f64),
             (WRITTEN_BYTES, cost.written_bytes as f64),
         ];
-        // A checkpoint that was asked for, or is the last one, says nothing about the cadence.
+        // A checkpoint that was requested, or is the last one, is not part of the cadence.
         if matches!(cost.reason, SaveReason::Cadence | SaveReason::Script) {
             values.push((INTERVAL_SECONDS, cost.interval_seconds));
         }

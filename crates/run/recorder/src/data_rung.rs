@@ -2,11 +2,11 @@ use trackway_core::Rung;
 use trackway_formats::Variable;
 use trackway_formats::subset::{DEFAULT_SEED, indexes_of, key_of_number, key_of_text, subset_of};
 
-/// The share of the data that this launch trains on: a rung of the run file's ladder.
+/// The fraction of the data that this launch trains on: a rung of the run file's ladder.
 ///
-/// Shares hold one another: whatever is in 1 % is in 10 %. They are drawn by the seed of the run, which is the same for all
-/// of its rungs, and as `trackway data split --rungs` draws them: the same rows for the same seed where its `--key` is
-/// what [`DataRung::holds_number`] or [`DataRung::holds_text`] is asked for.
+/// Larger fractions contain smaller ones: whatever is in 1 % is in 10 %. They are sampled with the seed of the run,
+/// which is the same for all of its rungs, and as `trackway data split --rungs` samples them: the same rows for the
+/// same seed if its `--key` is the argument of [`DataRung::holds_number`] or [`DataRung::holds_text`].
 ///
 /// ```
 /// let rung = trackway_recorder::DataRung::from_environment();
@@ -20,7 +20,7 @@ pub struct DataRung {
 }
 
 impl DataRung {
-    /// By `TRACKWAY_RUNG` and `TRACKWAY_SEED`; all of the data where they say nothing that is understood.
+    /// From `TRACKWAY_RUNG` and `TRACKWAY_SEED`; all of the data if they are not set or invalid.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from(|name| std::env::var(name).ok())

@@ -32,9 +32,9 @@ pub struct CheckpointDraft {
 }
 
 impl Recorder {
-    /// Begins a checkpoint that is written and committed behind the training loop. `None`: the one before is still
-    /// being written, so this one is skipped, which the record says; the last one before an end that was asked for
-    /// waits instead, at most as long as the grace period allows.
+    /// Begins a checkpoint that is written and committed in the background. `None`: the one before is still being
+    /// written, so this one is skipped, which is recorded; the last one before a requested end waits instead, at most
+    /// as long as the grace period allows.
     ///
     /// What becomes of it is recorded when it is committed or has failed.
     ///
@@ -100,8 +100,8 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// What made a checkpoint fail that was submitted since the last call, once; else the next
-    /// [`Recorder::draft_checkpoint`] says it.
+    /// The error of a checkpoint that was submitted since the last call, once; otherwise the next
+    /// [`Recorder::draft_checkpoint`] returns it.
     #[must_use]
     pub fn checkpoint_failure(&self) -> Option<CheckpointError> {
         let inner = self.shared()?;
@@ -156,7 +156,7 @@ impl CheckpointDraft {
         self.draft.bytes(name, kind, bytes)
     }
 
-    /// Says where in the data all ranks together are, where there are several: the same on each, or nothing is
+    /// Sets the position in the data of all ranks together, if there are several: the same on each, or nothing is
     /// committed.
     pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
         self.draft.set_global_cursor(global_cursor);
@@ -169,7 +169,8 @@ impl CheckpointDraft {
         let step = draft.step();
         pending.asked = inner.take_asked(slot);
         *slot.pending() = Some(pending);
-        // Decided by what the loop knew of when it made the copy: an older save that ends later saves nothing of this step.
+        // Decided by what the loop knew when it made the copy: an older save that ends later does not contain this
+        // step.
         slot.saved_for_stop.store(inner.stopping(slot), Ordering::Relaxed);
         inner.remember_checkpoint(slot, step);
         draft.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
@@ -219,7 +220,7 @@ impl Inner {
         }
     }
 
-    /// Waits for the last save, and records what nobody was told of yet.
+    /// Waits for the last save, and records the outcomes that were not reported yet.
     pub(crate) fn close_saver(&self, slot: &ProcessSlot) {
         let Some(saver) = slot.saver().take() else { return };
         for outcome in saver.close(self.last_save_wait()) {

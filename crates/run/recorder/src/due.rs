@@ -42,8 +42,8 @@ impl Inner {
         self.due(slot, step).or_else(stopping).unwrap_or(SaveReason::Script)
     }
 
-    /// Whether the loop should end now. A stop that arrived after the loop had asked whether to save this step is put
-    /// off to the end of the next one, so that a checkpoint comes before it.
+    /// Whether the loop should end now. A stop that arrived after the loop had checked whether to save this step is
+    /// delayed to the end of the next one, so that a checkpoint comes before it.
     pub(crate) fn should_end(&self, slot: &ProcessSlot) -> bool {
         let step = slot.seen_step();
         let save_comes = || {
@@ -57,7 +57,7 @@ impl Inner {
         self.stopping(slot) && !(save_comes() && slot.put_off(step, self.now_micros(), micros_max))
     }
 
-    /// Whether the end was asked for, or is reached.
+    /// Whether the end was requested, or is reached.
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.told.max_steps) {
@@ -69,7 +69,7 @@ impl Inner {
         at_last_step || slot.stop_asked.load(Ordering::Relaxed) || self.sigterm.at_micros().is_some()
     }
 
-    /// Says once that SIGTERM arrived, and whether there is time for a checkpoint.
+    /// Records once that SIGTERM arrived, and whether there is time for a checkpoint.
     pub(crate) fn notice_sigterm(&self, slot: &ProcessSlot) {
         if self.sigterm.at_micros().is_none() || !once(&slot.told.sigterm) {
             return;

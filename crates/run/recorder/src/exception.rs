@@ -1,4 +1,4 @@
-//! Errors that end a training, as structured events: what they are, what they say, and a digest that is the same for the
+//! Errors that end a training, as structured events: their types, their messages, and a digest that is the same for the
 //! same failure in every attempt.
 
 use std::panic;

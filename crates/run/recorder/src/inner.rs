@@ -1,4 +1,4 @@
-//! What the handles of a recorder share, and what follows from its settings and its clock alone.
+//! What the handles of a recorder have in common, and what follows from its settings and its clock alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Inner {
         self.group().is_none_or(RankGroup::coordinates)
     }
 
-    /// Where ranks that share a checkpoint root learn what rank 0 decides.
+    /// Where ranks that use one checkpoint root read the decisions of rank 0.
     pub(crate) fn notices(&self) -> Option<Notices> {
         let settings = &self.settings;
         let root = settings.checkpoint_root.as_deref()?;
@@ -70,7 +70,7 @@ impl Inner {
         (self.now_micros() - micros) as f64 / 1e6
     }
 
-    /// From the last save (or the resume, or the start) to that moment.
+    /// From the last save (or the resume, or the start) to that time.
     pub(crate) fn seconds_since_last_save(&self, slot: &ProcessSlot, began_micros: i64) -> f64 {
         (began_micros - slot.last_saved_micros.load(Ordering::Relaxed)).max(0) as f64 / 1e6
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trackway_core::Step;
 
-/// When so many wait to be copied, a further one is not kept, which an event says.
+/// When so many wait to be copied, a further one is not kept, which an event reports.
 pub const ARTIFACTS_WAITING_MAX: usize = 256;
 
 /// A file or folder that waits to be copied.

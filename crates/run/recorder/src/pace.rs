@@ -1,6 +1,6 @@
 use trackway_core::Step;
 
-/// How fast the loop goes while nothing is saved, and while a save goes on behind it.
+/// How fast the loop runs without a save, and during one in the background.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// Since when the loop goes as it goes now: the monotonic clock, and the step then.
@@ -11,7 +11,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The loop goes on after a resume or a stall.
+    /// The loop continues after a resume or a stall.
     pub fn goes_on(&mut self, now_micros: i64, step: Step) {
         self.since = Some((now_micros, step));
     }
@@ -22,7 +22,7 @@ impl Pace {
         self.slowdown = None;
     }
 
-    /// A save that went on behind the loop since [`Pace::goes_on`] is committed.
+    /// A save that ran in the background since [`Pace::goes_on`] is committed.
     pub fn committed_behind(&mut self, now_micros: i64, step: Step) {
         let during = self.seconds_per_step(now_micros, step);
         self.slowdown =
@@ -41,8 +41,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Proves that the slowdown compares steps behind which a save went on with undisturbed ones, and that there is
-    /// none where nothing was measured.
+    /// Proves that the slowdown compares steps during a background save with undisturbed ones, and that there is none
+    /// if nothing was measured.
     #[test]
     fn slowdown_is_measured_against_undisturbed_steps() {
         let mut pace = Pace::default();

@@ -1,7 +1,7 @@
 use crate::control::Asked;
 use crate::save_reason::SaveReason;
 
-/// A draft, or a save that is being written, and what is to be said when it is done.
+/// A draft, or a save that is being written, and what to report when it is done.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub reason: SaveReason,

@@ -1,6 +1,6 @@
 //! What a process owns of a recorder. A forked child must not touch its parent's: a mutex may be locked by a thread
 //! that does not exist in the child, and two processes must not share a segment. So every process that uses the
-//! recorder has a slot of its own, found by its pid in a chain that only grows.
+//! recorder has a separate slot, found by its pid in a chain that only grows.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
@@ -33,11 +33,11 @@ pub(crate) struct ProcessSlot {
     keeper: Mutex<Option<Keeper>>,
     /// On the monotonic clock: when the control file was last looked at.
     pub polled_at_micros: AtomicI64,
-    /// The attempt is to end: asked for, or fenced.
+    /// The attempt has to end: a stop was requested, or it is fenced.
     pub stop_asked: AtomicBool,
     /// … and a checkpoint is wanted before, which a fenced attempt could not commit.
     pub stop_wants_checkpoint: AtomicBool,
-    /// A checkpoint was saved since the end was asked for.
+    /// A checkpoint was saved since the end was requested.
     pub saved_for_stop: AtomicBool,
     pub checkpoint_asked: AtomicBool,
     /// A newer attempt took over: nothing this one saves can be committed.
@@ -46,7 +46,7 @@ pub(crate) struct ProcessSlot {
     unsaved_step: AtomicU64,
     /// The step at whose end a stop was put off, and when on the monotonic clock.
     put_off: Mutex<Option<(Step, i64)>>,
-    /// The greatest step that the loop said it begins.
+    /// The greatest step that the loop has reported to begin.
     pub begun_step: AtomicU64,
     /// The step and the batch of which the record last heard.
     place: Mutex<Option<(Step, u64)>>,
@@ -58,7 +58,7 @@ pub(crate) struct ProcessSlot {
     pub last_saved_micros: AtomicI64,
     /// How long the last save took until it was committed; negative while none was.
     last_save_micros: AtomicI64,
-    /// What is said once and not again.
+    /// What is reported only once.
     pub told: Told,
     pace: Mutex<Pace>,
     losses: Mutex<LossWatch>,
@@ -68,7 +68,7 @@ pub(crate) struct ProcessSlot {
 /// A number that no step has.
 const NO_STEP: Step = Step::MAX;
 
-/// What was said already.
+/// What was reported already.
 #[derive(Default)]
 pub(crate) struct Told {
     pub sigterm: AtomicBool,
@@ -143,7 +143,7 @@ impl ProcessSlot {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a rehearsal knows of the loss so far.
+    /// The losses of a rehearsal so far.
     pub fn losses(&self) -> MutexGuard<'_, LossWatch> {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,17 +169,17 @@ impl ProcessSlot {
         self.seen_step.load(Ordering::Relaxed)
     }
 
-    /// Notes that the loop was told not to save at the end of this step, or could not.
+    /// Notes that the loop got the answer not to save at the end of this step, or could not save.
     pub fn go_on_unsaved(&self, step: Step) {
         self.unsaved_step.store(step, Ordering::Relaxed);
     }
 
-    /// Notes that the loop left the step that it was told not to save.
+    /// Notes that the loop left the step at which it did not save.
     pub fn leave_unsaved(&self) {
         self.unsaved_step.store(NO_STEP, Ordering::Relaxed);
     }
 
-    /// Whether the loop stands at the end of a step that it did not save.
+    /// Whether the loop is at the end of a step that it did not save.
     pub fn is_unsaved(&self, step: Step) -> bool {
         step == self.unsaved_step.load(Ordering::Relaxed)
             && step != self.last_saved_step.load(Ordering::Relaxed)
@@ -207,7 +207,7 @@ impl ProcessSlot {
         self.saver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be said of the save that is drafted or being written.
+    /// What to report about the save that is drafted or being written.
     pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -221,12 +221,12 @@ impl ProcessSlot {
         self.board.as_ref().map(|board| board.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Of a root that several ranks share, once it is open.
+    /// For a root of several ranks, once it is open.
     pub fn set_decliner(&self, decliner: Decliner) {
         *self.decliner.lock().unwrap_or_else(PoisonError::into_inner) = Some(decliner);
     }
 
-    /// Says that this rank does not save a step. Before the root is open nobody waits for it.
+    /// Declines to save a step for this rank. Before the root is open no rank waits for it.
     pub fn decline(&self, step: Step) {
         if let Some(decliner) = &*self.decliner.lock().unwrap_or_else(PoisonError::into_inner) {
             decliner.decline(step);
@@ -262,7 +262,7 @@ impl SlotChain {
         self.iter().find(|slot| slot.pid == pid)
     }
 
-    /// The slot of this process, made if it has none. Waits for no lock, so a fork at any moment is safe.
+    /// The slot of this process, made if it has none. Waits for no lock, so a fork at any time is safe.
     pub fn find_or_add(&self, make: impl FnOnce() -> ProcessSlot) -> &ProcessSlot {
         if let Some(slot) = self.find() {
             return slot;
@@ -278,7 +278,7 @@ impl SlotChain {
                 return unsafe { &*new };
             }
             if let Some(slot) = self.find() {
-                // SAFETY: another thread of this process was faster; nobody else has seen `new`.
+                // SAFETY: another thread of this process was faster; no other code has seen `new`.
                 drop(unsafe { Box::from_raw(new) });
                 return slot;
             }

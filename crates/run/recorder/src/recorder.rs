@@ -29,7 +29,8 @@ use crate::together::is_given_up;
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
 
-/// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that nothing hangs when nobody comes to kill it.
+/// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that the process does not hang if it
+/// is not killed.
 pub const HOLD_SECONDS_MAX: u64 = 60;
 const HOLD_TURN: Duration = Duration::from_millis(20);
 
@@ -89,7 +90,7 @@ impl Recorder {
         run
     }
 
-    /// Of several ranks each says which one it is, so that what it records can be told apart.
+    /// Records the number of this rank if there are several, so that their records can be distinguished.
     pub(crate) fn tell_rank(&self) {
         if let Some(group) = self.inner.as_ref().and_then(|inner| inner.settings.group.clone())
             && let Ok(group) = group
@@ -103,7 +104,7 @@ impl Recorder {
         }
     }
 
-    /// A range that cannot be read is passed over by nobody, which somebody should know.
+    /// Records that ranges of batches cannot be read and are not skipped.
     fn tell_unreadable(&self) {
         let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
         if let Some(why) = why {
@@ -134,14 +135,14 @@ impl Recorder {
         if inner.leads()
             && let Some(notices) = inner.notices()
         {
-            // Told by a process that is gone.
+            // Notices of an earlier process.
             notices.clear();
         }
         inner.slot();
         Self { inner: Some(Arc::new(Owner(Arc::new(inner)))) }
     }
 
-    /// What handles share with the thread that saves; none outside an attempt.
+    /// What the handles and the saving thread have in common; none outside an attempt.
     pub(crate) fn shared(&self) -> Option<Arc<Inner>> {
         self.inner.as_ref().map(|owner| Arc::clone(&owner.0))
     }
@@ -152,9 +153,9 @@ impl Recorder {
         self.inner.is_some()
     }
 
-    /// Which of the ranks that train together this is: rank 0 of one, unless `RANK` and `WORLD_SIZE` say otherwise, as
-    /// torchrun sets them. Of several ranks every one calls what concerns checkpoints, at the same steps; what they save
-    /// or resume is one checkpoint. Files of one rank are called [`RankGroup::file_name`].
+    /// Which of the ranks that train together this is: rank 0 of one, unless `RANK` and `WORLD_SIZE` are set, as
+    /// torchrun sets them. Of several ranks every one makes the calls about checkpoints, at the same steps; what they
+    /// save or resume is one checkpoint. Files of one rank are named by [`RankGroup::file_name`].
     ///
     /// # Errors
     /// [`CheckpointError::Ranks`] when the variables contradict each other.
@@ -197,7 +198,7 @@ impl Recorder {
         self.log(step, &[(PROGRESSIVE_LOSS, loss)]);
     }
 
-    /// Says that the process is alive and at this step.
+    /// Reports that the process is alive and at this step.
     pub fn heartbeat(&self, step: Step) {
         let Some(inner) = &self.inner else { return };
         let slot = inner.slot();
@@ -211,20 +212,20 @@ impl Recorder {
         }
     }
 
-    /// From now on SIGTERM makes [`Recorder::should_stop`] true instead of ending the process. Works outside an
-    /// attempt too. A process that never asks [`Recorder::should_stop`] must not call this.
+    /// From now on SIGTERM makes [`Recorder::should_stop`] true instead of ending the process. Works outside an attempt
+    /// too. A process that never calls [`Recorder::should_stop`] must not call this.
     pub fn stop_on_sigterm(&self) {
         if let Err(error) = signal::install() {
             self.event(EventKind::SigtermHandlerFailed.as_str(), None, &[("why", &error.to_string())]);
         }
     }
 
-    /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM asked for it, the
-    /// attempt was fenced, or a step of `TRACKWAY_MAX_STEPS` or more was recorded. It may be asked anywhere, also
-    /// within an evaluation that takes long: leave that, save at the end of the step, and end.
+    /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM requested it, the
+    /// attempt was fenced, or a step of `TRACKWAY_MAX_STEPS` or more was recorded. It may be called anywhere, also
+    /// within a long evaluation: leave that, save at the end of the step, and end.
     ///
-    /// A stop that arrives between [`Recorder::checkpoint_due`], which denied it, and this call is answered at the end
-    /// of the next step: then a checkpoint is due first. Several ranks are told at the end of the same step, which is
+    /// A stop that arrives between [`Recorder::checkpoint_due`], which denied it, and this call is reported at the end
+    /// of the next step: then a checkpoint is due first. Several ranks see it at the end of the same step, which is
     /// some steps after the stop arrived.
     #[must_use]
     pub fn should_stop(&self) -> bool {
@@ -234,8 +235,8 @@ impl Recorder {
         inner.should_end(slot)
     }
 
-    /// Says that a step begins: for loops that name no step before its end. [`Recorder::should_stop`] may then be
-    /// asked within the step.
+    /// Reports that a step begins: for loops that name no step before its end. [`Recorder::should_stop`] may then be
+    /// called within the step.
     pub fn begin_step(&self, step: Step) {
         if let Some(inner) = &self.inner {
             let slot = inner.slot();
@@ -244,11 +245,11 @@ impl Recorder {
         }
     }
 
-    /// The batch, counted from 0 over all passes through the data, that a step trains on: each step takes the next one, but for
-    /// those that the run passes over since it was rolled back. Outside an attempt, of step N it is N - 1.
+    /// The batch, counted from 0 over all passes through the data, that a step trains on: each step takes the next one,
+    /// except those that the run skips since it was rolled back. Outside an attempt, of step N it is N - 1.
     ///
-    /// The record tells it where it does not follow from the step before, so that a detection can name its data. A script that asks
-    /// by this method for every step trains on the right batches after a resume and after a roll back.
+    /// It is recorded where it does not follow from the step before, so that a detection can name its data. A script
+    /// that calls this method for every step trains on the right batches after a resume and after a rollback.
     #[must_use]
     pub fn batch_of(&self, step: Step) -> u64 {
         let Some(inner) = &self.inner else { return step.saturating_sub(1) };
@@ -262,7 +263,7 @@ impl Recorder {
         batch
     }
 
-    /// The batches that the run passes over since it was rolled back, for a script that reads its data in another way than by
+    /// The batches that the run skips since it was rolled back, for a script that does not read its data by
     /// [`Recorder::batch_of`].
     #[must_use]
     pub fn skipped_batches(&self) -> SkippedBatches {
@@ -270,10 +271,10 @@ impl Recorder {
     }
 
     /// Whether it is time to save a checkpoint at the end of this step. It is
-    /// - when a command of the control file asks for one;
-    /// - once after the end was asked for; after SIGTERM only if a save as long as the last one still fits into
+    /// - when a command of the control file requests one;
+    /// - once after the end was requested; after SIGTERM only if a save as long as the last one still fits into
     ///   `TRACKWAY_GRACE_SECONDS`;
-    /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it lies behind the last checkpoint) or
+    /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it was passed since the last checkpoint) or
     ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead.
     ///
     /// Always false without a checkpoint root. Several ranks get the same answer for the same step: what does not follow
@@ -295,13 +296,13 @@ impl Recorder {
         due
     }
 
-    /// Writes a checkpoint and commits it, records that and what it cost, and acknowledges a waiting
-    /// `checkpoint_now`. The record also says why it was made: see [`SaveReason`].
+    /// Writes a checkpoint and commits it, records that, its cost and its reason ([`SaveReason`]), and acknowledges a
+    /// waiting `checkpoint_now`.
     ///
     /// `fill` writes the files; it may use the recorder to log, but must not save another checkpoint.
     ///
     /// # Errors
-    /// What [`CheckpointRoot::save`] says. [`CheckpointError::Fenced`] also makes [`Recorder::should_stop`] true.
+    /// The errors of [`CheckpointRoot::save`]. [`CheckpointError::Fenced`] also makes [`Recorder::should_stop`] true.
     /// [`CheckpointError::NotInAttempt`] outside an attempt.
     pub fn save_checkpoint(
         &self,
@@ -312,11 +313,11 @@ impl Recorder {
         self.save_together(&RankedSave { step, metrics, global_cursor: &[] }, fill)
     }
 
-    /// The same for several ranks that also say where in the data all of them together are: see [`RankedSave`].
+    /// The same for several ranks, with their common position in the data: see [`RankedSave`].
     ///
     /// # Errors
     /// As [`Recorder::save_checkpoint`]; [`crate::RankError::Abandoned`] when nothing was committed because of another
-    /// rank: training may go on.
+    /// rank: training may continue.
     pub fn save_together(
         &self,
         save: &RankedSave<'_>,
@@ -357,11 +358,11 @@ impl Recorder {
     }
 
     /// The newest committed checkpoint that verifies; `None` when nothing was ever committed, and outside an attempt.
-    /// Newer ones that do not verify are recorded, marked suspect and passed over.
+    /// Newer ones that do not verify are recorded, marked suspect and skipped.
     ///
     /// # Errors
-    /// What [`CheckpointRoot::resume_target`] says; above all [`CheckpointError::NothingVerifies`], which a script
-    /// should not answer with starting over.
+    /// The errors of [`CheckpointRoot::resume_target`]; above all [`CheckpointError::NothingVerifies`], after which a
+    /// script should not start over.
     pub fn resume(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
             return Ok(None);
@@ -382,10 +383,10 @@ impl Recorder {
         inner.resume_by(Root::resume_read)
     }
 
-    /// The checkpoint whose weights this rung begins with: the newest of the rung before, where the run file says
-    /// `warm_start` and nothing was committed in this rung yet. Ask after [`Recorder::resume`] found nothing. Take its
-    /// weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the other
-    /// rung.
+    /// The checkpoint whose weights this rung begins with: the newest of the rung before, if the run file sets
+    /// `warm_start` and nothing was committed in this rung yet. Call it after [`Recorder::resume`] found nothing. Take
+    /// its weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the
+    /// other rung.
     ///
     /// # Errors
     /// As [`Recorder::resume`].
@@ -427,7 +428,7 @@ impl Recorder {
         loaded
     }
 
-    /// The share of the data that this launch trains on.
+    /// The fraction of the data that this launch trains on.
     #[must_use]
     pub fn rung(&self) -> DataRung {
         DataRung::from_environment()
@@ -446,7 +447,7 @@ pub(crate) const NO_ROOT: CheckpointError =
     CheckpointError::NotInAttempt { variable: Variable::Checkpoints.as_str() };
 
 impl Inner {
-    /// Looks at the control file when it is time to, and takes in what it asks for.
+    /// Reads the control file when it is time to, and takes over its requests.
     fn poll_control(&self) -> &ProcessSlot {
         let slot = self.slot();
         let now = self.clock.monotonic_micros();
@@ -464,20 +465,21 @@ impl Inner {
         slot
     }
 
-    /// Holds the loop where `TRACKWAY_HOLD_AT_STEP` says, once, until it is killed, asked to stop, or time is up.
-    /// Checkpoints that are written behind the loop go on meanwhile.
+    /// Holds the loop at the step of `TRACKWAY_HOLD_AT_STEP`, once, until it is killed, asked to stop, or time is up.
+    /// Checkpoints in the background continue meanwhile.
     fn hold_if_told(&self, slot: &ProcessSlot) {
         let step = slot.seen_step();
         let here = self.settings.hold_at_step.is_some_and(|at| step >= at);
         if !here || !once(&slot.told.held) {
             return;
         }
-        // The one who waits for this step reads it in the record.
+        // The process that waits for this step reads it in the record.
         slot.segment().heartbeat(step);
         self.hold();
     }
 
-    /// Holds a save whose files are written and which is not committed yet, where `TRACKWAY_HOLD_IN_SAVE` says, once.
+    /// Holds a save whose files are written and which is not committed yet, at the step of `TRACKWAY_HOLD_IN_SAVE`,
+    /// once.
     pub(crate) fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
         if here && once(&slot.told.held_in_save) {

@@ -1,5 +1,5 @@
 //! Rehearsals: launches of kind `one_batch` and `overfit`, in which a loop repeats its first batches until the loss is
-//! at its target or the steps are spent. What it says meanwhile is told in docs/formats/rehearsal.md.
+//! at its target or the steps are spent. docs/formats/rehearsal.md specifies what it records.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::recorder::Recorder;
 use crate::rehearsal_plan::RehearsalPlan;
 
 impl Recorder {
-    /// What is asked of the loop when this launch is a rehearsal; none in training and outside an attempt.
+    /// The plan of the loop if this launch is a rehearsal; none in training and outside an attempt.
     #[must_use]
     pub fn rehearsal(&self) -> Option<RehearsalPlan> {
         self.shared().and_then(|inner| inner.settings.rehearsal)
@@ -26,12 +26,12 @@ impl Recorder {
         self.rehearsal().map_or(step, |plan| plan.step_of_batch(step))
     }
 
-    /// Says something that is only known inside the training process. Does nothing but in a rehearsal.
+    /// Reports a fact that is only known inside the training process. Does nothing but in a rehearsal.
     pub fn rehearsal_fact(&self, fact: &Fact) {
         if self.rehearsal().is_none() {
             return;
         }
-        // Facts are plain numbers and texts, so this is always an object with both fields.
+        // Facts are plain numbers and strings, so this is always an object with both fields.
         let Ok(value) = serde_json::to_value(fact) else { return };
         let about = value["about"].as_str().unwrap_or_default();
         self.event(
@@ -41,15 +41,15 @@ impl Recorder {
         );
     }
 
-    /// Says what loss the best answer has that does not look at the input: the target is measured from it when it is
-    /// less than the loss at the beginning.
+    /// Reports the loss of the best constant prediction, which ignores the input: the target is measured from it when
+    /// it is less than the loss at the beginning.
     pub fn rehearsal_baseline(&self, loss: f64) {
         if let Some(inner) = self.shared().filter(|inner| inner.settings.rehearsal.is_some()) {
             inner.slot().losses().baseline = Some(loss).filter(|loss| *loss > 0.0);
         }
     }
 
-    /// Says that this recorder honours rehearsals, so that the script is not ended as one that knows nothing of them.
+    /// Records that this recorder supports rehearsals, so that the script is not ended as one that does not.
     pub(crate) fn shake_hands(&self, sdk: &str) {
         if self.rehearsal().is_some() {
             let fields = [("sdk", sdk), ("version", env!("CARGO_PKG_VERSION")), ("honours", HONOURED_KINDS)];
@@ -142,7 +142,7 @@ impl UpdateWatch {
         self.steps
     }
 
-    /// What to say of them with [`Recorder::rehearsal_fact`]; `class` names the model.
+    /// The facts to report with [`Recorder::rehearsal_fact`]; `class` names the model.
     #[must_use]
     pub fn facts(&self, class: &str) -> [Fact; 2] {
         let group = |chosen: fn(&Parameter) -> bool| {
@@ -186,8 +186,8 @@ mod tests {
         attempt
     }
 
-    /// Proves that a loop in a rehearsal is told which batches to repeat, and ends with a checkpoint once the mean loss
-    /// over all of them is at the target, however early one of them was.
+    /// Proves that a loop in a rehearsal gets the batches to repeat, and ends with a checkpoint once the mean loss over
+    /// all of them is at the target, however early one of them was.
     #[test]
     fn a_rehearsal_ends_at_its_target() {
         let attempt = attempt(LaunchKind::Overfit, 2);
@@ -246,7 +246,7 @@ mod tests {
         );
     }
 
-    /// Proves that a training attempt knows nothing of rehearsals: no batch is repeated, and nothing is said.
+    /// Proves that a training attempt is not affected by rehearsals: no batch is repeated, and nothing is recorded.
     #[test]
     fn training_is_not_touched() {
         let attempt = Attempt::new();

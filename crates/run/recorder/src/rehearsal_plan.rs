@@ -1,23 +1,24 @@
-//! What a rehearsal asks of the training loop, and the losses by which it is seen that the target is reached.
+//! The plan of a rehearsal for the training loop, and the losses that show that the target is reached.
 
 use std::collections::VecDeque;
 
 use trackway_core::{LaunchKind, Step};
 use trackway_formats::rehearsal::loss_rank;
 
-/// Losses that are averaged at most, whatever number of batches is asked for.
+/// Losses that are averaged at most, whatever the number of batches.
 const LOSSES_MAX: u64 = 1024;
 
-/// What a rehearsal asks of the training loop.
+/// The plan of a rehearsal for the training loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RehearsalPlan {
     /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
     pub kind: LaunchKind,
     /// How many batches are repeated; at least 1.
     pub batches: u64,
-    /// The loop ends when the mean loss over these batches is at most this share of what it was over the first of them.
+    /// The loop ends when the mean loss over these batches is at most this fraction of what it was over the first of
+    /// them.
     pub target_share: Option<f64>,
-    /// The same as a loss; it comes before the share.
+    /// The same as a loss; it takes precedence over the fraction.
     pub target_loss: Option<f64>,
 }
 

@@ -5,11 +5,11 @@ pub enum SaveReason {
     Script,
     /// The cadence of the run file.
     Cadence,
-    /// The last checkpoint before an end that was asked for, or at the last step.
+    /// The last checkpoint before a requested end, or at the last step.
     End,
-    /// A person asked for it (`trackway checkpoint now`).
+    /// A user requested it (`trackway checkpoint now`).
     Asked,
-    /// A detector asked for it, to keep the state before something that looks wrong.
+    /// A detector requested it, to keep the state before an anomaly.
     Anomaly,
     /// SIGTERM: the machine is about to be taken away.
     Sigterm,
@@ -19,7 +19,7 @@ impl SaveReason {
     const ALL: [Self; 6] =
         [Self::Script, Self::Cadence, Self::End, Self::Asked, Self::Anomaly, Self::Sigterm];
 
-    /// The word in the record and in the control file.
+    /// The value in the record and in the control file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

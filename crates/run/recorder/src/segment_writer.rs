@@ -27,25 +27,25 @@ const MAX_NAME_TRIES: u32 = 16;
 /// How often a write that a signal interrupted is repeated.
 const MAX_INTERRUPTED_TRIES: u32 = 16;
 
-/// What the segments of a process say about it.
+/// What the segments of a process record about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentInfo {
     /// The run, as `TRACKWAY_RUN` names it.
     pub run_id: String,
     /// The attempt, as `TRACKWAY_ATTEMPT` names it.
     pub attempt_id: String,
-    /// Who writes.
+    /// The writer.
     pub origin: Origin,
 }
 
 /// Writes the flight record of one process into a folder, as one segment after the other.
 ///
-/// Each call is one `write(2)` at the end of the file: what was logged belongs to the kernel when the call returns,
-/// and SIGKILL loses nothing. Nothing is synced, nothing waits, nothing panics. When a write comes back short or
-/// fails (a full disk), the segment is left with its torn tail, another is begun, and until that works frames are
-/// dropped and counted; an event `frames_dropped` says so as soon as there is room.
+/// Each call is one `write(2)` at the end of the file: what was logged belongs to the kernel when the call returns, and
+/// SIGKILL loses nothing. Nothing is synced, nothing waits, nothing panics. When a write comes back short or fails (a
+/// full disk), the segment is left with its torn tail, another is begun, and until that works frames are dropped and
+/// counted; an event `frames_dropped` reports it as soon as there is room.
 ///
-/// Every name and value passes the redactor of the process first: a secret reaches no file, whoever writes.
+/// Every name and value passes the redactor of the process first: a secret reaches no file, whatever the source.
 ///
 /// Belongs to the process that made it; after a fork the child makes its own.
 pub struct SegmentWriter {
@@ -118,7 +118,7 @@ impl SegmentWriter {
         self.metrics_at(self.clock.now(), step, values);
     }
 
-    /// Values of metrics that were measured at another moment, by whoever measured them.
+    /// Values of metrics that were measured at another time, by another source.
     pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
         self.read_names(values);
         let clean: Vec<(String, f64)>;
@@ -156,7 +156,7 @@ impl SegmentWriter {
         }
     }
 
-    /// Something that happened. Of a pair of fields `name` and `value` the name says whether the value is secret.
+    /// An event. Of a pair of fields `name` and `value` the name determines whether the value is secret.
     pub fn event(&mut self, kind: &str, step: Option<Step>, fields: &[(&str, &str)]) {
         let at = self.clock.now();
         let redactor = Arc::clone(&self.redactor);
@@ -293,7 +293,7 @@ impl SegmentWriter {
             write_once(&mut open.file, &self.buffer)
         };
         if let Err(error) = written {
-            // A file without a whole header tells nobody anything, and retries must not fill the folder.
+            // A file without a whole header is useless, and retries must not fill the folder.
             let _ = trackway_files::unlink(&open.path);
             return Err(error);
         }
@@ -367,7 +367,7 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// One write. Less than all of it is an error: what follows a torn frame must not stand in the same file.
+/// One write. Less than all of it is an error: what follows a torn frame must not be in the same file.
 fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     for _ in 0..MAX_INTERRUPTED_TRIES {
         match file.write(bytes) {
@@ -391,7 +391,7 @@ fn max_segment_bytes() -> u64 {
     limit.min(MAX_SEGMENT_BYTES)
 }
 
-/// The kernel's name for this boot; empty where there is none.
+/// The kernel's id of this boot; empty if there is none.
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())

@@ -6,17 +6,17 @@ use trackway_formats::Variable;
 
 use crate::rehearsal_plan::RehearsalPlan;
 
-/// Batches that are passed over: ranges `FIRST..END`, separated by commas.
+/// Batches that are skipped: ranges `FIRST..END`, separated by commas.
 pub(crate) const SKIP_BATCHES: &str = Variable::SkipBatches.as_str();
 
-/// What the environment tells the recorder.
+/// Settings from the environment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     /// `TRACKWAY_RECORD`: the folder for segments. Without it the recorder does nothing.
     pub record_folder: Option<PathBuf>,
-    /// `TRACKWAY_RUN`, as text for the record.
+    /// `TRACKWAY_RUN`, as a string for the record.
     pub run: String,
-    /// `TRACKWAY_ATTEMPT`, as text for the record.
+    /// `TRACKWAY_ATTEMPT`, as a string for the record.
     pub attempt: String,
     /// `TRACKWAY_CONTROL`: the control file.
     pub control_file: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     pub every_seconds: Option<f64>,
     /// `TRACKWAY_CHECKPOINT_AT_STEPS`, separated by commas: checkpoints are due there and by no other cadence.
     pub at_steps: Vec<Step>,
-    /// `TRACKWAY_MAX_STEPS`: the last step; a stop is asked for from there on.
+    /// `TRACKWAY_MAX_STEPS`: the last step; from there on a stop is requested.
     pub max_steps: Option<Step>,
     /// `TRACKWAY_HOLD_AT_STEP`: where the loop is held for a while, so that a proof can kill it in a known place.
     pub hold_at_step: Option<Step>,
@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub hold_in_save: Option<Step>,
     /// `RANK` and `WORLD_SIZE`: which of several processes this is, or what is wrong with them; `None`: there is one.
     pub group: Option<Result<RankGroup, RankError>>,
-    /// `TRACKWAY_SKIP_BATCHES`: what the run passes over since it was rolled back.
+    /// `TRACKWAY_SKIP_BATCHES`: the batches that the run skips since it was rolled back.
     pub skipped: SkippedBatches,
     /// Why `TRACKWAY_SKIP_BATCHES` cannot be read.
     pub skipped_unreadable: Option<String>,

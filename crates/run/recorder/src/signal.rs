@@ -12,7 +12,7 @@ pub(crate) struct Arrival(AtomicI64);
 /// The arrival in this process, on the monotonic clock of [`SystemClock`].
 pub(crate) static SIGTERM: Arrival = Arrival::none();
 
-/// The process that asked for the handler. Children that it forks have the handler too.
+/// The process that installed the handler. Children that it forks have the handler too.
 static OWNER_PID: AtomicI32 = AtomicI32::new(NOBODY);
 
 const NOBODY: i32 = 0;
@@ -23,7 +23,7 @@ impl Arrival {
         Self(AtomicI64::new(NOT_YET))
     }
 
-    /// Remembers the first call only: the grace period does not begin anew.
+    /// Remembers the first call only: the grace period does not restart.
     pub fn note(&self, now_micros: i64) {
         let _ = self.0.compare_exchange(NOT_YET, now_micros, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -33,8 +33,8 @@ impl Arrival {
     }
 }
 
-/// Remembers the signal. A child that its own parent ends (a worker pool that is closed) ends as it would without the
-/// handler; one that is met because the whole process group is told to stop leaves it to the parent what to do.
+/// Remembers the signal. A child that its parent ends (a worker pool that is closed) ends as it would without the
+/// handler; one that gets the signal because the whole process group has to stop leaves the decision to the parent.
 ///
 /// Reads a clock that was read before, stores to an atomic, and calls what is async-signal-safe.
 extern "C" fn remember(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {

@@ -18,7 +18,7 @@ use crate::{CONTROL_POLL_MICROS, Recorder, cost};
 /// How long a test waits for a save that takes milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An attempt with a clock that moves when told to.
+/// An attempt with a clock that a test moves.
 pub(crate) struct Attempt {
     pub folder: tempfile::TempDir,
     pub clock: Arc<ManualClock>,
@@ -66,7 +66,7 @@ impl Attempt {
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
     }
 
-    /// Asks for a stop, by SIGTERM or by the control file.
+    /// Requests a stop, by SIGTERM or by the control file.
     pub fn stop(&self, by_signal: bool) {
         if by_signal {
             self.sigterm.note(self.clock.monotonic_micros());
@@ -127,7 +127,7 @@ fn save(run: &Recorder, step: u64) -> Result<Commit, CheckpointError> {
     run.save_checkpoint(step, &[("loss", 0.5)], |writer| writer.file("w.bin", Kind::Weights, b"state"))
 }
 
-/// Proves that outside an attempt every call is harmless, and that saving says what is missing.
+/// Proves that outside an attempt every call is harmless, and that the error of a save names what is missing.
 #[test]
 fn outside_an_attempt_nothing_happens() {
     let run =
@@ -140,7 +140,7 @@ fn outside_an_attempt_nothing_happens() {
     assert!(error.contains("`TRACKWAY_CHECKPOINTS` is not set"), "{error}");
 }
 
-/// Proves that without a checkpoint root no checkpoint is ever due, and that asking for one is refused.
+/// Proves that without a checkpoint root no checkpoint is ever due, and that a request for one is refused.
 #[test]
 fn without_a_root_no_checkpoint_is_due() {
     let mut attempt = Attempt::new();
@@ -194,8 +194,8 @@ fn the_control_file_is_polled_at_intervals() {
     assert!(run.should_stop());
 }
 
-/// Proves the cadence: a multiple of the steps that lies behind the last checkpoint, or the seconds since it,
-/// also for a loop that does not ask at every step, and again after a resume.
+/// Proves the cadence: a multiple of the steps passed since the last checkpoint, or the seconds since it, also for a
+/// loop that does not check at every step, and again after a resume.
 #[test]
 fn checkpoints_are_due_by_steps_and_by_seconds() {
     let mut attempt = Attempt::new();
@@ -216,8 +216,8 @@ fn checkpoints_are_due_by_steps_and_by_seconds() {
     assert_eq!([52, 99, 100].map(|step| run.checkpoint_due(step)), [false, false, true]);
 }
 
-/// Proves what a proof needs: checkpoints exactly at the steps that are listed, whatever the cadence says; a stop
-/// from the last step on, also for a loop that only logs; and the same after a resume.
+/// Proves what a proof needs: checkpoints exactly at the steps that are listed, whatever the cadence is; a stop from
+/// the last step on, also for a loop that only logs; and the same after a resume.
 #[test]
 fn steps_are_listed_and_bounded() {
     let mut attempt = Attempt::new();
@@ -241,7 +241,7 @@ fn steps_are_listed_and_bounded() {
     assert_eq!(attempt.events(EventKind::MaxStepsReached.as_str()).len(), 1);
 }
 
-/// Proves that a loop told to hold goes on when SIGTERM arrives, and that the record shows where it was held.
+/// Proves that a held loop continues when SIGTERM arrives, and that the record shows where it was held.
 #[test]
 fn a_held_loop_is_let_go() {
     let mut attempt = Attempt::new();
@@ -257,7 +257,7 @@ fn a_held_loop_is_let_go() {
 }
 
 /// Proves that SIGTERM makes one checkpoint due at the next step, also when an evaluation noticed it first; that none
-/// is due once the last save's time no longer fits into the grace period; and that the record says so each time.
+/// is due once the last save's time no longer fits into the grace period; and that each case is recorded.
 #[test]
 fn sigterm_saves_what_fits_into_the_grace_period() {
     for (waited_seconds, fits) in [(10, true), (22, false)] {
@@ -303,8 +303,8 @@ fn a_stop_between_two_questions_waits_for_a_checkpoint() {
     }
 }
 
-/// Proves when a stop is not put off: nothing would be saved for it, this step is saved already, the loop never asked
-/// about it, it is the last one, it was put off once, or for too long.
+/// Proves when a stop is not delayed: nothing would be saved for it, this step is saved already, the loop never
+/// checked, it is the last one, it was delayed once, or for too long.
 #[test]
 fn a_stop_is_put_off_only_for_a_checkpoint() {
     type Arrange = fn(&mut Settings);
@@ -363,7 +363,7 @@ fn an_older_save_is_not_the_one_before_the_stop() {
     assert_eq!(attempt.reasons().iter().map(|reason| reason.0).collect::<Vec<_>>(), [3, 7]);
 }
 
-/// Proves that the record says why each checkpoint was made, with the words of the one who asked.
+/// Proves that the record contains why each checkpoint was made, with the requester's description.
 #[test]
 fn the_record_says_why_a_checkpoint_was_made() {
     let mut attempt = Attempt::new();
@@ -384,8 +384,8 @@ fn the_record_says_why_a_checkpoint_was_made() {
     assert_eq!(why, ("why".into(), "by hand; a spike".into()));
 }
 
-/// Proves that every save leaves what it cost, that a step's time is measured between saves only, and that a cadence
-/// shorter than the save and a save longer than the grace period are each told once.
+/// Proves that the cost of every save is recorded, that a step's time is measured between saves only, and that a
+/// cadence shorter than the save and a save longer than the grace period are each reported once.
 #[test]
 fn saves_leave_their_cost() {
     let mut attempt = Attempt::new();
@@ -419,7 +419,8 @@ fn saves_leave_their_cost() {
     assert_eq!(attempt.events("checkpoint_exceeds_grace").len(), 1);
 }
 
-/// Proves that a fenced writer is told to stop, that the record says why, and that a waiting command is refused.
+/// Proves that a fenced writer gets a request to stop, that the reason is recorded, and that a waiting command is
+/// refused.
 #[test]
 fn a_fenced_recorder_asks_for_a_stop() {
     let mut attempt = Attempt::new();
@@ -466,7 +467,7 @@ fn too_many_names_begin_another_segment() {
     assert_eq!(segments.iter().map(|segment| segment.metric_points().count()).sum::<usize>(), 10_500);
 }
 
-/// Fills a draft with a state that can be told from the step, and submits it; false: it was skipped.
+/// Fills a draft with a state derived from the step, and submits it; false: it was skipped.
 fn draft(run: &Recorder, step: u64) -> bool {
     let Some(mut draft) = run.draft_checkpoint(step).unwrap() else { return false };
     let bytes: Vec<u8> = [step as f32; 4].iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -502,8 +503,8 @@ fn a_draft_is_committed_behind_the_loop() {
     assert!(file.ends_with(&[0, 0, 32, 65].repeat(4)), "10.0 four times");
 }
 
-/// Proves that a checkpoint that comes due while the one before is still being written is skipped, which is said once,
-/// and that the loop never waits for it; but that the last one before an end waits instead.
+/// Proves that a checkpoint that comes due while the one before is still being written is skipped, which is recorded
+/// once, and that the loop never waits for it; but that the last one before an end waits instead.
 #[test]
 fn a_checkpoint_behind_a_slow_one_is_skipped() {
     let mut attempt = Attempt::new();
@@ -522,8 +523,8 @@ fn a_checkpoint_behind_a_slow_one_is_skipped() {
     assert_eq!(steps, [10, 40]);
 }
 
-/// Proves that what made the save of a draft fail is recorded when it happens and returned by the next call, that a fence
-/// stops the loop, and that an acknowledgement says so.
+/// Proves that the error of a draft's save is recorded when it happens and returned by the next call, that a fence
+/// stops the loop, and that an acknowledgement contains it.
 #[test]
 fn a_failed_save_of_a_draft_is_told() {
     let attempt = Attempt::new();

@@ -1,10 +1,10 @@
 //! What several processes that train together save, and when they end: rank 0 decides, and all of them act at the end of
 //! the same step.
 //!
-//! A cadence by steps and the last step are the same for everyone without a word. What depends on the time, on a request
-//! or on a signal is told by rank 0 ahead of the step ([`Notice`]). Ranks that train in step with each other (whoever
-//! waits for gradients does) cannot miss it: rank 0 says it before it begins the step itself. One that does come too late
-//! declines the checkpoint, so that it is given up; there is never a part of one.
+//! A cadence by steps and the last step are the same for all ranks without messages. Rank 0 announces what depends on
+//! the time, on a request or on a signal ahead of the step ([`Notice`]). Ranks that train in lockstep (as all that wait
+//! for gradients do) cannot miss it: rank 0 announces it before it begins the step itself. One that is too late
+//! declines the checkpoint, so that it is abandoned; there is never a part of one.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
@@ -20,14 +20,14 @@ use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
 use crate::save_reason::SaveReason;
 
-/// So long before a step rank 0 tells of it, when that is more than a step: looks of other machines into a shared folder
-/// may be a little late.
+/// Rank 0 announces a step so long before it, when that is more than a step: other machines may see changes of a shared
+/// folder a little late.
 pub const NOTICE_SECONDS: f64 = 1.0;
-/// … but no more than this share of the grace period.
+/// … but no more than this fraction of the grace period.
 const NOTICE_GRACE_SHARE: f64 = 0.1;
 
 impl ProcessSlot {
-    /// The greatest step that the loop is known to have come to.
+    /// The greatest step that the loop is known to have reached.
     fn step_in_hand(&self) -> Step {
         self.seen_step().max(self.begun_step.load(Ordering::Relaxed))
     }
@@ -58,12 +58,12 @@ impl Inner {
         answer
     }
 
-    /// Why somebody asked rank 0 for a checkpoint, if anybody did.
+    /// The reason of a checkpoint requested from rank 0, if any.
     fn asked_reason(&self, slot: &ProcessSlot) -> SaveReason {
         slot.control().checkpoints.iter().map(|asked| asked.reason).max().unwrap_or(SaveReason::Script)
     }
 
-    /// Takes in what rank 0 told, or decides it. Nobody has finished a step behind `step`.
+    /// Takes over the announcements of rank 0, or makes them. No rank has finished a step after `step`.
     fn look_ahead(&self, slot: &ProcessSlot, board: &mut Board, step: Step) {
         if self.leads() {
             self.decide(slot, board, step);
@@ -75,8 +75,8 @@ impl Inner {
         self.note_stop_wanted(slot, board);
     }
 
-    /// Tells of a step to come when there is something to tell. What could not be told is decided anew at the next
-    /// question.
+    /// Announces a coming step when there is something to announce. If that fails, it is decided again at the next
+    /// call.
     fn decide(&self, slot: &ProcessSlot, board: &mut Board, step: Step) {
         if board.stop_step.is_some() {
             return;
@@ -135,22 +135,22 @@ impl Inner {
         slot.stop_asked.load(Ordering::Relaxed) || self.sigterm.at_micros().is_some()
     }
 
-    /// A rank that is told to stop lets rank 0 know, once.
+    /// A rank that has to stop lets rank 0 know, once.
     fn note_stop_wanted(&self, slot: &ProcessSlot, board: &mut Board) {
         if board.stop_wanted_micros.is_some() || !self.stop_wanted(slot) {
             return;
         }
         board.stop_wanted_micros = Some(self.now_micros());
         if !self.leads() {
-            // When it cannot be said, this rank ends alone after a while.
+            // If this fails, this rank ends alone after a while.
             let _ = board.notices.request_stop();
         }
     }
 
-    /// Whether the end was asked for, or is reached, for all ranks; or rank 0 says nothing for too long.
+    /// Whether the end was requested, or is reached, for all ranks; or rank 0 was silent for too long.
     pub(crate) fn stopping_together(&self, slot: &ProcessSlot, mut board: MutexGuard<'_, Board>) -> bool {
         let step = slot.step_in_hand();
-        // A loop that says nothing of its steps may be within the one behind it.
+        // A loop that does not report its steps may be within the next one.
         self.look_ahead(slot, &mut board, step + 1);
         let told = board.stop_step.is_some_and(|stop| step >= stop);
         let waited_seconds = board.stop_wanted_micros.map(|since_micros| self.seconds_since(since_micros));
@@ -159,7 +159,7 @@ impl Inner {
         told || alone || slot.fenced.load(Ordering::Relaxed)
     }
 
-    /// Says that a checkpoint was given up by all ranks.
+    /// Records that all ranks abandoned a checkpoint.
     pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
         if self.leads() && once(&slot.told.given_up) {
             slot.segment().event(
@@ -171,7 +171,7 @@ impl Inner {
     }
 }
 
-/// Whether nothing is wrong with this process: the ranks did not come to an agreement.
+/// Whether nothing is wrong with this process: the ranks did not agree.
 #[must_use]
 pub fn is_given_up(error: &CheckpointError) -> bool {
     matches!(error, CheckpointError::Ranks(RankError::Abandoned { .. }))

@@ -1,4 +1,4 @@
-//! Several ranks, each a recorder in a thread of its own.
+//! Several ranks, each a recorder in a separate thread.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ impl Ranks {
         Self::again(&Attempt::new(), 1, arrange)
     }
 
-    /// The ranks of an attempt that goes on where an earlier one was.
+    /// The ranks of an attempt that continues where an earlier one was.
     fn again(first: &Attempt, epoch: u64, arrange: impl Fn(&mut Attempt)) -> Self {
         let attempt = |rank| {
             let mut attempt =
@@ -36,7 +36,7 @@ impl Ranks {
             arrange(&mut attempt);
             attempt
         };
-        // Rank 0 clears what was told before; here nobody may have told anything yet.
+        // Rank 0 clears earlier announcements; here there must not be any yet.
         Self { attempts: (0..RANKS).map(attempt).collect(), in_step: Barrier::new(RANKS as usize) }
     }
 
@@ -140,7 +140,7 @@ fn time_and_requests_are_decided_by_one() {
     assert!(ranks.attempts[1..].iter().all(|attempt| attempt.acks().is_empty()));
 }
 
-/// Proves that a stop ends all ranks at the same step behind one checkpoint, whoever is told of it: all, rank 0, or
+/// Proves that a stop ends all ranks at the same step after one checkpoint, whichever gets the request: all, rank 0, or
 /// another rank alone; by SIGTERM or by the control file.
 #[test]
 fn a_stop_ends_all_ranks_at_one_step() {
@@ -171,7 +171,7 @@ fn a_stop_without_a_checkpoint_ends_all_ranks_too() {
     });
     let (last, saved) = all(ranks.train(1_000, |rank, step| {
         if step == 4 && rank == 0 {
-            // Asked for just before: that save would not fit either.
+            // Requested just before: that save would not fit either.
             ranks.attempts[0].ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
             ranks.attempts[0].stop(true);
             ranks.attempts[0].clock.advance_micros(2_000_000);
@@ -187,8 +187,8 @@ fn a_stop_without_a_checkpoint_ends_all_ranks_too() {
     assert!(run.should_stop());
 }
 
-/// Proves that a rank that skips a step, rank 0 included, costs that checkpoint and nothing else: nobody waits for it,
-/// nothing is raised, and all go on.
+/// Proves that a rank that skips a step, rank 0 included, costs that checkpoint and nothing else: no rank waits for it,
+/// nothing is raised, and all continue.
 #[test]
 fn a_skipped_step_is_given_up_by_all() {
     for skipping in [0, 2] {
@@ -218,8 +218,8 @@ fn a_skipped_step_is_given_up_by_all() {
     }
 }
 
-/// Proves that a rank which is far ahead of the others learns of a step too late, declines it and says so, and that
-/// the checkpoint is given up rather than made without it.
+/// Proves that a rank which is far ahead of the others learns of a step too late, declines it and records that, and
+/// that the checkpoint is abandoned rather than made without it.
 #[test]
 fn a_rank_that_is_ahead_declines() {
     let ranks = Ranks::new(|_| ());
@@ -243,7 +243,7 @@ fn a_rank_that_is_ahead_declines() {
             assert!(draft(run, step));
         }
         ranks.in_step.wait();
-        // With its next save this rank says that it passed the other one.
+        // With its next save this rank reports that it passed the other one.
         assert!(rank == 1 || run.wait_for_checkpoint(PATIENCE));
         assert!(draft(run, 102) && run.wait_for_checkpoint(PATIENCE));
     });
@@ -251,7 +251,7 @@ fn a_rank_that_is_ahead_declines() {
     assert_eq!(ranks.committed(), [1, 102]);
 }
 
-/// Proves that a rank which cannot write its part is the only one that is told to mind it: the others go on.
+/// Proves that only the rank that cannot write its part gets an error: the others continue.
 #[test]
 fn a_failing_rank_is_no_failure_of_the_others() {
     let ranks = Ranks::new(|_| ());
@@ -271,7 +271,8 @@ fn a_failing_rank_is_no_failure_of_the_others() {
     assert_eq!(ranks.committed(), [6]);
 }
 
-/// Proves that one process with `WORLD_SIZE` and no `RANK` is told what is missing instead of saving as if alone.
+/// Proves that one process with `WORLD_SIZE` and no `RANK` gets an error that names what is missing instead of saving
+/// as if alone.
 #[test]
 fn contradicting_variables_are_told() {
     let mut attempt = Attempt::new();
@@ -285,7 +286,7 @@ fn contradicting_variables_are_told() {
 }
 
 impl Attempt {
-    /// The same run as one of several ranks sees it, with a record and a signal of its own.
+    /// The same run as one of several ranks sees it, with a separate record and signal.
     fn of_rank(&self, epoch: u64, group: RankGroup) -> Self {
         let mut rank = self.next_epoch(epoch);
         rank.settings.group = Some(Ok(group));
@@ -293,7 +294,7 @@ impl Attempt {
         rank
     }
 
-    /// Another attempt of the run; the same one for all ranks that ask.
+    /// Another attempt of the run; the same one for all ranks that call this.
     fn next_epoch(&self, epoch: u64) -> Self {
         let mut next = Self::new();
         let attempt = format!("att_{}", &next.settings.attempt[4..]);

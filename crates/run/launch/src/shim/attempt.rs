@@ -60,7 +60,8 @@ pub(super) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// Reserves the exit record, opens the logs, and says who the shim is. After this the attempt has begun.
+    /// Reserves the exit record, opens the logs, and records the identity of the shim. After this the attempt has
+    /// begun.
     pub fn prepare(
         clock: Arc<dyn Clock>,
         files: AttemptFiles,
@@ -104,7 +105,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// Starts the script. When that fails the exit record says why.
+    /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
@@ -116,7 +117,7 @@ impl<'a> Attempt<'a> {
                 self.main = Some(pid);
                 self.any_left = true;
                 self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
-                // Only a help for readers: the first form of the file already says that the attempt began.
+                // Only a help for readers: the first form of the file already shows that the attempt began.
                 self.shim.write(&self.files).ok();
                 self.event_files = EventFiles::follow(
                     self.launch.working_directory.clone(),
@@ -164,7 +165,7 @@ impl<'a> Attempt<'a> {
                 Step::Done => break,
             }
         }
-        // Nobody is left to write, but what was written may still lie in the pipes.
+        // There is no writer left, but what was written may still be in the pipes.
         while self.read_outputs(&mut buffer) {}
     }
 
@@ -176,7 +177,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there tell the
+    /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there give the
     /// step of what is printed on standard output.
     fn read_outputs(&mut self, buffer: &mut [u8]) -> bool {
         let [stdout, stderr] = &mut self.outputs;
@@ -188,7 +189,7 @@ impl<'a> Attempt<'a> {
 
     fn wait(&mut self) {
         if self.main_succeeded == Some(true) && self.any_left && self.shim.main_ended_at.is_none() {
-            // Whoever watches should know why an attempt whose main process ended still runs.
+            // A user should see why an attempt whose main process ended still runs.
             self.shim.main_ended_at = self.exit.main_ended_at;
             self.shim.write(&self.files).ok();
         }
@@ -251,7 +252,7 @@ impl<'a> Attempt<'a> {
         if let Some(main) = self.main {
             killpg(main, signal).ok();
             if signal == Signal::SIGTERM {
-                // A process that somebody stopped would sleep through its grace period.
+                // A stopped process would sleep through its grace period.
                 killpg(main, Signal::SIGCONT).ok();
             }
             self.note_signal(signal, why);

@@ -3,8 +3,8 @@
 //! - A stop sends SIGTERM to the script's process group; after the grace period, or at a second request, SIGKILL goes
 //!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a row at a
 //!   time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
-//! - The attempt goes on while the main process lives. When that ended with code 0 and other processes still hold its
-//!   output open (a script that starts the real work and exits), they may go on, up to the linger limit.
+//! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
+//!   output open (a script that starts the real work and exits), they may continue, up to the linger limit.
 //! - Everything else that the main process left behind gets SIGTERM, the grace period, SIGKILL.
 
 use crate::exit_record::SignalReason;
@@ -50,7 +50,7 @@ pub(super) struct Tree {
 pub(super) struct Ending {
     grace_micros: i64,
     linger_micros: Option<i64>,
-    /// When a stop was asked for first.
+    /// When a stop was requested first.
     stop_wanted_at: Option<i64>,
     kill_wanted: bool,
     group_told: bool,
@@ -80,8 +80,8 @@ impl Ending {
         }
     }
 
-    /// A stop was asked for at `now`: gently at first, then (or with no grace at all) at once. `grace_millis` comes from a sender that
-    /// knows the shim; its second request is never taken for the first one.
+    /// A stop was requested at `now`: gently at first, then (or with no grace at all) at once. `grace_millis` comes
+    /// from a sender that knows the shim; its second request is never taken for the first one.
     pub fn stop(&mut self, now: i64, grace_millis: Option<i32>) {
         if let Some(millis) = grace_millis {
             self.grace_micros = i64::from(millis.max(0)) * 1000;
@@ -152,7 +152,7 @@ impl Ending {
         Step::KillTree(if self.killed_after_grace { SignalReason::GraceEnded } else { why })
     }
 
-    /// When `next` must be asked again even if nothing happens; `None`: only after an event.
+    /// When `next` must be called again even if nothing happens; `None`: only after an event.
     pub fn wake_at(&self) -> Option<i64> {
         let kill = self.kill_until.map(|_| self.next_kill);
         let lingering = if self.tree_told { None } else { self.linger_until };
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(ending.next(61 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
-    /// Proves that processes that hold the output of a successful script go on, within the linger limit, and that all
-    /// others are ended at once.
+    /// Proves that processes that hold the output of a successful script continue, within the linger limit, and that
+    /// all others are ended at once.
     #[test]
     fn leftovers_linger_only_after_success_and_with_output() {
         let mut unlimited = Ending::new(1.0, None);

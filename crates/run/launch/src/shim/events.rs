@@ -1,9 +1,9 @@
 //! TensorBoard's event files of a script that writes them: their scalars become a flight record of origin
 //! `tensorboard`.
 //!
-//! A thread of its own looks below the working directory, so that a slow disk never stops the draining of the script's
-//! outputs. An event file is the attempt's when its name says that it was begun after the attempt (every writer puts the
-//! time there) and its process, where the name holds one, is not somebody else's living one.
+//! A separate thread looks below the working directory, so that a slow disk never stops the draining of the script's
+//! outputs. An event file is the attempt's when the time in its name (every writer puts it there) is after the attempt
+//! began and its process, where the name holds one, is not a living process of another attempt.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -52,7 +52,7 @@ pub(super) struct EventFiles {
 }
 
 impl EventFiles {
-    /// Begins to look. `None` when no thread can be had: the script goes on without.
+    /// Begins to look. `None` when no thread can be had: the script continues without.
     pub fn follow(
         working_directory: PathBuf,
         records: PathBuf,
@@ -78,7 +78,7 @@ impl EventFiles {
         };
         let work = move || {
             let values = follower.run(&stopped);
-            // Nobody waits any more when the last look took too long.
+            // The receiver is gone when the last look took too long.
             tell.send(values).ok();
         };
         std::thread::Builder::new().name("event-files".into()).spawn(work).ok()?;
@@ -100,7 +100,7 @@ struct Follower {
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
     files: BTreeMap<PathBuf, Followed>,
-    /// Event files of somebody else.
+    /// Event files of other processes.
     foreign: BTreeSet<PathBuf>,
     /// The folder of the first event file; the names of the others' values begin with where they are.
     first_folder: Option<PathBuf>,
@@ -112,7 +112,7 @@ struct Follower {
 struct Followed {
     reader: EventReader,
     read_bytes: u64,
-    /// Stands before every name; empty, or ends in a slash.
+    /// Precedes every name; empty, or ends in a slash.
     prefix: String,
     /// The metrics that were found.
     names: BTreeSet<String>,
@@ -256,7 +256,7 @@ fn writer_pid(name: &str) -> Option<i32> {
     let mut parts: Vec<&str> = behind.split('.').filter(|part| *part != "v2").collect();
     let count = parts.pop()?;
     let pid = parts.pop()?;
-    // Time and host stand before them.
+    // Time and host precede them.
     (parts.len() >= 2 && count.parse::<u32>().is_ok()).then(|| pid.parse().ok()).flatten()
 }
 
@@ -268,8 +268,8 @@ fn is_foreign(path: &Path) -> bool {
     processes.iter().any(|process| process.pid == pid) && !own.iter().any(|process| process.pid == pid)
 }
 
-/// What stands before the names of a folder's values: nothing in the first folder, the way down below it, else the
-/// way from beside it.
+/// The prefix of the names of a folder's values: nothing in the first folder, the relative path below it, else the path
+/// from beside it.
 fn prefix_of(folder: &Path, first: &Path) -> String {
     if folder == first {
         return String::new();
@@ -283,7 +283,7 @@ fn prefix_of(folder: &Path, first: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// Proves what names of event files say, of torch, TensorFlow 2 and tensorboardX.
+    /// Proves how names of event files are parsed, of torch, TensorFlow 2 and tensorboardX.
     #[test]
     fn names_of_event_files() {
         for (name, pid) in [
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(begun_seconds("events.txt"), None);
     }
 
-    /// Proves that one folder's names stay as they are and others tell where they are from.
+    /// Proves that one folder's names stay as they are and others contain their folder.
     #[test]
     fn folders_keep_their_values_apart() {
         let first = Path::new("/w/logs/train");

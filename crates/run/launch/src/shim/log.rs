@@ -19,7 +19,7 @@ pub(super) struct Log<W> {
     /// Lost since the last marker line.
     lost_unmarked_bytes: u64,
     retry_at: Option<i64>,
-    /// Whether a line in the log says how much was lost. Only for logs that people read.
+    /// Whether a line in the log states how much was lost. Only for logs that people read.
     mark_losses: bool,
 }
 
@@ -36,7 +36,7 @@ impl<W: Write> Log<W> {
         }
     }
 
-    /// Where the next byte will stand in the file.
+    /// The offset of the next byte in the file.
     pub fn offset(&self) -> u64 {
         self.accepted_bytes
     }
@@ -54,7 +54,7 @@ impl<W: Write> Log<W> {
         self.retry_at
     }
 
-    /// Takes the bytes, whatever the disk says.
+    /// Takes the bytes, whatever errors the disk returns.
     pub fn write(&mut self, bytes: &[u8], now: i64) {
         if self.retry_at.is_none() {
             let stored = self.store(bytes);
@@ -69,7 +69,7 @@ impl<W: Write> Log<W> {
     }
 
     fn wait_or_lose(&mut self, bytes: &[u8]) {
-        // Once bytes were lost, later ones must not slip in before the marker that says so.
+        // Once bytes were lost, later ones must not be written before the marker of the loss.
         let room = if self.lost_unmarked_bytes > 0 { 0 } else { BACKLOG_BYTES_MAX - self.backlog.len() };
         let kept = bytes.len().min(room);
         self.backlog.extend_from_slice(&bytes[..kept]);
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(disk.stored, b"abcdefghijkl");
     }
 
-    /// Proves that memory stays bounded, that the loss is counted to the byte, and that the log says where it was.
+    /// Proves that memory stays bounded, that the loss is counted to the byte, and that the log shows where it was.
     #[test]
     fn a_long_shortage_is_bounded_counted_and_marked() {
         let mut disk = Disk::default();

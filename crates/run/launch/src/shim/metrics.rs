@@ -11,7 +11,7 @@ use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 use trackway_redact::Redactor;
 
-/// It is looked so many times, at each of the first outputs, whether the script writes a record of its own: most record a
+/// So many times, at each of the first outputs, it checks whether the script writes a record itself: most record a
 /// value right before they print it.
 const LOOKS_AT_FIRST: u32 = 64;
 /// How often it is looked from then on.
@@ -31,7 +31,7 @@ pub(super) struct OutputMetrics<'a> {
     writer: Option<SegmentWriter>,
     found: Vec<PrintedMetrics>,
     values: u64,
-    /// When to look again; `None` once the script is known to record metrics.
+    /// When to check again; `None` once the script is known to record metrics.
     look_at: Option<i64>,
     looks: u32,
 }

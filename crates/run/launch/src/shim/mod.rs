@@ -1,16 +1,16 @@
-//! The shim: a tiny process that stands between the supervisor and the script and outlives the former.
+//! The shim: a tiny process between the supervisor and the script that outlives the former.
 //!
 //! What it guarantees:
 //! - The script starts at most once per attempt folder (`shim.lock` is held, `shim.json` is written before).
 //! - Its outputs are open before it starts, are always drained, and reach the disk without secrets. The script never
 //!   blocks or dies because a disk is full.
-//! - The attempt ends when the main process has ended *and* nothing of its process tree is left (`ending.rs` says who
-//!   may go on for how long). Descendants that leave their parents stay with the shim (it is their subreaper).
+//! - The attempt ends when the main process has ended *and* nothing of its process tree is left (`ending.rs` decides
+//!   which may continue for how long). Descendants that leave their parents stay with the shim (it is their subreaper).
 //! - `exit.json` then appears at once, complete, and survives a power cut; its space was reserved at the start.
 //!
-//! Who may crash where: the supervisor at any time, without effect. The shim before `shim.json` exists: nothing was
-//! started, the launch may be repeated. The shim later: its lock is free and there is no exit record, which proves
-//! that the end was not seen; [`crate::LocalLauncher`] then looks for what is left of the script by its environment.
+//! What may crash when: the supervisor at any time, without effect. The shim before `shim.json` exists: nothing was
+//! started, the launch may be repeated. The shim later: its lock is free and there is no exit record, which proves that
+//! the end was not seen; [`crate::LocalLauncher`] then looks for what is left of the script by its environment.
 
 mod attempt;
 mod ending;
@@ -48,7 +48,7 @@ pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 /// The version of `shim.json` that this crate writes.
 pub const SHIM_VERSION: u32 = 1;
 
-/// Who runs an attempt: `shim.json`.
+/// The processes of an attempt: `shim.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShimRecord {
     /// [`SHIM_VERSION`].
@@ -61,7 +61,7 @@ pub struct ShimRecord {
     pub child: Option<ProcessIdentity>,
     /// When the shim began.
     pub started_at: Timestamp,
-    /// When the main process ended while others went on with its output.
+    /// When the main process ended while others continued with its output.
     pub main_ended_at: Option<Timestamp>,
 }
 
@@ -69,7 +69,7 @@ impl ShimRecord {
     /// Reads `shim.json`; `None` when the attempt never began.
     ///
     /// # Errors
-    /// The file cannot be read or is no shim record.
+    /// The file cannot be read or is not a shim record.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
         read_json(&AttemptFiles::new(directory).shim_json())
     }
@@ -111,7 +111,7 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
 ///
 /// Must be called before the process opens any file or starts any thread: every descriptor above 2 is closed.
 ///
-/// Returns the exit code for the shim itself: 0 when the exit record was written, whatever it says; 1 otherwise.
+/// Returns the exit code for the shim itself: 0 when the exit record was written, whatever its content; 1 otherwise.
 #[must_use]
 pub fn run(directory: &Path, argv: &[String]) -> i32 {
     match run_attempt(directory, argv) {
@@ -157,11 +157,11 @@ fn run_attempt(directory: &Path, argv: &[String]) -> Result<(), ShimError> {
     attempt.finish()
 }
 
-/// Lets go of what the launching process had inherited itself without knowing: a lock of the shell's, the pipe of a
+/// Closes the descriptors that the launching process had inherited without knowing: a lock of the shell, the pipe of a
 /// command substitution, a job server. The shim outlives it, and would hold them for as long as it lives.
 fn close_inherited() {
-    // SAFETY: this process has opened nothing yet but its standard descriptors (the contract of `run`), so nobody's
-    // descriptor is pulled away. A kernel without the call (before 5.9) leaves them open, as before.
+    // SAFETY: this process has opened nothing yet but its standard descriptors (the contract of `run`), so no
+    // descriptor in use is closed. A kernel without the call (before 5.9) leaves them open, as before.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
@@ -176,7 +176,7 @@ fn lock(files: &AttemptFiles) -> Result<Flock<File>, ShimError> {
     })
 }
 
-/// Writes one line to the launcher and closes the connection, so that nobody ever waits for more. The launcher may be
+/// Writes one line to the launcher and closes the connection, so that the launcher never waits for more. It may be
 /// gone; that changes nothing.
 fn tell_launcher(line: &str) {
     let mut stdout = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! How often the kernel's OOM killer struck in this process's cgroup, where the system tells.
+//! How often the kernel's OOM killer struck in this process's cgroup, if the system reports it.
 
 use std::path::{Path, PathBuf};
 

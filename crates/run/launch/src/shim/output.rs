@@ -21,7 +21,7 @@ const PIPE_BYTES: i32 = 1024 * 1024;
 /// A pipe that the script writes to and its log.
 #[derive(Debug)]
 pub(super) struct Output<'a> {
-    /// `None` once nobody can write to it any more.
+    /// `None` once no process can write to it any more.
     pipe: Option<File>,
     redactor: StreamRedactor<'a>,
     log: Log<File>,
@@ -60,7 +60,7 @@ impl<'a> Output<'a> {
         Ok(File::from(write))
     }
 
-    /// The pipe to wait for, while somebody can write to it.
+    /// The pipe to wait for, while a process can write to it.
     pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }

@@ -1,4 +1,4 @@
-//! Starting the script, and saying in plain words why it could not be started.
+//! Starting the script, and explaining why it could not be started.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use nix::unistd::Pid;
 use super::signals;
 use crate::exit_record::SpawnError;
 
-/// Starts the script in a process group of its own, with an empty standard input and signals as a fresh process has
-/// them. Its environment is the shim's.
+/// Starts the script in a new process group, with an empty standard input and signals as a fresh process has them. Its
+/// environment is the shim's.
 pub(super) fn spawn(
     argv: &[String],
     working_directory: &Path,
@@ -52,7 +52,7 @@ pub(super) enum FailedAt {
     Execute,
 }
 
-/// Says what went wrong and what to do. `program` must be free of secrets.
+/// Explains what went wrong and what to do. `program` must be free of secrets.
 pub(super) fn explain(
     error: &io::Error,
     at: FailedAt,

@@ -11,7 +11,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 pub(super) enum Request {
     /// A child ended, or several.
     Reap,
-    /// Stop the attempt; `grace_millis` when the sender said how long to wait.
+    /// Stop the attempt; `grace_millis` when the sender set how long to wait.
     Stop { grace_millis: Option<i32> },
     /// Pass this on to the script.
     Forward(Signal),

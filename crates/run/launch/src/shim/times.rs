@@ -2,7 +2,7 @@
 
 use trackway_core::Timestamp;
 
-/// Within a line that goes on for long there is a record at least this often.
+/// Within a long line there is a record at least this often.
 pub const MARK_EVERY_BYTES: u64 = 1024 * 1024;
 /// The size of one record.
 pub const TIME_RECORD_BYTES: usize = 16;
@@ -17,7 +17,7 @@ pub struct LineTime {
 }
 
 impl LineTime {
-    /// The record as it stands in the file.
+    /// The record as it is in the file.
     #[must_use]
     pub fn to_bytes(self) -> [u8; TIME_RECORD_BYTES] {
         let mut record = [0; TIME_RECORD_BYTES];
@@ -101,8 +101,8 @@ impl LineStarts {
 mod tests {
     use super::*;
 
-    /// Proves that every line has its record, however the bytes are cut, that empty ones share one, and that a giant line has
-    /// marks.
+    /// Proves that every line has its record, however the bytes are cut, that empty ones have a common one, and that a
+    /// giant line has marks.
     #[test]
     fn lines_and_giant_lines_are_marked() {
         let at = Timestamp::from_micros(7);

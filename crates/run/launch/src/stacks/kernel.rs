@@ -29,7 +29,7 @@ pub struct KernelThread {
 }
 
 impl KernelThread {
-    /// What it does, in words.
+    /// A description of what it does.
     #[must_use]
     pub fn told(&self) -> String {
         let place = self.call.as_ref().or(self.sleeps_in.as_ref());
@@ -66,7 +66,7 @@ fn read(folder: &Path, tid: i32) -> KernelThread {
     parse(tid, &text("status"), &text("syscall"), &text("wchan"), &text("stack"))
 }
 
-/// What the four files of a thread say; an empty text stands for a file that cannot be read.
+/// Parses the four files of a thread; an empty string means a file that cannot be read.
 fn parse(tid: i32, status: &str, syscall: &str, wchan: &str, stack: &str) -> KernelThread {
     let kernel: Vec<String> = stack.lines().filter_map(frame).take(KERNEL_FRAMES_MAX).collect();
     let by_stack = kernel.iter().find_map(|function| {
@@ -100,7 +100,7 @@ fn frame(line: &str) -> Option<String> {
     Some(function.split('+').next().unwrap_or(function).trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The first word of `/proc/PID/syscall`: a number, `running`, or -1 outside of any call.
+/// The first field of `/proc/PID/syscall`: a number, `running`, or -1 outside of any call.
 fn call(syscall: &str) -> Option<String> {
     let number: i64 = syscall.split_ascii_whitespace().next()?.parse().ok().filter(|number| *number >= 0)?;
     let known = WAITING.iter().chain(WAITING_OF_OLD).find(|(known, _)| *known == number);
@@ -113,7 +113,7 @@ macro_rules! calls {
     };
 }
 
-/// System calls in which programs wait; others are told by their number.
+/// System calls in which programs wait; others are shown by their number.
 const WAITING: &[(i64, &str)] = calls![
     SYS_read "read", SYS_readv "readv", SYS_pread64 "pread64", SYS_write "write", SYS_writev "writev",
     SYS_pwrite64 "pwrite64", SYS_fsync "fsync", SYS_fdatasync "fdatasync", SYS_openat "openat", SYS_close "close",
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves each source of the call: the stack, else the number; and that hostile and empty texts give nothing.
+    /// Proves each source of the call: the stack, else the number; and that hostile and empty strings give nothing.
     #[test]
     fn the_call_is_read_from_what_there_is() {
         let stack = "[<0>] hrtimer_nanosleep+0xb5/0x130\n[<0>] __x64_sys_clock_nanosleep+0xde/0x150\n[<0>] do_syscall_64+0x71/0x280\n";

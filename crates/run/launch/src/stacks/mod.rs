@@ -1,9 +1,9 @@
-//! What every process of an attempt does at a moment: the stacks that programs write when they are asked, and the kernel call
-//! in which each thread waits.
+//! What every process of an attempt does at present: the stacks that programs write on a signal, and the kernel call in
+//! which each thread waits.
 //!
-//! A program that wants to be asked (the Python package does it by itself) catches [`STACK_SIGNAL`] and appends its stacks to
-//! `TRACKWAY_STACKS/PID.txt`. The signal goes only to a process that catches it and has such a file, or whose parent has: to
-//! every other one it would be the end. `kernel` reads `/proc`, `program` reads what programs write.
+//! A program that takes part (the Python package does so by itself) catches [`STACK_SIGNAL`] and appends its stacks to
+//! `TRACKWAY_STACKS/PID.txt`. The signal goes only to a process that catches it and has such a file, or whose parent
+//! has: it would end every other one. `kernel` reads `/proc`, `program` reads what programs write.
 
 mod kernel;
 mod program;
@@ -15,7 +15,7 @@ pub use kernel::KernelThread;
 pub use program::ProgramThread;
 pub(crate) use take::take;
 
-/// The signal that asks for stacks: a real-time one that nothing else is known to use (`SIGRTMIN + 7` with glibc).
+/// The signal that requests stacks: a real-time one that nothing else is known to use (`SIGRTMIN + 7` with glibc).
 pub const STACK_SIGNAL: i32 = 41;
 /// Processes of an attempt that are looked at.
 pub const PROCESSES_MAX: usize = 256;
@@ -45,7 +45,7 @@ pub struct StackDump {
 pub struct ProcessStack {
     /// The process number.
     pub pid: i32,
-    /// Which rank it is (`RANK`); none where it does not say.
+    /// Its rank (`RANK`); none if it is not set.
     pub rank: Option<u32>,
     /// The name the kernel has for it.
     pub name: String,

@@ -36,7 +36,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// The threads of one dump. Lines of another form are passed over: a script may write to its file too.
+/// The threads of one dump. Lines of another form are skipped: a script may write to its file too.
 pub(super) fn threads(text: &str) -> Vec<ProgramThread> {
     let mut threads: Vec<ProgramThread> = Vec::new();
     for line in text.lines() {

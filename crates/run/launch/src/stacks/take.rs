@@ -1,4 +1,4 @@
-//! Goes through the processes of an attempt, asks those that can be asked, and reads `/proc`.
+//! Goes through the processes of an attempt, signals those that write stacks, and reads `/proc`.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -15,7 +15,7 @@ use crate::process::{PidFd, ProcessIdentity, ProcessStat};
 
 /// How long a program may take to write its stacks.
 const ANSWER_MICROS_MAX: i64 = 500_000;
-/// How long all of them may take together; those that were not asked by then are read from `/proc` only.
+/// How long all of them may take together; those that were not signalled by then are read from `/proc` only.
 const ANSWERS_MICROS_MAX: i64 = 5_000_000;
 /// How long a file must not have grown for its dump to be whole.
 const QUIET_MICROS: i64 = 30_000;
@@ -23,8 +23,8 @@ const NAP: Duration = Duration::from_millis(5);
 /// Forks between a program that has a file and its child.
 const ANCESTORS_MAX: usize = 8;
 
-/// The stacks of these processes; `folder` is where programs write theirs. One process is asked after the other, because a
-/// forked child writes into the file of its parent.
+/// The stacks of these processes; `folder` is where programs write theirs. One process after the other is signalled,
+/// because a forked child writes into the file of its parent.
 pub(crate) fn take(processes: &[ProcessStat], folder: &Path) -> StackDump {
     let until_micros = SystemClock.monotonic_micros() + ANSWERS_MICROS_MAX;
     let mut dump =
@@ -45,7 +45,7 @@ pub(crate) fn take(processes: &[ProcessStat], folder: &Path) -> StackDump {
 
 fn stack_of(process: &ProcessStat, folder: &Path, until_micros: i64) -> ProcessStack {
     let proc_folder = PathBuf::from(format!("/proc/{}", process.pid));
-    // Before it is asked: a handler may interrupt the call that it waits in.
+    // Before the signal: a handler may interrupt the call that it waits in.
     let (threads, threads_left_out) = kernel::threads(&proc_folder, process.pid);
     let in_time = SystemClock.monotonic_micros() < until_micros;
     let program = if in_time { ask(process, folder).unwrap_or_default() } else { Vec::new() };
@@ -65,7 +65,7 @@ fn rank_of(proc_folder: &Path) -> Option<u32> {
     std::str::from_utf8(rank).ok()?.parse().ok()
 }
 
-/// Has a program write its stacks; none where it is not known to do so.
+/// Makes a program write its stacks; none if it is not known to do so.
 fn ask(process: &ProcessStat, folder: &Path) -> io::Result<Vec<program::ProgramThread>> {
     let Some(path) = file_of(process, folder) else { return Ok(Vec::new()) };
     let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };

@@ -1,4 +1,4 @@
-//! SIGKILL at random moments: what a call has returned for is in the record.
+//! SIGKILL at random times: what a call has returned for is in the record.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,7 +10,7 @@ use trackway_recorder::Recorder;
 
 use crate::{Attempt, ROLE_ARGUMENTS, numbers_until, say, segments_in, steps_of};
 
-/// How many kills by default; `TRACKWAY_KILLS` asks for others, `TRACKWAY_SEED` for other moments.
+/// How many kills by default; `TRACKWAY_KILLS` sets it, and `TRACKWAY_SEED` the random times.
 const KILLS: u64 = 50;
 const RANKS: u64 = 8;
 const THREADS: u64 = 4;
@@ -31,8 +31,8 @@ pub fn log_forever() {
     }
 }
 
-/// Proves that SIGKILL, at any moment, loses nothing that was logged before it, and that a frame it cut in two is the
-/// only thing a reader passes.
+/// Proves that SIGKILL, at any time, loses nothing that was logged before it, and that a frame it cut in two is the
+/// only thing a reader skips.
 #[test]
 fn sigkill_loses_nothing_that_was_logged() {
     let (kills, seed) = (number("TRACKWAY_KILLS", KILLS), number("TRACKWAY_SEED", 1));
@@ -87,7 +87,8 @@ fn ranks_and_threads_that_are_killed_lose_nothing() {
         command.spawn().unwrap()
     };
     let mut children: Vec<_> = (0..RANKS).map(start).collect();
-    // What each thread of each rank said last: a pipe that is read up to here holds later words too, so these are few.
+    // What each thread of each rank reported last: a pipe that is read up to here holds later lines too, so these are
+    // few.
     let told: Vec<_> =
         children.iter_mut().map(|child| numbers_until(child, |step| step % APART >= 1_000)).collect();
     for child in &mut children {

@@ -25,7 +25,7 @@ use trackway_system::SystemIds;
 
 const ROLE: &str = "TRACKWAY_TEST_ROLE";
 
-/// Plays a training process when another test asks for it, and nothing otherwise.
+/// Acts as a training process when another test starts it, and does nothing otherwise.
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {
@@ -116,7 +116,7 @@ fn events_of(segments: &[Segment], kind: &str) -> Vec<Vec<(String, String)>> {
     frames.filter_map(|located| event(&located.frame)).collect()
 }
 
-/// The numbers a child prints, one a line, until `enough` says so. Other lines are the test harness's own.
+/// The numbers a child prints, one a line, until `enough` returns true. Other lines are the test harness's.
 fn numbers_until(child: &mut Child, enough: impl Fn(u64) -> bool) -> u64 {
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let numbers = lines.map_while(Result::ok).filter_map(|line| line.trim().parse::<u64>().ok());
@@ -132,7 +132,7 @@ fn numbers_until(child: &mut Child, enough: impl Fn(u64) -> bool) -> u64 {
 
 fn say(number: u64) {
     let mut out = std::io::stdout().lock();
-    // On a line of its own: the harness has written the test's name without a line end.
+    // On a separate line: the harness has written the test's name without a line end.
     writeln!(out, "\n{number}").and_then(|()| out.flush()).unwrap();
 }
 
@@ -147,7 +147,7 @@ fn short_write() {
     log(0..50);
     let folder = PathBuf::from(std::env::var_os("TRACKWAY_RECORD").unwrap());
     let segment = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
-    // The next frame gets 10 bytes of room: the kernel writes those and says so.
+    // The next frame gets 10 bytes of room: the kernel writes those and reports the count.
     limit_file_size(segment.metadata().unwrap().len() + 10);
     log(50..400);
     run.finish();
@@ -182,8 +182,8 @@ fn no_room_for_a_header() {
     run.finish();
 }
 
-/// Proves that frames that find no room are counted, that the record goes on when there is room again, and that it
-/// says how many are missing.
+/// Proves that frames that find no room are counted, that recording continues when there is room again, and that the
+/// record contains how many are missing.
 #[test]
 fn dropped_frames_are_counted_and_told() {
     let attempt = Attempt::new();
@@ -223,8 +223,8 @@ fn full_disk() {
     }
 }
 
-/// Proves the same on a disk that is really full: a 64 KiB memory disk in a mount namespace of its own. Skipped, and
-/// said so, where such namespaces are not allowed.
+/// Proves the same on a disk that is really full: a 64 KiB memory disk in a separate mount namespace. Skipped with a
+/// printed line where such namespaces are not allowed.
 #[test]
 fn a_full_disk_drops_frames_and_recovers() {
     let attempt = Attempt::new();
@@ -274,7 +274,7 @@ fn fork_and_log() {
     }
 }
 
-/// Proves that a forked child writes a segment of its own under its own pid, and that neither disturbs the other.
+/// Proves that a forked child writes a separate segment under its pid, and that neither disturbs the other.
 #[test]
 fn a_fork_writes_its_own_segment() {
     let mut segments = Attempt::new().run("fork");
@@ -308,8 +308,8 @@ fn fork_under_load() {
     logger.join().unwrap();
 }
 
-/// Proves that a child forked while another thread is in the middle of logging does not wait for a lock that nobody
-/// will ever release.
+/// Proves that a child forked while another thread is in the middle of logging does not wait for a lock that is never
+/// released.
 #[test]
 fn a_fork_while_another_thread_logs_does_not_hang() {
     let segments = Attempt::new().run("fork_under_load");
@@ -373,8 +373,8 @@ fn save_forever() {
     }
 }
 
-/// Proves that a training process killed while it saves resumes in the next attempt at or behind the last step it was
-/// told is committed, over several attempts, and that one that lives on as a zombie is fenced.
+/// Proves that a training process killed while it saves resumes in the next attempt at or after the last step that was
+/// acknowledged, over several attempts, and that one that continues as a zombie is fenced.
 #[test]
 fn killed_saves_resume_and_zombies_are_fenced() {
     let mut attempt = Attempt::new();

@@ -1,4 +1,4 @@
-//! Values, names, steps and folders that nobody should give, and somebody will.
+//! Values, names, steps and folders that are invalid, and that users will give.
 
 use std::process::Command;
 
@@ -18,8 +18,8 @@ pub fn read_only() {
     run.finish();
 }
 
-/// Proves that a record folder that cannot be written to, or that is no folder, costs the record and nothing else. A
-/// read-only mount is skipped, and said so, where mount namespaces are not allowed.
+/// Proves that a record folder that cannot be written to, or that is not a folder, costs the record and nothing else. A
+/// read-only mount is skipped with a printed line where mount namespaces are not allowed.
 #[test]
 fn a_folder_that_cannot_be_written_to_stops_nothing() {
     let attempt = Attempt::new();

@@ -22,7 +22,7 @@ impl Gpus {
         Self { indexes: chosen(&known, devices, visible.as_deref()), nvml }
     }
 
-    /// The values of each GPU now; what the driver does not tell is left out.
+    /// The values of each GPU now; what the driver does not report is left out.
     pub fn values(&self) -> Vec<(String, f64)> {
         let Some(nvml) = &self.nvml else { return Vec::new() };
         let mut told = Vec::new();
@@ -64,7 +64,7 @@ fn values_of(device: &Device<'_>) -> [(&'static str, Option<f64>); 8] {
         | ThrottleReasons::SW_THERMAL_SLOWDOWN;
     let shares = device.utilization_rates().ok();
     [
-        // The share of the driver's last period in which any kernel ran: not how much of the device it used.
+        // The fraction of the driver's last period in which any kernel ran: not how much of the device it used.
         ("kernel_share", shares.as_ref().map(|shares| f64::from(shares.gpu) / 100.0)),
         ("memory_traffic_share", shares.map(|shares| f64::from(shares.memory) / 100.0)),
         ("memory_used_bytes", memory.as_ref().map(|memory| memory.used as f64)),

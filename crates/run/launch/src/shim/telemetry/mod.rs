@@ -1,8 +1,8 @@
 //! What the attempt and its machine do, once a second: a flight record of origin `telemetry`, on the clock of the
 //! script's own record. The step of a sample is the whole seconds since the attempt began.
 //!
-//! A thread of its own takes the samples, so that a driver or a `/proc` that hangs stops nothing else. It runs in the
-//! shim, because samples must go on without a supervisor and be taken where the script is.
+//! A separate thread takes the samples, so that a driver or a `/proc` that hangs stops nothing else. It runs in the
+//! shim, because samples must continue without a supervisor and be taken where the script is.
 
 mod gpus;
 mod procfs;
@@ -34,7 +34,7 @@ pub(super) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to take samples. `None` when no thread can be had: the script goes on without.
+    /// Begins to take samples. `None` when no thread can be had: the script continues without.
     pub fn begin(
         directory: PathBuf,
         records: PathBuf,
@@ -49,7 +49,7 @@ impl Telemetry {
         let sampler = Sampler { directory, records, info, devices, clock };
         let work = move || {
             sampler.run(&stopped);
-            // Nobody waits any more when the last sample took too long.
+            // The receiver is gone when the last sample took too long.
             tell.send(()).ok();
         };
         std::thread::Builder::new().name("telemetry".into()).spawn(work).ok()?;

@@ -117,7 +117,7 @@ mod tests {
             let found = reading.processes.iter().find(|(identity, _)| identity.pid == pid);
             found.map_or(0, |found| found.1.resident_bytes)
         };
-        // Between fork and exec it has no memory of its own for a moment.
+        // Between fork and exec a process briefly has no memory.
         let mut reading = read(Path::new("/"), 1);
         for _ in 0..1000 {
             if resident_bytes(&reading) > 0 {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::process::ProcessIdentity;
 
-/// What the kernel's counters said at one moment. What could not be read is not there.
+/// The kernel's counters at one time. What could not be read is missing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reading {
     /// When, by a clock that never goes backwards.
     pub at_micros: i64,
-    /// The processes of the attempt, the shim left out. The start time tells a reused number.
+    /// The processes of the attempt, the shim left out. The start time distinguishes a reused number.
     pub processes: BTreeMap<ProcessIdentity, Process>,
     /// Processor seconds of the machine since boot: busy, and in all.
     pub machine: Option<(f64, f64)>,
@@ -26,11 +26,11 @@ pub(super) struct Reading {
 pub(super) struct Process {
     /// Processor seconds since its start.
     pub cpu_seconds: f64,
-    /// Resident memory; what it shares with others included.
+    /// Resident memory, shared memory included.
     pub resident_bytes: u64,
     /// Its threads.
     pub threads: u64,
-    /// Bytes read from and written to disks since its start, where the kernel says so.
+    /// Bytes read from and written to disks since its start, if the kernel reports them.
     pub disk_bytes: Option<(u64, u64)>,
 }
 
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Proves that what could not be read is not told, and that no time between two looks gives no rate.
+    /// Proves that what could not be read is not reported, and that no time between two readings gives no rate.
     #[test]
     fn what_is_unknown_is_not_told() {
         let before = Reading::default();
