@@ -30,7 +30,7 @@ impl RehearsalPlan {
     }
 }
 
-/// The losses of the first and of the last pass over the repeated batches.
+/// The losses of the first and of the last pass through the repeated batches.
 #[derive(Debug, Default)]
 pub(crate) struct LossWatch {
     rank: u8,
