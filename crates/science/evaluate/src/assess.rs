@@ -31,7 +31,7 @@ pub struct Baseline<'b> {
     pub id: Option<&'b str>,
 }
 
-/// Judges a table.
+/// Evaluates a table.
 ///
 /// # Errors
 /// [`AssessError`]: columns that are not there or of no task, numbers out of range, a baseline without a row in common.

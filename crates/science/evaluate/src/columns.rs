@@ -1,4 +1,4 @@
-//! Which column holds what, where nobody said so: by the names that people and tools give them.
+//! Detects which column has which role, where it was not given: by the usual names.
 
 use std::collections::BTreeMap;
 

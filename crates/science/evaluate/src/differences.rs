@@ -4,9 +4,9 @@ use trackway_statistics::{Interval, difference_interval, normal_p_value, normal_
 
 use crate::{Estimate, Method};
 
-/// `one` less `other`, and the chance of such a difference where there is none. The interval is put together from those
-/// of both sides (MOVER); the chance is by the normal distribution, with the width of the interval towards 0 as its
-/// standard error. `None` where a side has no interval.
+/// `one` minus `other`, and the probability of such a difference if there is none. The interval is combined from those
+/// of both sides (MOVER); the probability is by the normal distribution, with the width of the interval towards 0 as
+/// its standard error. `None` if a side has no interval.
 pub(crate) fn difference(one: &Estimate, other: &Estimate, confidence: f64) -> Option<(Estimate, f64)> {
     let (of_one, of_other) = (interval(one)?, interval(other)?);
     let value = one.value - other.value;

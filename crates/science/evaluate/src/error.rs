@@ -1,28 +1,28 @@
-//! Why a table cannot be judged.
+//! Why a table cannot be evaluated.
 
 use trackway_data::model::Frame;
 
 use crate::assessment::Pairing;
 use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
-/// Why a table cannot be judged.
+/// Why a table cannot be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AssessError {
     /// Not in the table.
     #[error("there is no column `{name}`; there are {known}")]
     NoColumn {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The columns that there are.
         known: String,
     },
-    /// Nothing is known to hold this.
+    /// No column is known to have this role.
     #[error("no {0} column found: name it with `--{0} COLUMN`")]
     NoColumnFor(&'static str),
     /// One column for what should be compared.
     #[error("`{0}` is both the label and the prediction column: a column always agrees with itself")]
     SameColumn(String),
-    /// Texts where numbers are needed.
+    /// Strings where numbers are needed.
     #[error("`{0}` contains strings, but numbers are needed")]
     NoNumbers(String),
     /// Columns of no task.
@@ -44,7 +44,7 @@ pub enum AssessError {
     /// A positive class that is not there.
     #[error("`{column}` has no class `{class}`; there are {classes}")]
     NoClass {
-        /// What was asked for.
+        /// The requested class.
         class: String,
         /// The label's column.
         column: String,
@@ -76,7 +76,7 @@ pub enum AssessError {
     /// A metric that this table does not give.
     #[error("there is no metric `{name}` here; there are {known}")]
     NoMetric {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// What there is.
         known: String,

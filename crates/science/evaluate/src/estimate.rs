@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::RowCoverage;
 
-/// What was estimated, and how sure it is.
+/// An estimate with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The number, of all rows it was computed from.
@@ -21,22 +21,22 @@ pub struct Estimate {
     pub coverage: RowCoverage,
 }
 
-/// Where an interval comes from. All are two-sided, of the confidence that the whole table was judged with.
+/// Where an interval comes from. All are two-sided, at the confidence level of the whole evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// A formula for this metric.
     Analytic,
-    /// Rows drawn again.
+    /// Bootstrap of rows.
     Bootstrap,
-    /// Whole groups of rows drawn again, or a variance summed by group.
+    /// Bootstrap of whole groups of rows, or a variance summed by group.
     Clustered,
     /// There is none: the evaluator reported a bare number.
     None,
 }
 
 impl Method {
-    /// The word in JSON.
+    /// The value in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

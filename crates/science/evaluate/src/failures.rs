@@ -13,14 +13,14 @@ pub const FAILURE_COLUMNS_MAX: usize = 40;
 /// The longest text of a cell that is shown, in characters.
 pub const FAILURE_TEXT_CHARS_MAX: usize = 400;
 
-/// What tells a wrong row from a right one.
+/// What distinguishes a wrong row from a right one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
-    /// The column says so itself: 0 or false.
+    /// A column with the result: 0 or false.
     Correct(usize),
     /// Label and prediction are not equal.
     Differs(usize, usize),
-    /// Label and prediction are amounts: the rows that are farthest off.
+    /// Label and prediction are numbers: the rows with the largest errors.
     Far(usize, usize),
 }
 
@@ -29,7 +29,7 @@ pub enum Wrong {
 pub struct Failures {
     /// `wrong`: rows drawn from all that are wrong; `farthest`: the rows with the largest errors.
     pub kind: String,
-    /// How many rows are wrong, of all that were looked at; for amounts, all of them.
+    /// How many rows are wrong, of all rows; for regression, all of them.
     pub wrong: u64,
     /// How many were looked at.
     pub rows: u64,
@@ -44,7 +44,7 @@ pub struct Failures {
 pub struct Failure {
     /// The line of a text file, else the row; from 1.
     pub row: u64,
-    /// Its cells, by column; missing ones are null, long texts are cut.
+    /// Its cells, by column; missing ones are null, long strings are cut.
     pub cells: Map<String, Json>,
 }
 
@@ -188,8 +188,8 @@ mod tests {
         assert_ne!(failures(&frame, Wrong::Differs(0, 1), 8).sample, one.sample);
     }
 
-    /// Proves that amounts give the rows farthest off, that missing values are in no failure, that `correct` is believed, and
-    /// that long texts are cut.
+    /// Proves that regression gives the rows with the largest errors, that missing values are in no failure, that
+    /// `correct` is used as it is, and that long strings are cut.
     #[test]
     fn other_ways_to_be_wrong() {
         let numbers = |values: &[f64]| Cells::Numbers(values.to_vec());

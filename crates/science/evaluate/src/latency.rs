@@ -23,10 +23,10 @@ pub struct BatchTime {
     pub seconds: f64,
 }
 
-/// [`LATENCY`], [`LATENCY_P95`] and [`THROUGHPUT`], of batches in the order in which they were asked. Only full ones count (of the
-/// most rows), and not the first one, for which the model was started; none are left: nothing is told. The support is the
-/// number of batches. Intervals of quantiles are those of order statistics, the other one is Student's; all hold for batches that
-/// are independent.
+/// [`LATENCY`], [`LATENCY_P95`] and [`THROUGHPUT`], of batches in the order in which they were scored. Only full ones
+/// count (of the most rows), and not the first one, for which the model was started; if none are left there are no
+/// metrics. The support is the number of batches. Intervals of quantiles are those of order statistics, the other one
+/// is Student's; all hold for batches that are independent.
 #[must_use]
 pub fn latency(batches: &[BatchTime]) -> Metrics {
     let full = batches.iter().map(|batch| batch.rows).max().unwrap_or(0);
@@ -98,7 +98,7 @@ mod tests {
         assert!((throughput.high.unwrap() - 1.0 / 4.47434).abs() < 1e-5, "{throughput:?}");
     }
 
-    /// Proves that few batches have numbers without ends, and that none tell nothing.
+    /// Proves that few batches have numbers without intervals, and that none give nothing.
     #[test]
     fn few_batches() {
         let one = latency(&batches([2.0]));

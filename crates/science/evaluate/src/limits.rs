@@ -1,4 +1,4 @@
-//! Bounds of what is judged; a table beyond them is refused.
+//! Limits of an evaluation; a table beyond them is refused.
 
 /// The most classes.
 pub const CLASSES_MAX: usize = 256;

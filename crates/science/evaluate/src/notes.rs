@@ -1,4 +1,4 @@
-//! What a reader of an assessment should know.
+//! Notes for a reader of an assessment.
 
 use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;

@@ -1,5 +1,5 @@
-//! What an evaluator says itself: `metrics.json`, and `evaluation.json` about what it did. Read strictly: a mistake is told with
-//! its line and column.
+//! Results of an evaluator: `metrics.json`, and `evaluation.json` about how it ran. Read strictly: a mistake is
+//! reported with its line and column.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,13 +14,13 @@ use trackway_statistics::wilson;
 use crate::metrics::{is_share, range};
 use crate::{Estimate, Method, Metrics};
 
-/// A file that is larger is no summary.
+/// A larger file is not a summary.
 pub const REPORT_BYTES_MAX: usize = 16 << 20;
 /// How many standard errors the interval of a `stderr` reaches to each side: 95 % of a normal distribution.
 const STANDARD_ERRORS: f64 = 1.959_963_984_540_054;
 const CONFIDENCE: f64 = 0.95;
 
-/// What stands in `metrics.json`.
+/// The contents of `metrics.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedMetrics {
     /// Of all rows. A metric that is `null` is not among them.
@@ -29,7 +29,7 @@ pub struct ReportedMetrics {
     pub slices: BTreeMap<String, Metrics>,
 }
 
-/// What stands in `evaluation.json`. It goes before what the run file says: the evaluator knows what it did.
+/// The contents of `evaluation.json`. It overrides the run file: the evaluator reports what it did.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportedEvaluation {
@@ -47,7 +47,7 @@ pub struct ReportedEvaluation {
     pub notes: Vec<String>,
 }
 
-/// An evaluator by its own word.
+/// An evaluator, as it reports itself.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedEvaluator {
@@ -58,7 +58,7 @@ pub struct ReportedEvaluator {
     pub version: Option<String>,
 }
 
-/// A judge by the evaluator's word.
+/// A judge, as the evaluator reports it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedJudge {
@@ -83,8 +83,8 @@ pub struct ReportError {
     pub why: String,
 }
 
-/// Reads `metrics.json`: an object of metrics, each a number or `{"value", "low", "high", "stderr", "support"}`; they may stand
-/// under `metrics`, and those of slices under `slices`.
+/// Reads `metrics.json`: an object of metrics, each a number or `{"value", "low", "high", "stderr", "support"}`; they
+/// may be under `metrics`, and those of slices under `slices`.
 ///
 /// # Errors
 /// [`ReportError`] for anything else.
@@ -95,7 +95,7 @@ pub fn read_metrics(text: &str, file: &str) -> Result<ReportedMetrics, ReportErr
 /// Reads `evaluation.json`.
 ///
 /// # Errors
-/// [`ReportError`] for a key that is not known, too: what was meant as a fact must not be passed over.
+/// [`ReportError`] for an unknown key, too: a misspelt fact must not be skipped.
 pub fn read_evaluation(text: &str, file: &str) -> Result<ReportedEvaluation, ReportError> {
     read(text, file)
 }
@@ -295,13 +295,13 @@ pub(crate) fn with_stderr(
     support: Option<u64>,
 ) -> Result<Estimate, String> {
     let support = support.filter(|rows| *rows > 0);
-    // Without rows nothing says how uncertain a number is whose error is given as 0.
+    // Without rows an error of 0 does not show how uncertain the number is.
     let stderr = stderr.filter(|stderr| *stderr != 0.0 || support.is_some());
     Members { value: Some(value), stderr, support, ..Members::default() }.estimate(name)
 }
 
-/// An interval without width claims that nothing is uncertain. Of a fraction its rows say how uncertain it is (Wilson); of anything else
-/// nothing does.
+/// An interval without width claims that nothing is uncertain. For a fraction its rows give an interval (Wilson); for
+/// anything else there is none.
 fn without_width(name: &str, value: f64, support: Option<u64>) -> Result<(Option<f64>, Option<f64>), String> {
     let Some(rows) = support else {
         return Err(format!(
@@ -333,7 +333,8 @@ fn bare(value: f64) -> Members {
 mod tests {
     use super::*;
 
-    /// Proves that bare numbers, intervals, standard errors, wrapped metrics and slices are read, and that null is no metric.
+    /// Proves that bare numbers, intervals, standard errors, wrapped metrics and slices are read, and that null is not
+    /// a metric.
     #[test]
     fn metrics_are_read() {
         let text = r#"{"accuracy": 0.5, "rows": 3, "auc": null, "f1": {"value": 0.5, "stderr": 0.1, "support": 9},
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!((amount.low, amount.method), (None, Method::None));
     }
 
-    /// Proves that every mistake is told with its place and what was expected.
+    /// Proves that every mistake is reported with its place and what was expected.
     #[test]
     fn mistakes_have_a_place() {
         for (text, told) in [

@@ -1,4 +1,4 @@
-//! What is asked of a table.
+//! The specification of an evaluation.
 
 use trackway_core::MissingPredictions;
 
@@ -6,7 +6,7 @@ use crate::assessment::{Columns, Task};
 use crate::slices::{SliceLimits, SliceRows};
 use crate::tasks::TaskMatch;
 
-/// What is asked of a table.
+/// The specification of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// Columns that are known; the others are found by their names.
@@ -15,17 +15,17 @@ pub struct Spec {
     pub task: Option<Task>,
     /// The positive one of two classes; the last one where absent.
     pub positive: Option<String>,
-    /// How sure intervals are.
+    /// The confidence level of intervals.
     pub confidence: f64,
-    /// How often rows are drawn again.
+    /// The number of bootstrap resamples.
     pub resamples: u32,
     /// What the draws begin with.
     pub seed: u64,
-    /// Draw rows again even where a formula gives the interval.
+    /// Bootstrap even where a formula gives the interval.
     pub always_resample: bool,
-    /// The share of positives at which `precision_at_recall` is taken.
+    /// The recall at which precision is taken for `precision_at_recall`.
     pub recall: f64,
-    /// The metric by which slices are judged; the task's own where absent.
+    /// The metric by which slices are compared; the task's default if absent.
     pub main_metric: Option<String>,
     /// Parts of the rows.
     pub slices: Vec<SliceRows>,
@@ -37,7 +37,7 @@ pub struct Spec {
     pub margin: Option<f64>,
     /// How rows without a prediction count.
     pub missing: MissingPredictions,
-    /// How the rows answer the task set; absent where there is none.
+    /// How the rows cover the task set; absent if there is none.
     pub tasks: Option<TaskMatch>,
 }
 

@@ -26,7 +26,7 @@ pub struct TaskMatch {
 pub enum Matching {
     /// They were.
     Found(TaskMatch),
-    /// Nothing tells which row answers which task, and why.
+    /// The rows cannot be matched with the tasks, and why.
     Impossible(String),
 }
 

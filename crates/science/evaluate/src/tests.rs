@@ -1,4 +1,4 @@
-//! Tests of the whole crate: agreement with other tools, intervals that hold what they say, and what is told.
+//! Tests of the whole crate: agreement with other tools, coverage of intervals, and notes.
 
 mod agreement;
 mod coverage;
@@ -13,7 +13,7 @@ pub(crate) fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Fram
     FrameColumn { name: name.to_owned(), kind: ColumnType::Float, cells }
 }
 
-/// A column of texts; an empty one is missing.
+/// A column of strings; an empty one is missing.
 pub(crate) fn texts<'t>(name: &str, values: impl IntoIterator<Item = &'t str>) -> FrameColumn {
     let values = values.into_iter().map(|text| Some(text).filter(|text| !text.is_empty()));
     FrameColumn { name: name.to_owned(), kind: ColumnType::Text, cells: Cells::of_texts(values) }

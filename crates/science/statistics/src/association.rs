@@ -1,4 +1,4 @@
-//! How much one category says about another.
+//! Association of two categories.
 
 /// Counts of pairs of categories: rows × columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,10 +13,10 @@ pub struct Table {
 /// What [`Table::association`] measures, each between 0 (nothing) and 1 (everything).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Association {
-    /// Cramér's V with Bergsma's correction for chance (2013); 0 for independent categories whatever their number.
+    /// Cramér's V with Bergsma's bias correction (2013); 0 for independent categories whatever their number.
     pub cramers_v: f64,
-    /// The share of the columns' entropy that the row takes away (Theil's U), less what chance would
-    /// (Miller 1955: `(r − 1)(c − 1) / 2n` nats).
+    /// The fraction of the columns' entropy that the row removes (Theil's U), minus its bias (Miller 1955: `(r − 1)(c −
+    /// 1) / 2n` nats).
     pub uncertainty_coefficient: f64,
 }
 
@@ -51,7 +51,7 @@ impl Table {
         self.cells().map(|(count, expected)| (count - expected).powi(2) / expected).sum()
     }
 
-    /// How much the row says about the column. `None` when fewer than two rows or columns hold anything.
+    /// How well the row predicts the column. `None` when fewer than two rows or columns hold anything.
     #[must_use]
     pub fn association(&self) -> Option<Association> {
         let (rows, columns) = (self.rows_used() as f64, self.columns_used() as f64);

@@ -1,6 +1,6 @@
 //! P-values of many tests at once.
 
-/// Adjusted p-values that keep the share of false discoveries among those at or below a level within that level
+/// Adjusted p-values that keep the fraction of false discoveries among those at or below a level within that level
 /// (Benjamini and Hochberg 1995). In the order given; a NaN stays one and does not count as a test.
 #[must_use]
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
@@ -16,8 +16,8 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusted p-values that keep the chance of even one false discovery within a level (Holm 1979). In the order given;
-/// a NaN stays one and does not count as a test.
+/// Adjusted p-values that keep the probability of even one false discovery within a level (Holm 1979). In the order
+/// given; a NaN stays one and does not count as a test.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![f64::NAN; p_values.len()];

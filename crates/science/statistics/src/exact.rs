@@ -5,9 +5,9 @@ use statrs::function::gamma::ln_gamma;
 /// Terms of a tail that are this much smaller than their sum change nothing.
 const TERM_SHARE_MIN: f64 = 1e-17;
 
-/// The chance of at least `hits` marked ones among `drawn`, drawn without putting back from `all` of which `marked` are
-/// marked: Fisher's exact test, one-sided (SciPy's `hypergeom.sf(hits - 1, all, marked, drawn)`). It is also what the
-/// permutation test of a sum of zeros and ones comes to when every permutation is made.
+/// The probability of at least `hits` marked ones among `drawn`, sampled without replacement from `all` of which
+/// `marked` are marked: Fisher's exact test, one-sided (SciPy's `hypergeom.sf(hits - 1, all, marked, drawn)`). The
+/// permutation test of a sum of zeros and ones with every permutation gives the same.
 #[must_use]
 pub fn hypergeometric_p_value(all: u64, marked: u64, drawn: u64, hits: u64) -> f64 {
     let most = marked.min(drawn);
@@ -29,8 +29,8 @@ pub fn hypergeometric_p_value(all: u64, marked: u64, drawn: u64, hits: u64) -> f
     (start.exp() * tail(hits, most, ratio)).min(1.0)
 }
 
-/// The chance of at least `hits` in `trials` that each hit with this chance (SciPy's `binom.sf(hits - 1, …)`): with ½
-/// the sign test, and McNemar's exact test, one-sided.
+/// The probability of at least `hits` in `trials` that each hit with this probability (SciPy's `binom.sf(hits - 1,
+/// …)`): with ½ the sign test, and McNemar's exact test, one-sided.
 #[must_use]
 pub fn binomial_p_value(trials: u64, hits: u64, chance: f64) -> f64 {
     if hits == 0 {
@@ -49,13 +49,13 @@ pub fn binomial_p_value(trials: u64, hits: u64, chance: f64) -> f64 {
     (start.exp() * tail(hits, trials, ratio)).min(1.0)
 }
 
-/// Between which of `count` ordered values, counted from 1, the quantile of a share lies, with this confidence or more and
-/// whatever the distribution (order statistics: W. Conover, Practical Nonparametric Statistics, 3.2). An end is missing where
-/// too few values tell it.
+/// Between which of `count` ordered values, counted from 1, a quantile is, with this confidence or more and whatever
+/// the distribution (order statistics: W. Conover, Practical Nonparametric Statistics, 3.2). An end is missing if there
+/// are too few values for it.
 #[must_use]
 pub fn quantile_ranks(count: u64, share: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
     let tail = (1.0 - confidence) / 2.0;
-    // At least `rank` values lie below the quantile.
+    // At least `rank` values are below the quantile.
     let reached = |rank: u64| binomial_p_value(count, rank, share);
     let first = |holds: &dyn Fn(u64) -> bool| {
         let (mut low, mut high) = (1, count + 1);
@@ -77,7 +77,7 @@ fn tail(first: u64, last: u64, ratio: impl Fn(u64) -> f64) -> f64 {
         let step = ratio(at);
         term *= step;
         sum += term;
-        // Ratios only fall, so that once terms shrink they go on shrinking.
+        // Ratios only fall, so once terms shrink they keep shrinking.
         if step < 1.0 && term < sum * TERM_SHARE_MIN {
             break;
         }

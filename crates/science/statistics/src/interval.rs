@@ -15,7 +15,7 @@ impl Interval {
     /// Everything from 0 to 1: nothing is known about a proportion.
     const UNIT: Self = Self { low: 0.0, high: 1.0 };
 
-    /// Whether the value lies within.
+    /// Whether the value is within.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
@@ -40,7 +40,8 @@ pub fn wilson(successes: f64, trials: f64, confidence: f64) -> Interval {
     Interval { low, high }
 }
 
-/// A proportion's exact interval (Clopper and Pearson 1934): never less sure than it says, and wider for it.
+/// A proportion's exact interval (Clopper and Pearson 1934): its coverage is never below the confidence, so it is
+/// wider.
 #[must_use]
 pub fn clopper_pearson(successes: f64, trials: f64, confidence: f64) -> Interval {
     if trials <= 0.0 {
@@ -62,7 +63,7 @@ pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence:
     Interval { low: mean - half, high: mean + half }
 }
 
-/// Where the difference of two independent numbers lies, from where each of them does (MOVER: G. Zou and A. Donner
+/// The interval of the difference of two independent numbers, from the interval of each (MOVER: G. Zou and A. Donner
 /// 2008; with Wilson's intervals of two proportions it is R. Newcombe's of 1998, method 10).
 #[must_use]
 pub fn difference_interval((one, of_one): (f64, Interval), (other, of_other): (f64, Interval)) -> Interval {
@@ -73,8 +74,8 @@ pub fn difference_interval((one, of_one): (f64, Interval), (other, of_other): (f
     }
 }
 
-/// Where the ratio of two independent numbers lies, neither of which is negative (MOVER-R: A. Donner and G. Zou 2012).
-/// No upper end where the lower one below the line is 0.
+/// The interval of the ratio of two independent numbers, neither of which is negative (MOVER-R: A. Donner and G. Zou
+/// 2012). No upper end if the lower end of the denominator is 0.
 #[must_use]
 pub fn ratio_interval((above, of_above): (f64, Interval), (below, of_below): (f64, Interval)) -> Interval {
     let product = above * below;
@@ -89,13 +90,13 @@ pub fn ratio_interval((above, of_above): (f64, Interval), (below, of_below): (f6
     Interval { low, high: if of_below.low > 0.0 && high >= 0.0 { high } else { f64::INFINITY } }
 }
 
-/// The number below which a share of Student's t distribution lies. NaN for fewer than one degree of freedom.
+/// A quantile of Student's t distribution. NaN for fewer than one degree of freedom.
 #[must_use]
 pub fn student_quantile(share: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.inverse_cdf(share))
 }
 
-/// The number below which a share of the normal distribution lies.
+/// A quantile of the normal distribution.
 #[must_use]
 pub fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)

@@ -1,5 +1,5 @@
-//! Statistics that more than one part needs: how far two samples are apart, whether that is more than chance, and how
-//! sure a number is. Pure: randomness comes in as a [`trackway_core::Rng`].
+//! Statistics that several crates need: distances between samples, tests, and intervals. Pure: randomness comes in as a
+//! [`trackway_core::Rng`].
 //!
 //! Nothing here decides. A caller compares a distance with the [noise](noise_floor) that two samples of the same
 //! distribution show, and corrects its p-values for their number ([`benjamini_hochberg`]).

@@ -1,6 +1,6 @@
-//! Drawing rows again, with each row's count drawn from the Poisson distribution of mean 1: what drawing as many rows
-//! with replacement comes to, but for the number of rows, which no ratio sees (J. Hanley and B. MacGibbon 2006). Counts
-//! of rows that are alike can be drawn at once: their sum is Poisson too.
+//! The Poisson bootstrap: each row's count is sampled from the Poisson distribution of mean 1, which equals sampling as
+//! many rows with replacement but for the number of rows, which ratios do not depend on (J. Hanley and B. MacGibbon
+//! 2006). Counts of equal rows can be sampled at once: their sum is Poisson too.
 
 use statrs::function::gamma::ln_gamma;
 use trackway_core::Rng;
@@ -8,10 +8,10 @@ use trackway_core::Rng;
 /// From this mean on, rejection is faster than adding up.
 const REJECTION_MEAN_MIN: f64 = 10.0;
 
-/// How many of the 65,536 numbers stand for a count of at most 0, 1, 2 …; those above stand for 8.
+/// How many of the 65,536 numbers give a count of at most 0, 1, 2 …; those above give 8.
 const SHARES: [u16; 8] = [24_109, 48_219, 60_273, 64_292, 65_296, 65_497, 65_531, 65_535];
 
-/// A count for each of many rows, of mean 1. 16 random bits for each: the shares are right to 1 in 65,536.
+/// A count for each of many rows, of mean 1. 16 random bits for each: the probabilities are right to 1 in 65,536.
 pub fn fill_poisson_one(counts: &mut [u8], rng: &mut impl Rng) {
     for four in counts.chunks_mut(4) {
         let mut bits = rng.next_u64();
@@ -23,7 +23,7 @@ pub fn fill_poisson_one(counts: &mut [u8], rng: &mut impl Rng) {
 }
 
 fn poisson_one(bits: u16) -> u8 {
-    // Without a branch: the first few shares decide nearly always.
+    // Without a branch: the first few thresholds nearly always decide.
     let low = u8::from(bits >= SHARES[0]) + u8::from(bits >= SHARES[1]) + u8::from(bits >= SHARES[2]);
     if bits < SHARES[2] {
         return low;
@@ -44,7 +44,7 @@ fn by_inversion(mean: f64, rng: &mut impl Rng) -> u64 {
     let mut left = rng.next_unit();
     let mut share = (-mean).exp();
     let mut count: u32 = 0;
-    // The shares fall below what a number can hold long before.
+    // The probabilities underflow long before.
     while left >= share && count < 200 {
         left -= share;
         count += 1;

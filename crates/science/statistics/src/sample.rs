@@ -41,7 +41,7 @@ impl WeightedSample {
         up_to.iter().zip(below).map(|(upper, lower)| upper - lower).collect()
     }
 
-    /// The share of the weight at values of at most `value`; NaN where there is nothing.
+    /// The fraction of the weight at values of at most `value`; NaN for an empty sample.
     #[must_use]
     pub fn proportion_up_to(&self, value: f64) -> f64 {
         let steps = self.steps.partition_point(|step| step.0 <= value);
@@ -49,7 +49,7 @@ impl WeightedSample {
         cumulative / self.weight()
     }
 
-    /// The smallest value with at least this share of the weight at or below it; `None` where there is nothing.
+    /// The smallest value with at least this fraction of the weight at or below it; `None` for an empty sample.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let wanted = share * self.weight();

@@ -1,6 +1,6 @@
-//! Confidence sequences: a band around the running mean of a stream that holds at every moment at once, so that one may look
-//! after each value and stop whenever one likes. An interval for one sample size, looked at again and again, is wrong sooner
-//! or later.
+//! Confidence sequences: a band around the running mean of a stream that holds at every time at once, so that a caller
+//! may look after each value and stop at any time. An interval for one sample size that is looked at again and again is
+//! wrong sooner or later.
 //!
 //! What a band holds at time `t` is the average of the means that the values had, given what came before: the values need
 //! be neither independent nor alike, as the losses of a model that learns are not.
@@ -8,7 +8,7 @@
 use crate::Interval;
 use crate::interval::normal_quantile;
 
-/// A band for a stream whose values lie between known bounds; it holds for every number of values.
+/// A band for a stream whose values are between known bounds; it holds for every number of values.
 ///
 /// The empirical-Bernstein sequence with a stitched boundary of Howard, Ramdas, McAuliffe and Sekhon (Annals of Statistics
 /// 49, 2021: theorem 4 and equation 10, with η = 2 and s = 1.4).
@@ -61,8 +61,8 @@ impl BoundedMean {
     }
 }
 
-/// How far the sum of values within `[0, 1]` is from that of their means, at most, whenever one looks, but for a chance of
-/// `alpha`; by the variation that was seen.
+/// How far the sum of values within `[0, 1]` is from that of their means, at most, at every time, but for a probability
+/// of `alpha`; by the observed variation.
 fn stitched(variation: f64, alpha: f64) -> f64 {
     const ETA: f64 = 2.0;
     const S: f64 = 1.4;
@@ -89,7 +89,7 @@ pub struct RunningMean {
     is_finite: bool,
 }
 
-/// Fewer values say too little of their variance for the band to hold.
+/// With fewer values their variance is too uncertain for the band to hold.
 pub const VALUES_MIN: u64 = 100;
 /// The number of values at which a [`RunningMean`] is as narrow as such a band can be.
 pub const NARROWEST_AT: f64 = 1_000.0;
@@ -149,13 +149,14 @@ impl RunningMean {
     }
 }
 
-/// How far the mean fell from one window of a stream to the next, for who compares window after window and stops when he
-/// likes: all bands of a stream hold together, but for a chance of `1 - confidence`, because the `look`-th comparison (the
-/// first is 1) is given only `1 / (look (look + 1))` of it. `None` where a window has fewer than [`VALUES_MIN`] values, or
-/// one that is not finite.
+/// How far the mean fell from one window of a stream to the next, for a caller that compares window after window and
+/// stops at any time: all bands of a stream hold together, but for a probability of `1 - confidence`, because the
+/// `look`-th comparison (the first is 1) is given only `1 / (look (look + 1))` of it. `None` if a window has fewer than
+/// [`VALUES_MIN`] values, or one that is not finite.
 ///
-/// The sum of what the values of both windows are off their means is a martingale, which is about normal for so many values
-/// (Hall and Heyde, Martingale Limit Theory, 1980, theorem 3.2); looks share the chance as in Bonferroni's inequality.
+/// The sum of what the values of both windows are off their means is a martingale, which is about normal for so many
+/// values (Hall and Heyde, Martingale Limit Theory, 1980, theorem 3.2); looks divide the probability as in Bonferroni's
+/// inequality.
 #[must_use]
 pub fn fall_between(
     before: &RunningMean,
@@ -182,7 +183,8 @@ mod tests {
     const STREAMS: u64 = 2_000;
     const LENGTH: u64 = 5_000;
 
-    /// The share of streams in which the band misses the average mean at any time: by someone who stops when it does.
+    /// The fraction of streams in which the band misses the average mean at any time: for a caller that stops when it
+    /// does.
     fn missed(mut stream: impl FnMut(u64, &mut SplitMix64) -> (f64, f64), band: impl Fn() -> Band) -> f64 {
         let mut misses = 0;
         for seed in 0..STREAMS {
@@ -239,8 +241,8 @@ mod tests {
         (-mean * (1.0 - rng.next_unit()).ln(), mean)
     }
 
-    /// Proves that the bounded band holds at every moment of 2,000 streams of 5,000 values, for fair, rare and certain coins
-    /// and for a share that moves; the worst case of chance is allowed for.
+    /// Proves that the bounded band holds at every time of 2,000 streams of 5,000 values, for fair, rare and certain
+    /// coins and for a fraction that changes; with a margin for randomness.
     #[test]
     fn the_bounded_band_holds_whenever_one_looks() {
         for share in [0.5, 0.01, 1.0] {
@@ -257,8 +259,8 @@ mod tests {
         assert!(moving <= 0.06, "{moving}");
     }
 
-    /// Proves that the band for any variance holds at every moment too, for a skewed loss that falls; and that an interval
-    /// for one sample size, looked at again and again, does not.
+    /// Proves that the band for any variance holds at every time too, for a skewed loss that falls; and that an
+    /// interval for one sample size, looked at again and again, does not.
     #[test]
     fn the_running_band_holds_whenever_one_looks() {
         let running = missed(falling_loss, Band::running);
@@ -279,7 +281,7 @@ mod tests {
         if rng.next_unit() < 0.5 { 1.0 } else { -1.0 }
     }
 
-    /// Proves that the bands say something: they narrow as values come, and little variation makes them narrow.
+    /// Proves that the bands are useful: they narrow as values come, and little variation makes them narrow.
     #[test]
     fn the_bands_are_narrow() {
         let width = |mut band: Band, count: u64, stream: &dyn Fn(u64, &mut SplitMix64) -> (f64, f64)| {
@@ -311,8 +313,8 @@ mod tests {
         assert_eq!((running.band(), running.count()), (None, 200));
     }
 
-    /// Proves that the falls from window to window are within their bands at every comparison of a stream at once, for a
-    /// skewed loss that falls and one that stands; and that bands which do not share the chance are not.
+    /// Proves that the falls from window to window are within their bands at every comparison of a stream at once, for
+    /// a skewed loss that falls and one that stays level; and that bands which do not divide the probability are not.
     #[test]
     fn falls_are_within_their_bands_whichever_window_one_stops_at() {
         const WINDOW: u64 = 200;

@@ -1,4 +1,4 @@
-//! How likely chance alone is to show such a difference.
+//! Significance tests: the probability of such a difference if there is none.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 use statrs::function::gamma::gamma_ur;
@@ -8,14 +8,14 @@ use crate::association::Table;
 /// The largest exponent of `e` worth a term: smaller terms change nothing.
 const KOLMOGOROV_TERMS_MAX: u32 = 100;
 
-/// A chi-square statistic with what it is judged by.
+/// A chi-square statistic with its p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChiSquare {
     /// `Σ (observed − expected)² / expected`.
     pub statistic: f64,
     /// (rows − 1) × (columns − 1), of the rows and columns that hold anything.
     pub degrees_of_freedom: usize,
-    /// The chance of at least this statistic where rows and columns have nothing to do with each other.
+    /// The probability of at least this statistic if rows and columns are independent.
     pub p_value: f64,
 }
 
@@ -34,13 +34,13 @@ pub fn chi_square(table: &Table) -> Option<ChiSquare> {
     Some(ChiSquare { statistic, degrees_of_freedom, p_value })
 }
 
-/// The chance of a value of Student's t distribution above `statistic` (one-sided). NaN for fewer than one degree.
+/// The probability of a value of Student's t distribution above `statistic` (one-sided). NaN for fewer than one degree.
 #[must_use]
 pub fn student_t_p_value(statistic: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.sf(statistic))
 }
 
-/// The chance of a number of the normal distribution at least this far from 0, on either side.
+/// The probability of a number of the normal distribution at least this far from 0, on either side.
 #[must_use]
 pub fn normal_p_value(statistic: f64) -> f64 {
     (2.0 * Normal::standard().sf(statistic.abs())).min(1.0)
@@ -66,7 +66,7 @@ pub fn mcnemar_p_value(one: u64, other: u64) -> f64 {
     (2.0 * binomial.cdf(one.min(other))).min(1.0)
 }
 
-/// The chance of a chi-square statistic at least this large.
+/// The probability of a chi-square statistic at least this large.
 #[must_use]
 pub fn chi_square_p_value(statistic: f64, degrees_of_freedom: usize) -> f64 {
     if statistic <= 0.0 {
@@ -75,11 +75,11 @@ pub fn chi_square_p_value(statistic: f64, degrees_of_freedom: usize) -> f64 {
     gamma_ur(degrees_of_freedom as f64 / 2.0, statistic / 2.0).clamp(0.0, 1.0)
 }
 
-/// The chance of a Kolmogorov–Smirnov distance of at least `statistic` between samples of `reference_rows` and
+/// The probability of a Kolmogorov–Smirnov distance of at least `statistic` between samples of `reference_rows` and
 /// `current_rows` of one continuous distribution. NaN for an empty sample.
 ///
 /// The limit distribution with Stephens' correction for finite samples (Stephens 1970), good to about 1 % from
-/// effective sizes of ten on. Ties make it conservative: the true chance is smaller.
+/// effective sizes of ten on. Ties make it conservative: the true probability is smaller.
 #[must_use]
 pub fn kolmogorov_smirnov_p_value(statistic: f64, reference_rows: f64, current_rows: f64) -> f64 {
     let root = (reference_rows * current_rows / (reference_rows + current_rows)).sqrt();

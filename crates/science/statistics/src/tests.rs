@@ -54,7 +54,7 @@ fn quantiles_and_proportions() {
     assert_eq!(sample(&[]).quantile(0.5), None);
 }
 
-/// Proves that Kolmogorov–Smirnov p-values are near SciPy's `kstwo`, which knows the exact distribution.
+/// Proves that Kolmogorov–Smirnov p-values are near SciPy's `kstwo`, which uses the exact distribution.
 #[test]
 fn kolmogorov_smirnov_p_values() {
     let cases = [
@@ -100,7 +100,7 @@ fn association_of_tables() {
     assert!(Table::new(&[vec![3.0, 4.0]]).association().is_none());
 }
 
-/// Proves that independent categories, however many, are said to have nothing to do with each other.
+/// Proves that independent categories, however many, have no association.
 #[test]
 fn chance_is_no_association() {
     let mut rng = SplitMix64::new(7);
@@ -141,7 +141,7 @@ fn intervals() {
     assert!(wilson(0.0, 0.0, 0.95).holds(0.5));
 }
 
-/// Proves the corrections on published orders, and that NaN is no test.
+/// Proves the corrections on published orders, and that NaN is not a test.
 #[test]
 fn corrections() {
     let found = benjamini_hochberg(&[0.01, 0.04, 0.03, f64::NAN, 0.005, 0.5]);

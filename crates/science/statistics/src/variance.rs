@@ -13,15 +13,15 @@ pub struct Group {
     pub variance: f64,
 }
 
-/// What the groups say.
+/// The result of an analysis of variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VarianceAnalysis {
     /// The F statistic.
     pub statistic: f64,
-    /// The chance of at least this statistic where all means are the same.
+    /// The probability of at least this statistic if all means are the same.
     pub p_value: f64,
-    /// The share of the numbers' variance that the groups explain, corrected for their number (Kelley's ε², 1935); not
-    /// below 0.
+    /// The fraction of the numbers' variance that the groups explain, corrected for their number (Kelley's ε², 1935);
+    /// not below 0.
     pub explained: f64,
 }
 
@@ -102,8 +102,8 @@ mod tests {
         assert!(fisher.explained > 0.5 && welch.explained > 0.0);
     }
 
-    /// Proves that one group, groups of one number, and numbers that do not vary say nothing, and that constants that
-    /// differ say all.
+    /// Proves that one group, groups of one number, and numbers that do not vary give no result, and that constants
+    /// that differ explain everything.
     #[test]
     fn too_little_says_nothing() {
         assert_eq!(variance_analysis(&groups()[..1]), None);

@@ -1,5 +1,5 @@
-//! What is found about the rows of an evaluation, as plain data. All of it can be written as JSON and read back: no
-//! number here is NaN; what could not be computed is absent and told in [`Assessment::notes`].
+//! The results of an evaluation, as plain data. All of it can be written as JSON and read back: no number here is NaN;
+//! what could not be computed is absent and explained in [`Assessment::notes`].
 
 mod residuals;
 mod tasks;
@@ -23,33 +23,33 @@ pub struct Assessment {
     pub task: Task,
     /// Which column was taken for what.
     pub columns: Columns,
-    /// Rows that were judged.
+    /// Rows that were evaluated.
     pub rows: u64,
-    /// Rows that the table has: more than were judged where it is too large for memory, or where rows lack something.
+    /// Rows that the table has: more than were evaluated if it is too large for memory, or if rows lack something.
     pub rows_seen: u64,
-    /// Rows without a label or whatever else the task needs to judge them. They are in no number.
+    /// Rows without a label or another value that the task needs. They are in no metric.
     pub rows_left_out: u64,
-    /// Rows that were judged without a prediction: they count as wrong where answers are right or wrong.
+    /// Rows that were evaluated without a prediction: they count as wrong where predictions are right or wrong.
     #[serde(default)]
     pub rows_unanswered: u64,
-    /// The rows that are judged, of those that should be: of the table, and of the task set where it is known.
+    /// The evaluated rows, of those that should be: of the table, and of the task set where it is known.
     #[serde(default)]
     pub coverage: RowCoverage,
-    /// How the rows answer the task set; absent where there is none.
+    /// How the rows cover the task set; absent if there is none.
     #[serde(default)]
     pub tasks: Option<TaskCoverage>,
     /// Metrics that decide nothing, and why: all labels are of one class.
     #[serde(default)]
     pub inconclusive: BTreeMap<String, String>,
-    /// Different values of the group column; rows that share one were drawn together.
+    /// Different values of the group column; rows with the same value are resampled together.
     pub groups: Option<u64>,
-    /// How sure the intervals are, such as 0.95.
+    /// The confidence level of the intervals, such as 0.95.
     pub confidence: f64,
-    /// How often rows were drawn again where an interval comes from drawing.
+    /// The number of bootstrap resamples where an interval comes from them.
     pub resamples: u32,
     /// What the draws began with. The same seed gives the same numbers on any number of cores.
     pub seed: u64,
-    /// The metric by which slices are judged.
+    /// The metric by which slices are compared.
     pub main_metric: String,
     /// The class that counts as positive, with two classes.
     pub positive_class: Option<String>,
@@ -63,13 +63,13 @@ pub struct Assessment {
     pub confusion: Option<Confusion>,
     /// Points to draw.
     pub curves: Curves,
-    /// What predictions leave over, by the prediction and by each column that is no label or prediction; of amounts and classes. Receipts of
-    /// earlier versions have none.
+    /// Residuals by prediction and by each column that is not a label or prediction, of regression and classification.
+    /// Receipts of earlier versions have none.
     #[serde(default)]
     pub residuals: Option<Residuals>,
-    /// Parts of the rows that were asked for, in that order.
+    /// The requested slices, in the requested order.
     pub slices: Vec<Slice>,
-    /// One for each column that was asked for.
+    /// One for each requested column.
     pub fairness: Vec<Fairness>,
     /// Against a baseline on the same rows.
     pub comparison: Option<Comparison>,
@@ -83,18 +83,18 @@ pub struct Assessment {
 pub enum Task {
     /// One of a few classes; with a score of the positive class also detection.
     Classification,
-    /// An amount.
+    /// A continuous target.
     Regression,
-    /// The loss of texts; answers that match exactly or not; several completions of a task.
+    /// The loss of texts; predictions that match exactly or not; several completions of a task.
     LanguageModel,
-    /// What was heard against what was said.
+    /// Hypotheses of speech recognition against reference transcripts.
     Transcription,
     /// Documents in an order for each query.
     Ranking,
 }
 
 impl Task {
-    /// The word in JSON and on the command line.
+    /// The value in JSON and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -111,19 +111,19 @@ impl Task {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Columns {
-    /// What is true.
+    /// The ground truth.
     pub label: Option<String>,
-    /// What the model said.
+    /// The prediction.
     pub prediction: Option<String>,
-    /// How sure the model is of the positive class, or where it ranks a document: more is surer.
+    /// The score of the positive class, or of a document for ranking: higher is more likely.
     pub score: Option<String>,
     /// A score for each class, by its name.
     pub class_scores: BTreeMap<String, String>,
-    /// Predicted quantiles, by the share (`0.9`) below them.
+    /// Predicted quantiles, by their level (`0.9`: the fraction of values below).
     pub quantiles: BTreeMap<String, String>,
     /// What names a row; of completions, the task that they are for.
     pub id: Option<String>,
-    /// Rows that share a value are not independent.
+    /// Rows with the same value are not independent.
     pub group: Option<String>,
     /// The loss of a row in nats: of a token, or summed over its tokens where there is a column of tokens.
     pub loss: Option<String>,
@@ -133,7 +133,7 @@ pub struct Columns {
     pub bytes: Option<String>,
     /// Whether a completion is right.
     pub correct: Option<String>,
-    /// What was said.
+    /// The reference transcript.
     pub reference: Option<String>,
     /// What was heard.
     pub hypothesis: Option<String>,
@@ -178,12 +178,12 @@ pub struct Confusion {
     pub unanswered: Vec<u64>,
 }
 
-/// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty where there are no scores of two classes.
+/// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty if there are no scores of two classes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// Predicted probability against what came true, by bins of the same width.
     pub calibration: Vec<CalibrationBin>,
-    /// Share of negatives (x) and of positives (y) at or above a score, from (0, 0) to (1, 1).
+    /// Fraction of negatives (x) and of positives (y) at or above a score, from (0, 0) to (1, 1).
     pub roc: Vec<Point>,
     /// Recall (x) and precision (y) at or above a score, from the highest score on.
     pub precision_recall: Vec<Point>,
@@ -201,7 +201,7 @@ pub struct Point {
     pub y: f64,
 }
 
-/// Rows whose probability lies in one bin.
+/// Rows whose probability is in one bin.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationBin {
     /// Where the bin begins; it holds what is above this.
@@ -210,11 +210,11 @@ pub struct CalibrationBin {
     pub to: f64,
     /// The mean of the probabilities in it.
     pub predicted: f64,
-    /// The share that came true.
+    /// The fraction of positives.
     pub observed: Estimate,
 }
 
-/// What is said of two numbers.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -229,7 +229,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word in JSON.
+    /// The value in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -258,7 +258,7 @@ pub struct Slice {
     pub metrics: Metrics,
     /// The main metric here less that of the rest. The interval is for this slice alone.
     pub difference: Option<Estimate>,
-    /// The chance of such a difference where there is none, corrected for the number of slices (Holm).
+    /// The probability of such a difference if there is none, corrected for the number of slices (Holm).
     pub adjusted_p_value: Option<f64>,
 }
 
@@ -283,12 +283,12 @@ pub struct FairnessGroup {
     pub name: String,
     /// Its rows.
     pub support: u64,
-    /// Whether it is too small to say anything of it; the measures' intervals are wide because of it.
+    /// Whether it is too small for a conclusion; the measures' intervals are wide because of it.
     pub inconclusive: bool,
     /// Why.
     pub why: Option<String>,
     /// `accuracy`, `selection_rate`, `true_positive_rate`, `false_positive_rate`, and with probabilities
-    /// `calibration_bias` (mean probability less the share that is positive) and `ece`.
+    /// `calibration_bias` (mean probability minus the fraction of positives) and `ece`.
     pub metrics: Metrics,
 }
 
@@ -331,23 +331,23 @@ pub struct Compared {
     pub candidate: f64,
     /// Candidate less baseline.
     pub difference: Estimate,
-    /// What it says.
+    /// The conclusion.
     pub verdict: Verdict,
     /// A difference below this does not matter.
     pub margin: f64,
-    /// About how many rows (groups, where they are drawn) would show it: such a difference, or one of the margin where
-    /// that is larger, with a chance of 80 %. Only where the verdict is inconclusive.
+    /// About how many rows (or groups, if they are resampled) would show it: such a difference, or one of the margin if
+    /// that is larger, with a power of 80 %. Only if the verdict is inconclusive.
     pub settles_at: Option<u64>,
 }
 
-/// Of the rows on which the sides part, who is right?
+/// Of the rows on which the sides differ, which is right?
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct McNemar {
     /// Rows that only the baseline has right.
     pub only_baseline_right: u64,
     /// Rows that only the candidate has right.
     pub only_candidate_right: u64,
-    /// The chance of this, or more, if both were right equally often.
+    /// The probability of this, or more, if both were right equally often.
     pub p_value: f64,
     /// Whether the binomial distribution itself was taken.
     pub exact: bool,
@@ -362,6 +362,6 @@ pub struct SliceCompared {
     pub support: u64,
     /// The main metric in it. The verdict takes the corrected p-value.
     pub compared: Compared,
-    /// The chance of such a difference where there is none, corrected for the number of slices (Holm).
+    /// The probability of such a difference if there is none, corrected for the number of slices (Holm).
     pub adjusted_p_value: f64,
 }

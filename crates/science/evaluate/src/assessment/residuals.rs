@@ -1,4 +1,4 @@
-//! What is said of residuals, as plain data.
+//! Results about residuals, as plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Residuals {
     pub of: ResidualOf,
     /// Rows that have one.
     pub rows: u64,
-    /// Their mean: how far predictions are too low (or, of [`ResidualOf::Wrong`], the share of wrong ones).
+    /// Their mean: how far predictions are too low (or, for [`ResidualOf::Wrong`], the fraction of wrong ones).
     pub mean: Estimate,
     /// By what was predicted; `None` where that is always the same.
     pub by_prediction: Option<ResidualCurve>,
@@ -24,7 +24,7 @@ pub struct Residuals {
     pub features: u64,
 }
 
-/// The most features whose curve is told.
+/// The most features whose curve is included.
 pub const CURVES_MAX: usize = 40;
 /// The most rows that are drawn as points.
 pub const POINTS_MAX: usize = 400;
@@ -33,9 +33,9 @@ pub const POINTS_MAX: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResidualOf {
-    /// The label less the prediction: amounts.
+    /// The label minus the prediction: regression.
     Amount,
-    /// 1 or 0 for the positive class, less its predicted chance.
+    /// 1 or 0 for the positive class, minus its predicted probability.
     Chance,
     /// 1 where the class is wrong, else 0.
     Wrong,
@@ -46,11 +46,11 @@ pub enum ResidualOf {
 pub struct ResidualCurve {
     /// The column.
     pub feature: String,
-    /// Numbers in order, then texts by frequency, then missing and rare values.
+    /// Numbers in order, then strings by frequency, then missing and rare values.
     pub bins: Vec<ResidualBin>,
-    /// Whether their mean depends on the column: then the model left something over that the column knows.
+    /// Whether their mean depends on the column: then the model did not use all the information of the column.
     pub mean_depends: Option<Depends>,
-    /// Whether the spread around it does, of amounts: then errors are not equally likely everywhere.
+    /// Whether the spread around it does, for regression: then the error variance differs.
     pub spread_depends: Option<Depends>,
 }
 
@@ -70,8 +70,8 @@ pub struct ResidualBin {
 /// How much of the residuals a column explains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Depends {
-    /// The share of their variance, corrected for the number of bins.
+    /// The fraction of their variance, corrected for the number of bins.
     pub explained: f64,
-    /// The chance of such differences between bins where there are none, corrected for the number of columns (Holm).
+    /// The probability of such differences between bins if there are none, corrected for the number of columns (Holm).
     pub adjusted_p_value: f64,
 }

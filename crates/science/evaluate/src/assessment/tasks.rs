@@ -33,12 +33,12 @@ impl TaskCoverage {
             && self.missing + self.extra + self.repeated + self.different_labels + self.repeated_tasks == 0
     }
 
-    /// Tasks without an answer; where the set's own ids are not unique, those too that cannot be told apart.
+    /// Tasks without an answer; if the set's ids are not unique, also those that cannot be distinguished.
     pub(crate) fn unanswered(&self) -> u64 {
         self.missing + self.repeated_tasks
     }
 
-    /// What is wrong, in words.
+    /// What is wrong, as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let kinds = [

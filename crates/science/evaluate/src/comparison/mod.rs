@@ -19,7 +19,7 @@ pub(crate) use pairing::pair;
 /// A difference of a metric between 0 and 1 that matters; of other metrics, this part of the baseline's value.
 pub const MARGIN: f64 = 0.01;
 
-/// The chance with which `settles_at` rows would show the difference.
+/// The power with which `settles_at` rows would show the difference.
 const POWER: f64 = 0.8;
 
 /// Pairs of items of both sides: the same index is the same row.
@@ -29,13 +29,13 @@ pub(crate) struct Pairs {
     pub pairing: Pairing,
 }
 
-/// How two sides are judged.
+/// How two sides are compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'t> {
     pub judge: Judge,
     /// A difference below this does not matter; [`MARGIN`] where absent.
     pub margin: Option<f64>,
-    /// By which slices are judged.
+    /// The metric by which slices are compared.
     pub main_metric: &'t str,
     /// Slices with fewer pairs are inconclusive.
     pub support_min: u64,
@@ -79,7 +79,7 @@ fn sides(pairs: &Pairs, judge: Judge) -> (Scoring, Scoring) {
     (Scoring::of(&pairs.baseline, judge.recall), Scoring::of(&pairs.candidate, judge.recall))
 }
 
-/// Every metric that both sides have, with the chance of its difference where there is none.
+/// Every metric that both sides have, with the probability of its difference if there is none.
 fn compared(baseline: &Scoring, candidate: &Scoring, terms: Terms<'_>) -> Vec<(String, Compared, f64)> {
     let both = |weights: &[u8]| {
         let mut values = baseline.values(weights, |metric| candidate.place(&metric.name).is_some());
@@ -113,7 +113,7 @@ fn compared(baseline: &Scoring, candidate: &Scoring, terms: Terms<'_>) -> Vec<(S
     places.iter().enumerate().map(of).collect()
 }
 
-/// What the draws of a difference say.
+/// The verdict from the resamples of a difference.
 fn judged(
     name: &str,
     (baseline, candidate): (f64, f64),
@@ -157,7 +157,7 @@ fn judged(
 }
 
 /// An interval beyond 0 shows a difference; one around 0 that stays within the margin shows that there is none that
-/// matters; one that reaches further says nothing.
+/// matters; one that extends further is inconclusive.
 fn verdict(name: &str, value: f64, ends: Option<(f64, f64)>, margin: f64) -> Verdict {
     let Some((low, high)) = ends else { return Verdict::Inconclusive };
     if low > 0.0 || high < 0.0 {
@@ -176,7 +176,7 @@ fn standard_deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
 }
 
-/// The main metric of each slice; a difference is shown where the corrected p-value says so.
+/// The main metric of each slice; a difference is shown if the corrected p-value is small enough.
 fn by_slice(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Vec<SliceCompared> {
     let mut found: Vec<(SliceCompared, f64)> = Vec::new();
     for (name, rows) in slices {

@@ -9,7 +9,7 @@ use crate::Pairing;
 use crate::error::AssessError;
 use crate::metrics::rows::{Content, Items, values_of};
 
-/// Pairs by the column `id`, or by the place of the row where there is none; then the tables must have as many rows.
+/// Pairs by the column `id`, or by the position of the row without one; then the tables must have as many rows.
 ///
 /// # Errors
 /// No such column, different numbers of rows, no pair at all.
@@ -80,7 +80,7 @@ fn unique(keys: Vec<Option<String>>) -> (HashMap<String, u32>, u64) {
     (unique.map(|(key, (item, _))| (key, item)).collect(), left_out)
 }
 
-/// Whether both sides were judged against the same truth; tasks without a label have none to differ in.
+/// Whether both sides have the same label; tasks without a label never differ.
 fn same_label(baseline: &Items, one: u32, candidate: &Items, other: u32) -> bool {
     let (one, other) = (one as usize, other as usize);
     match (&baseline.content, &candidate.content) {

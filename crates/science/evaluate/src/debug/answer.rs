@@ -1,4 +1,4 @@
-//! What is asked of a model, and what comes out.
+//! Requests for probes of a model, and their results.
 
 use serde::Serialize;
 
@@ -22,12 +22,12 @@ pub enum ProbePart {
     Sensitivity,
     /// The smallest change of a row that changes the decision.
     Counterfactuals,
-    /// Rows that stand apart.
+    /// Outliers by leverage.
     Leverage,
 }
 
 impl ProbePart {
-    /// In the order in which they are asked.
+    /// In the order in which they run.
     pub const ALL: [Self; 7] = [
         Self::Residuals,
         Self::Leverage,
@@ -53,7 +53,7 @@ impl ProbePart {
     }
 }
 
-/// How much is asked.
+/// The size of the probes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeSettings {
     /// What to find out.
@@ -89,17 +89,17 @@ impl Default for ProbeSettings {
 /// What was found out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ProbeAnswer {
-    /// Rows that were asked about as they are.
+    /// Rows that were scored unchanged.
     pub rows: u64,
-    /// How far off predictions are computed; `None` where nothing is known to be true.
+    /// The loss of predictions; `None` without labels.
     pub loss: Option<Loss>,
     /// The mean error of the rows as they are.
     pub error: Option<Estimate>,
-    /// What predictions leave over; needs what is true and at least 60 rows.
+    /// Residuals; need labels and at least 60 rows.
     pub residuals: Option<Residuals>,
-    /// Rows that stand apart; `None` where there are fewer than two rows for each parameter.
+    /// Outliers by leverage; `None` if there are fewer than two rows for each parameter.
     pub leverage: Option<Leverage>,
-    /// Features by importance, the highest first; needs what is true.
+    /// Features by importance, the highest first; needs labels.
     pub importance: Vec<Importance>,
     /// Curves of each feature.
     pub dependence: Vec<Dependence>,
@@ -109,9 +109,9 @@ pub struct ProbeAnswer {
     pub sensitivity: Option<Sensitivity>,
     /// Why there is no answer about small steps.
     pub no_sensitivity: Option<String>,
-    /// Smallest changes of rows; `None` where the model decides nothing, but predicts amounts.
+    /// Counterfactuals: smallest changes of rows; `None` if the model makes no decision, as in regression.
     pub counterfactuals: Option<Vec<Counterfactual>>,
-    /// Rows that the model was asked about in all.
+    /// Rows that the model scored in all.
     pub scored_rows: u64,
 }
 
@@ -134,7 +134,7 @@ pub struct Dependence {
     pub feature: String,
     /// The values, as they are shown.
     pub values: Vec<String>,
-    /// One for a model that predicts numbers; for each class its share.
+    /// One for a model that predicts numbers; for each class its fraction.
     pub curves: Vec<Curve>,
 }
 
@@ -176,11 +176,11 @@ pub struct Perturbation {
     pub feature: String,
     /// How it was changed.
     pub kind: PerturbationKind,
-    /// The share of rows that are decided otherwise; `None` where nothing is decided.
+    /// The fraction of rows with another decision; `None` if nothing is decided.
     pub flipped: Option<Estimate>,
     /// The mean change of a predicted number, without its sign; `None` for classes.
     pub shift: Option<f64>,
-    /// By how much the mean error rises; `None` where nothing is known to be true.
+    /// By how much the mean error rises; `None` without labels.
     pub increase: Option<Estimate>,
     /// Why the model did not answer such rows. Others are not concerned.
     pub refused: Option<String>,
@@ -197,39 +197,39 @@ pub struct Counterfactual {
     pub after: Option<String>,
     /// Each change: column, value before, value after.
     pub changes: Vec<(String, Option<String>, Option<String>)>,
-    /// The size of the changes: for a number the share of rows between both values, for a text 1.
+    /// The size of the changes: for a number the fraction of rows between both values, for a string 1.
     pub distance: f64,
 }
 
-/// Rows that stand apart from the others.
+/// Outliers: rows far from the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Leverage {
-    /// Independent columns that the features make, texts as indicators, and the intercept.
+    /// Independent columns that the features make, strings as indicators, and the intercept.
     pub parameters: u64,
     /// The mean leverage: parameters by rows.
     pub mean: f64,
     /// Rows with more than three times as much.
     pub high: u64,
-    /// The rows with the most influence, or the most leverage where nothing is known to be true.
+    /// The rows with the most influence, or the most leverage without labels.
     pub rows: Vec<HighRow>,
-    /// Features that are not in it: texts that hardly ever come twice, and what is too much for the rows.
+    /// Features that are left out: strings that are hardly ever equal, and too many for the rows.
     pub left_out: Vec<String>,
 }
 
-/// A row, how far it stands apart, and what that does.
+/// An outlier: its leverage and its influence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HighRow {
     /// The row, from 0 in what was drawn.
     pub row: usize,
     /// Its diagonal element of the hat matrix, from 0 to 1.
     pub leverage: f64,
-    /// What is true less what is predicted; `None` where nothing is known to be true.
+    /// Label minus prediction; `None` without labels.
     pub residual: Option<f64>,
     /// The residual in its standard deviations (internally studentized); `None` too where the row alone decides a parameter.
     pub studentized: Option<f64>,
     /// Cook's distance.
     pub cook: Option<f64>,
-    /// The features in which the row stands apart most, and its values.
+    /// The features in which the row is farthest from the others, and its values.
     pub values: Vec<(String, Option<String>)>,
 }
 
@@ -253,21 +253,21 @@ pub struct Slope {
     pub per_deviation: Estimate,
 }
 
-/// All numbers of every row moved by one size, each the way in which its gradient points: towards the other decision; of amounts
-/// away from what is true.
+/// All numbers of every row moved by one size, each in the direction of its gradient: towards the other decision; for
+/// regression away from the label.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SmallStep {
     /// The size, in standard deviations of each feature.
     pub deviations: f64,
-    /// The share of rows that are decided otherwise; `None` where nothing is decided.
+    /// The fraction of rows with another decision; `None` if nothing is decided.
     pub flipped: Option<Estimate>,
-    /// The same of steps as large with signs by chance.
+    /// The same for steps of the same size with random signs.
     pub flipped_at_random: Option<Estimate>,
     /// The mean change of the prediction, without its sign.
     pub shift: f64,
-    /// The same of steps with signs by chance.
+    /// The same for steps with random signs.
     pub shift_at_random: f64,
-    /// By how much the mean error rises; `None` where nothing is known to be true.
+    /// By how much the mean error rises; `None` without labels.
     pub increase: Option<Estimate>,
 }
 

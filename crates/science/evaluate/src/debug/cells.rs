@@ -52,7 +52,7 @@ pub(super) fn emptied(cells: &Cells, rows: usize) -> Cells {
     filled(cells, std::iter::repeat_n(missing, rows))
 }
 
-/// Numbers times a factor; `None` for texts.
+/// Numbers times a factor; `None` for strings.
 pub(super) fn scaled(cells: &Cells, factor: f64) -> Option<Cells> {
     match cells {
         Cells::Numbers(numbers) => {
@@ -62,7 +62,7 @@ pub(super) fn scaled(cells: &Cells, factor: f64) -> Option<Cells> {
     }
 }
 
-/// Texts with two neighbouring letters changed over, or one letter twice where there is no pair; `None` for numbers.
+/// Strings with two neighbouring letters swapped, or one letter doubled if there is no pair; `None` for numbers.
 pub(super) fn mistyped(cells: &Cells, rng: &mut SplitMix64) -> Option<Cells> {
     match cells {
         Cells::Numbers(_) => None,
@@ -85,7 +85,7 @@ fn typo(text: &str, rng: &mut SplitMix64) -> String {
     letters.into_iter().collect()
 }
 
-/// Rows in another order, each with the same chance.
+/// Rows in another order, each with the same probability.
 pub(super) fn shuffled(rows: usize, rng: &mut SplitMix64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     (1..rows).rev().for_each(|last| order.swap(last, below(rng, last + 1)));
@@ -98,7 +98,7 @@ pub(super) fn below(rng: &mut SplitMix64, end: usize) -> usize {
 }
 
 /// Up to `count` values that the column has, from the lowest number to the highest at even ranks, or the most frequent
-/// texts.
+/// strings.
 pub(super) fn grid(cells: &Cells, count: usize) -> Vec<Value> {
     match cells {
         Cells::Numbers(numbers) => {

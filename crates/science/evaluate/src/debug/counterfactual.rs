@@ -51,7 +51,7 @@ pub(super) fn counterfactuals(
 struct Search<'s> {
     columns: &'s [FrameColumn],
     values: &'s [Vec<Value>],
-    /// The numbers of each column in order; empty for texts.
+    /// The numbers of each column in order; empty for strings.
     sorted: &'s [Vec<f64>],
     row: usize,
 }
@@ -66,7 +66,7 @@ impl Search<'_> {
                 break;
             }
             let said = match model.ask(&self.columns_with(&tried)) {
-                // A model that does not take a value is no proof of anything: such a row has no answer.
+                // That the model refuses a value proves nothing: such a row has no counterfactual.
                 Err(ProbeError::Refused(_)) => break,
                 said => said?,
             };
@@ -165,7 +165,7 @@ impl Search<'_> {
         .collect()
     }
 
-    /// The share of rows between two numbers; 1 between texts, and to or from a missing value.
+    /// The fraction of rows between two numbers; 1 between strings, and to or from a missing value.
     fn distance(&self, feature: usize, from: Value, to: Value) -> f64 {
         match (from, to) {
             (Value::Number(from), Value::Number(to)) if !from.is_nan() && !to.is_nan() => {

@@ -60,7 +60,7 @@ fn of_numbers(said: &[Cells], chosen: &[usize]) -> Curve {
     }
 }
 
-/// For each class its share, the most frequent first.
+/// For each class its fraction, the most frequent first.
 fn of_classes(usual: &Cells, said: &[Cells]) -> Vec<Curve> {
     let shares = |cells: &Cells| {
         let rows = super::model::rows_of(cells);

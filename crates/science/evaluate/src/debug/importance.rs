@@ -6,7 +6,7 @@ use super::cells::{shuffled, taken};
 use super::model::{Model, mean_of};
 use super::{Importance, ProbeError, ProbeSettings};
 
-/// `None` where nothing is known to be true.
+/// `None` without labels.
 pub(super) fn importance(
     model: &mut Model<'_>,
     feature: usize,

@@ -1,8 +1,8 @@
-//! Rows that stand apart: in what they are (leverage), and in what that makes of their error (influence).
+//! Outliers: by their features (leverage), and by their effect on the error (influence).
 //!
-//! Leverage is the diagonal of the hat matrix of the features, texts as indicators (D. Hoaglin and R. Welsch 1978). Influence
-//! is Cook's distance (1977) of the model's residuals: exact for a linear model fitted to these rows, and for any other model what
-//! a linear one with its residuals would do.
+//! Leverage is the diagonal of the hat matrix of the features, strings as indicators (D. Hoaglin and R. Welsch 1978).
+//! Influence is Cook's distance (1977) of the model's residuals: exact for a linear model fitted to these rows, and for
+//! any other model what a linear one with its residuals would do.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use super::model::Model;
 use super::{HighRow, Leverage};
 use crate::search::shown_value;
 
-/// Rows that are told.
+/// Rows that are reported.
 const ROWS_TOLD: usize = 20;
-/// Features told of a row: those in which it stands apart most.
+/// Features reported for a row: those in which it is farthest from the others.
 const FEATURES_TOLD: usize = 3;
-/// Texts of a column beyond these, by frequency, are taken together.
+/// Strings of a column beyond these, by frequency, are combined.
 const TEXTS_MAX: usize = 50;
-/// Texts of fewer rows are taken together: one row alone would decide what they mean.
+/// Strings of fewer rows are combined: one row alone would determine their effect.
 const TEXT_ROWS_MIN: usize = 5;
-/// From this leverage on a row alone decides a parameter, and has no residual of its own.
+/// From this leverage on a row alone determines a parameter, and has no residual.
 const ALONE: f64 = 1.0 - 1e-9;
 /// Independent columns, at most: features beyond are left out.
 const PARAMETERS_MAX: usize = 300;
-/// From so many times the mean leverage on a row is told as high.
+/// From so many times the mean leverage on a row is reported as high.
 const HIGH: f64 = 3.0;
 /// What is left of a column without the others, below which it is one of them.
 const INDEPENDENT_MIN: f64 = 1e-7;
@@ -34,7 +34,7 @@ pub(super) fn leverage(model: &Model<'_>) -> Option<Leverage> {
     let rows = model.rows;
     let mut base = Base { columns: vec![vec![1.0 / (rows as f64).sqrt(); rows]] };
     let mut left_out = Vec::new();
-    // Of each feature, how far a row stands apart in it alone.
+    // For each feature, the leverage of a row in it alone.
     let mut alone: Vec<Option<Vec<f64>>> = Vec::new();
     for feature in &model.features {
         let of_feature = indicators(feature).filter(|it| {
@@ -115,8 +115,8 @@ impl Base {
     }
 }
 
-/// A feature as numbers: numbers about their mean, and whether they are missing; texts as whether a row has them, all but the most
-/// frequent one. `None` for a column of hardly any two equal texts.
+/// A feature as numbers: numbers about their mean, and whether they are missing; strings as whether a row has them, all
+/// but the most frequent one. `None` for a column with hardly any two equal strings.
 fn indicators(feature: &FrameColumn) -> Option<Vec<Vec<f64>>> {
     match &feature.cells {
         Cells::Numbers(numbers) => {
@@ -142,7 +142,7 @@ fn indicators(feature: &FrameColumn) -> Option<Vec<Vec<f64>>> {
     }
 }
 
-/// The features in which a row stands apart most, with its values.
+/// The features in which a row is farthest from the others, with its values.
 fn apart(features: &[FrameColumn], alone: &[Option<Vec<f64>>], row: usize) -> Vec<(String, Option<String>)> {
     let known =
         features.iter().zip(alone).filter_map(|(feature, alone)| Some((feature, alone.as_ref()?[row])));
@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// Proves that texts are indicators of all but the most frequent, that missing is a text of its own, that rare ones are taken together
-    /// and that a column of ids is left out.
+    /// Proves that strings are indicators of all but the most frequent, that missing is a separate value, that rare
+    /// ones are combined and that a column of ids is left out.
     #[test]
     fn features_as_numbers() {
         let column =
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(indicators(&numbers).unwrap(), [[-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]);
     }
 
-    /// Proves that a row which alone decides a parameter has leverage 1 and no influence that could be told.
+    /// Proves that a row which alone determines a parameter has leverage 1 and no computable influence.
     #[test]
     fn a_row_alone() {
         let influences = influence(&[1.0, 0.5], &[0.1, 0.2], 1);

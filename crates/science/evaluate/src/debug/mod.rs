@@ -1,4 +1,4 @@
-//! Model debugging: what a model makes of its inputs, found out by asking it.
+//! Model debugging: how a model uses its inputs, found by scoring changed rows.
 //!
 //! The model is a [`Score`]: it answers rows with a number or a text each. Everything here is computed from such answers
 //! to rows that were changed on purpose; nothing is known of the model's insides.
@@ -29,7 +29,7 @@ pub use model::{Decision, Gradients, Model, Score, Unscored};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProbeError {
-    /// Nothing to ask about.
+    /// No rows to score.
     #[error("there is no row and no feature to ask the model about")]
     NoRows,
     /// The model does not answer.
@@ -38,15 +38,15 @@ pub enum ProbeError {
     /// The model does not take such values.
     #[error("the model refused its rows: {0}")]
     Refused(String),
-    /// What it answers cannot be compared with what is true.
+    /// Its predictions cannot be compared with the labels.
     #[error("{0}; name the class that is predicted with --positive, or another --loss")]
     Truth(String),
-    /// Somebody asked for an end.
+    /// The caller cancelled it.
     #[error("the probing was cancelled")]
     Cancelled,
 }
 
-/// Asks the model what the settings want to know. `told` is called with the part that begins.
+/// Probes the model according to the settings. `told` is called with the part that begins.
 ///
 /// # Errors
 /// [`ProbeError`]: the model does not answer; cancelled.

@@ -1,4 +1,4 @@
-//! A model that is reached by asking it, and the rows it is asked about.
+//! A model that is reached by scoring rows, and these rows.
 
 use trackway_core::RowCoverage;
 use trackway_data::ColumnType;
@@ -12,10 +12,10 @@ use crate::{Estimate, Method};
 /// The confidence of intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// Answers rows (columns of one length, always the same ones) with a number or a text for each, or says why not.
+/// Scores rows (columns of one length, always the same ones): returns a number or a string for each, or why not.
 pub type Score<'s> = dyn FnMut(&[FrameColumn]) -> Result<Cells, Unscored> + 's;
 
-/// Answers rows with, for each column, how the prediction of each row changes with it; NaN where there is no telling.
+/// Returns for each column how the prediction of each row changes with it; NaN if unknown.
 pub type Gradients<'s> = dyn FnMut(&[FrameColumn]) -> Result<Vec<Vec<f64>>, Unscored> + 's;
 
 /// Why rows were not answered.
@@ -23,9 +23,9 @@ pub type Gradients<'s> = dyn FnMut(&[FrameColumn]) -> Result<Vec<Vec<f64>>, Unsc
 pub enum Unscored {
     /// The model does not take such values; it takes others.
     Refused(String),
-    /// The model cannot be asked any more.
+    /// The model cannot score any more.
     Failed(String),
-    /// Somebody asked for an end.
+    /// The caller cancelled it.
     Cancelled,
 }
 
@@ -34,22 +34,22 @@ pub enum Unscored {
 pub enum Decision {
     /// When they are not equal: classes.
     Differ,
-    /// When this lies between them: the chance of a class.
+    /// When this is between them: the probability of a class.
     Threshold(f64),
-    /// Never: amounts are not decided by.
+    /// Never: a regression makes no decision.
     Never,
 }
 
-/// The rows, what the model says of them, and what is true.
+/// The rows, their predictions, and their labels.
 pub struct Model<'m> {
-    /// What it is asked with.
+    /// The columns that it gets.
     pub(super) features: Vec<FrameColumn>,
     pub(super) rows: usize,
     truth: Option<(FrameColumn, Loss)>,
     pub(super) decision: Decision,
-    /// What it says of the rows as they are.
+    /// Its predictions for the unchanged rows.
     pub(super) said: Cells,
-    /// How far off that is, row by row; empty where nothing is known to be true.
+    /// Their losses, row by row; empty without labels.
     pub(super) losses: Vec<f64>,
     score: &'m mut Score<'m>,
     gradients: Option<&'m mut Gradients<'m>>,
@@ -57,10 +57,10 @@ pub struct Model<'m> {
 }
 
 impl<'m> Model<'m> {
-    /// Asks about the rows as they are.
+    /// Scores the unchanged rows.
     ///
     /// # Errors
-    /// [`ProbeError`]: the model does not answer, or what it answers cannot be compared with what is true.
+    /// [`ProbeError`]: the model does not answer, or its predictions cannot be compared with the labels.
     pub fn new(
         features: Vec<FrameColumn>,
         truth: Option<FrameColumn>,
@@ -101,25 +101,25 @@ impl<'m> Model<'m> {
         Ok(model)
     }
 
-    /// The same model, which can be asked for gradients too.
+    /// The same model, with its gradients.
     #[must_use]
     pub fn with_gradients(self, gradients: &'m mut Gradients<'m>) -> Self {
         Self { gradients: Some(gradients), ..self }
     }
 
-    /// The loss that is computed, where something is known to be true.
+    /// The loss that is computed, if there are labels.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         self.truth.as_ref().map(|(_, loss)| *loss)
     }
 
-    /// The rows that the model was asked about so far.
+    /// The rows that the model scored so far.
     #[must_use]
     pub fn scored_rows(&self) -> u64 {
         self.scored_rows
     }
 
-    /// What the model says of other rows.
+    /// The model's predictions for other rows.
     pub(super) fn ask(&mut self, columns: &[FrameColumn]) -> Result<Cells, ProbeError> {
         let rows = columns.first().map_or(0, |column| rows_of(&column.cells));
         self.scored_rows += rows as u64;
@@ -133,7 +133,7 @@ impl<'m> Model<'m> {
         Ok(said)
     }
 
-    /// Whether predictions are chances, which a threshold decides by.
+    /// Whether predictions are probabilities, which a threshold turns into decisions.
     pub(super) fn decides_by_threshold(&self) -> bool {
         matches!(self.decision, Decision::Threshold(_))
     }
@@ -157,7 +157,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// For each row what is true less what is predicted, where both are amounts or chances; NaN where the truth is missing.
+    /// For each row label minus prediction, if both are numbers or probabilities; NaN without a label.
     pub(super) fn left_over(&self) -> Option<Vec<f64>> {
         if self.decision == Decision::Differ {
             return None;
@@ -170,7 +170,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// What it says of the rows with one column changed.
+    /// Its predictions for the rows with one column changed.
     pub(super) fn ask_with(&mut self, feature: usize, cells: Cells) -> Result<Cells, ProbeError> {
         let mut columns = self.features.clone();
         columns[feature].cells = cells;
@@ -246,7 +246,7 @@ pub(super) fn mean_of(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// A share, with Wilson's interval.
+/// A fraction, with Wilson's interval.
 pub(super) fn share_of(hits: &[bool]) -> Estimate {
     let (count, all) = (hits.iter().filter(|hit| **hit).count() as f64, hits.len() as f64);
     let interval = wilson(count, all, CONFIDENCE);

@@ -5,7 +5,7 @@ use trackway_data::model::FrameColumn;
 use super::model::Model;
 use crate::residuals::{Leftover, ResidualOf, Residuals, residuals as look};
 
-/// How sure intervals are.
+/// The confidence level of intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// Of the rows whose truth is known; `None` where there are too few.

@@ -17,7 +17,7 @@ const STEPS: [f64; 5] = [0.01, 0.03, 0.1, 0.3, 1.0];
 const CHECKED_ROWS: usize = 100;
 /// The step to each side for a difference, in standard deviations.
 const DIFFERENCE: f64 = 0.01;
-/// Gradients that are farther from the differences are told.
+/// Gradients that are farther from the differences are reported.
 const OFF_MAX: f64 = 0.1;
 
 /// What is known before steps are taken.
@@ -28,7 +28,7 @@ struct Field {
     way: Vec<f64>,
 }
 
-/// `None` where there is no feature to move.
+/// `None` if there is no feature to move.
 pub(super) fn sensitivity(
     model: &mut Model<'_>,
     settings: &ProbeSettings,
@@ -91,7 +91,7 @@ impl Field {
         self.moved.iter().filter_map(slope).collect()
     }
 
-    /// The rows, each number moved by so many standard deviations times what the direction says of its gradient and its row's way.
+    /// The rows, each number moved by so many standard deviations times the direction of its gradient and its row.
     fn stepped(
         &self,
         model: &Model<'_>,
@@ -149,7 +149,7 @@ impl Field {
     }
 }
 
-/// Towards the other decision; where nothing is decided, away from what is true; else upwards.
+/// Towards the other decision; if nothing is decided, away from the label; else upwards.
 fn way(model: &Model<'_>) -> Vec<f64> {
     let Cells::Numbers(said) = &model.said else { return vec![1.0; model.rows] };
     if let Decision::Threshold(at) = model.decision {
@@ -177,7 +177,7 @@ fn sign(gradient: f64) -> f64 {
     }
 }
 
-/// Of numbers; truth values and times are not moved.
+/// Of numbers; booleans and timestamps are not moved.
 fn deviation(column: &FrameColumn) -> Option<f64> {
     let Cells::Numbers(numbers) = &column.cells else { return None };
     if !matches!(column.kind, ColumnType::Int | ColumnType::Float) {

@@ -30,7 +30,7 @@ fn rows() -> Vec<FrameColumn> {
     ]
 }
 
-/// Above 0.5 from 50 on, and 0.2 higher in retail; does not know missing ages, and never looks at the noise.
+/// Above 0.5 from 50 on, and 0.2 higher in retail; ignores missing ages and the noise.
 fn chance(columns: &[FrameColumn]) -> Result<Cells, Unscored> {
     let (Cells::Numbers(ages), Cells::Categories { codes, names }) = (&columns[0].cells, &columns[1].cells)
     else {
@@ -84,7 +84,7 @@ fn importance_of_known_features() {
 }
 
 /// Proves that curves are those of the model: a line over ages, for the mean and for each row, and a step over sectors;
-/// of classes, shares that sum to one.
+/// of classes, fractions that sum to one.
 #[test]
 fn curves_of_known_features() {
     let answer = probed(&[ProbePart::Dependence], &mut chance, None);
@@ -107,8 +107,8 @@ fn curves_of_known_features() {
     assert!((0..20).all(|at| (curves[0].mean[at] + curves[1].mean[at] - 1.0).abs() < 1e-9));
 }
 
-/// Proves that a value the model does not take is told as refused and ends nothing, that ages ten times as large flip all
-/// that were below and none else, and that typos of a sector are worth its loss.
+/// Proves that a value which the model rejects is reported as refused and ends nothing, that ages ten times as large
+/// flip all that were below and no other, and that the loss of typos in a sector is computed.
 #[test]
 fn perturbations_of_known_features() {
     let answer = probed(&[ProbePart::Perturbations], &mut chance, None);
@@ -128,8 +128,8 @@ fn perturbations_of_known_features() {
     assert_eq!(kinds, 3);
 }
 
-/// Proves that each row's smallest change is found: it crosses the threshold, no other single value of the data does with
-/// a smaller step, and classes are flipped too; amounts have no decision.
+/// Proves that each row's smallest change is found: it crosses the threshold, no other single value of the data does
+/// with a smaller step, and classes are flipped too; regression has no decision.
 #[test]
 fn smallest_changes() {
     let answer = probed(&[ProbePart::Counterfactuals], &mut chance, None);
@@ -204,8 +204,8 @@ fn asked(
     }
 }
 
-/// Proves that a feature which the truth knows and the model does not is found in the residuals, of chances and of classes,
-/// and that without a truth nothing is said of them.
+/// Proves that a feature on which the label depends and the prediction does not is found in the residuals, of
+/// probabilities and of classes, and that without labels there are none.
 #[test]
 fn residuals_show_what_is_missed() {
     let Cells::Numbers(noise) = &rows()[2].cells else { unreachable!("noise is a number") };
@@ -261,9 +261,9 @@ fn a_row_stands_apart() {
     assert_eq!((found.rows[0].row, found.rows[0].cook), (123, None));
 }
 
-/// Proves that steps along gradients move predictions as far as the gradients say and flip more than steps by chance, that features
-/// the model does not look at are flat, that gradients which are not those of the predictions are told, and that a model without
-/// any ends nothing.
+/// Proves that steps along gradients move predictions as far as the gradients say and flip more than random steps, that
+/// features the model does not use are flat, that gradients which are not those of the predictions are reported, and
+/// that a model without any ends nothing.
 #[test]
 fn small_steps() {
     let mut gradients = |columns: &[FrameColumn]| {

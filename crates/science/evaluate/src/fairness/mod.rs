@@ -1,9 +1,9 @@
 //! How groups of rows fare under the same predictions.
 //!
-//! A measure is the largest difference (or least ratio) between two groups, as in Fairlearn. Its interval comes from the
-//! intervals of all pairs of groups, each made wider for the number of pairs (Bonferroni): what is largest lies between
-//! the largest lower end and the largest upper end of all pairs. The largest of several numbers is always more than
-//! nothing, so draws alone would call every table unfair; these intervals reach down to 0 where no pair differs for sure.
+//! A measure is the largest difference (or least ratio) between two groups, as in Fairlearn. Its interval comes from
+//! the intervals of all pairs of groups, each made wider for the number of pairs (Bonferroni): the largest is between
+//! the largest lower end and the largest upper end of all pairs. The largest of several numbers is always above 0, so a
+//! bootstrap alone would call every table unfair; these intervals include 0 if no pair differs significantly.
 
 use trackway_core::RowCoverage;
 use trackway_data::model::{Frame, MISSING_CODE};
@@ -69,7 +69,7 @@ pub(crate) fn fairness(
     let mut groups: Vec<(String, Vec<u32>)> =
         names.iter().cloned().zip(members).filter(|(_, members)| !members.is_empty()).collect();
     groups.sort_by(|one, other| other.1.len().cmp(&one.1.len()).then_with(|| one.0.cmp(&other.0)));
-    // Each pair of groups is one more chance to be wrong.
+    // Each pair of groups is one more test.
     let pairs = (groups.len() * groups.len().saturating_sub(1) / 2).max(1);
     let wider = 1.0 - (1.0 - judge.resampling.confidence) / pairs as f64;
     let groups: Vec<(String, Items)> =
@@ -95,7 +95,7 @@ pub(crate) fn fairness(
     Ok(Fairness { column: column.to_owned(), measures, groups, rows_without_group })
 }
 
-/// One group by itself, its intervals of the confidence that was asked for.
+/// One group by itself, with intervals at the requested confidence level.
 fn group(name: String, items: &Items, positive: u32, support_min: u64, judge: Judge) -> FairnessGroup {
     let mut metrics = rates(items, positive, judge.resampling.confidence);
     let scoring = Scoring::of(items, judge.recall);

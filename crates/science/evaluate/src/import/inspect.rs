@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Estimate, Method, Metrics};
 
-/// Where the log of an evaluation that goes on, or was killed, begins.
+/// Where the log of an evaluation that is still running, or was killed, begins.
 const JOURNAL: &str = "_journal/start.json";
 
 /// Means that differ by less are the same, written with fewer digits.
@@ -121,7 +121,7 @@ fn revision(eval: &Json) -> Option<String> {
     Some(if revision["dirty"] == Json::Bool(true) { format!("{commit} (changed)") } else { commit })
 }
 
-/// What the plan, the task and the model said, the model's last.
+/// The parameters of the plan, the task and the model; the model's override.
 fn decoding(header: &Json) -> Map<String, Json> {
     let mut decoding = Map::new();
     for config in [&header["plan"]["config"], &header["eval"]["model_generate_config"]] {
@@ -131,7 +131,7 @@ fn decoding(header: &Json) -> Map<String, Json> {
     decoding
 }
 
-/// The model that graded, and the hash of what it was told.
+/// The judge model, and the hash of its template.
 fn judge(eval: &Json) -> (Option<String>, Option<String>) {
     let role = eval["model_roles"]["grader"]["model"].as_str().map(str::to_owned);
     let scorers = eval["scorers"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -159,8 +159,8 @@ fn task_sha256(samples: &[Json]) -> Option<String> {
     (!lines.is_empty()).then(|| sha256_of(lines))
 }
 
-/// Each scorer's metrics; with several scorers their names stand before. A `stderr` becomes the interval of the mean it belongs to. Where
-/// the samples give another mean than the header, the samples count.
+/// Each scorer's metrics; with several scorers their names are prefixes. A `stderr` becomes the interval of the mean it
+/// belongs to. If the samples give another mean than the header, the samples count.
 fn metrics(results: &Json, samples: &[Json], notes: &mut Vec<String>) -> Metrics {
     let scores = results["scores"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut metrics = Metrics::new();
@@ -240,7 +240,7 @@ fn kept(mut sample: Json) -> Json {
     sample
 }
 
-/// One example. Its first score says whether it is right, as far as it is a grade.
+/// One example. Its first score determines whether it is right, as far as it is a grade.
 fn row(sample: &Json, header: &Json) -> Map<String, Json> {
     let mut row = Map::new();
     row.insert("id".into(), plain(&sample["id"]));

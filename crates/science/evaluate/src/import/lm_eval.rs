@@ -1,5 +1,6 @@
-//! Results of lm-evaluation-harness: `results_DATE.json` and, where `--log_samples` was given, `samples_TASK_DATE.jsonl` beside it.
-//! Each task is an evaluation of its own; groups of tasks are sums of them and are passed over.
+//! Results of lm-evaluation-harness: `results_DATE.json` and, where `--log_samples` was given,
+//! `samples_TASK_DATE.jsonl` beside it. Each task is a separate evaluation; groups of tasks are sums of them and are
+//! skipped.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -113,8 +114,8 @@ fn hashed(samples: &[Json]) -> Option<String> {
     (!lines.is_empty()).then(|| sha256_of(lines))
 }
 
-/// `acc,none` with `acc_stderr,none`. The harness's `acc` is scikit-learn's accuracy; other filters than `none` stand behind
-/// the name.
+/// `acc,none` with `acc_stderr,none`. The harness's `acc` is scikit-learn's accuracy; other filters than `none` are
+/// suffixes of the name.
 fn metrics(numbers: &Json, samples: &Json, notes: &mut Vec<String>) -> Metrics {
     let rows_used = samples["effective"].as_u64().unwrap_or(0);
     let expected = samples["original"].as_u64().unwrap_or(rows_used).max(rows_used);

@@ -1,5 +1,5 @@
-//! Evaluations that other tools made: Inspect's logs and the results of lm-evaluation-harness. Only reading: what a log does not
-//! say is absent.
+//! Evaluations that other tools made: Inspect's logs and the results of lm-evaluation-harness. Only reading: what a log
+//! lacks is absent.
 
 mod inspect;
 mod lm_eval;
@@ -24,11 +24,11 @@ pub const LOG_BYTES_MAX: u64 = 4 << 30;
 pub struct ForeignEvaluation {
     /// `inspect` or `lm_eval`.
     pub origin: String,
-    /// What tells it from every other one of the tool.
+    /// Its id, unique within the tool.
     pub origin_id: String,
     /// The tool and its version.
     pub evaluator: String,
-    /// The commit of the evaluator's code, where the tool knows it.
+    /// The commit of the evaluator's code, if the tool records it.
     pub code: Option<String>,
     /// The task.
     pub task: String,
@@ -40,7 +40,7 @@ pub struct ForeignEvaluation {
     pub model: Option<String>,
     /// How answers were drawn.
     pub decoding: Map<String, Json>,
-    /// The model that judged.
+    /// The judge model.
     pub judge_model: Option<String>,
     /// The rubric: SHA-256 of the judge's template.
     pub judge_rubric: Option<String>,
@@ -48,13 +48,13 @@ pub struct ForeignEvaluation {
     pub seed: Option<u64>,
     /// Numbers with the tool's standard errors as intervals.
     pub metrics: Metrics,
-    /// The examples: `id`, `label`, `prediction`, `correct`, `score` and what else the tool knows.
+    /// The examples: `id`, `label`, `prediction`, `correct`, `score` and what else the tool records.
     pub rows: Vec<Map<String, Json>>,
     /// When it began and ended: RFC 3339.
     pub times: (Option<String>, Option<String>),
-    /// Why it did not come to its end.
+    /// Why it did not end normally.
     pub failure: Option<String>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ pub enum ImportError {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// A file that is not what its name says.
+    /// A file whose content does not match its name.
     #[error("`{}`: {why}", .path.display())]
     Content {
         /// The file.
@@ -94,7 +94,7 @@ const DEPTH_MAX: usize = 3;
 /// Reads every evaluation of a file, or of the files below a folder.
 ///
 /// # Errors
-/// [`ImportError`]; nothing is passed over in silence.
+/// [`ImportError`]; nothing is skipped silently.
 pub fn read(path: &Path) -> Result<Vec<ForeignEvaluation>, ImportError> {
     let mut files = Vec::new();
     collect(path, DEPTH_MAX, &mut files)?;
@@ -164,7 +164,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Json, ImportError> {
     })
 }
 
-/// The words `NaN` and `Infinity` outside of texts as null.
+/// The tokens `NaN` and `Infinity` outside of strings as null.
 fn without_nan(text: &str) -> String {
     let (mut plain, mut rest, mut in_text) = (String::with_capacity(text.len()), text, false);
     while let Some(letter) = rest.chars().next() {
@@ -218,7 +218,7 @@ fn text_at(value: &Json, member: &str) -> Option<String> {
     value.get(member)?.as_str().map(str::to_owned)
 }
 
-/// A text or a number as text.
+/// A string or a number as a string.
 fn word_at(value: &Json, member: &str) -> Option<String> {
     match value.get(member)? {
         Json::String(text) => Some(text.clone()),

@@ -41,15 +41,15 @@ fn changed(change: impl FnOnce(&mut Json)) -> ForeignEvaluation {
     let mut log: Json =
         serde_json::from_slice(&std::fs::read(vector("inspect/capitals.json")).unwrap()).unwrap();
     change(&mut log);
-    // Python writes what JSON has no word for.
+    // Python writes what JSON cannot express.
     let text = log.to_string().replace("\"PYTHON'S NAN\"", "NaN");
     let path = folder.path().join("log.json");
     std::fs::write(&path, text).unwrap();
     read(&path).unwrap().remove(0)
 }
 
-/// Proves that where the header of a log says another mean than its samples, or one that no mean of grades can be, the samples count, with
-/// a note, and the standard error of the header does not come along.
+/// Proves that if the header of a log has another mean than its samples, or one that no mean of grades can be, the
+/// samples count, with a note, and the standard error of the header does not come along.
 #[test]
 fn samples_count_against_the_header() {
     for (value, stderr) in [(0.999, 0.001), (5.0, 5.0), (-1.0, 0.1)] {
@@ -91,8 +91,8 @@ fn impossible_numbers_are_left_out() {
     assert_eq!(bare("accuracy", json!(0.9), json!(0.1)).metrics["accuracy"].value, 0.9);
 }
 
-/// Proves that the harness's results give an evaluation for each task, with its hash, its numbers and its examples, and that without
-/// samples it is said.
+/// Proves that the harness's results give an evaluation for each task, with its hash, its numbers and its examples, and
+/// that missing samples are noted.
 #[test]
 fn harness_results() {
     let found = read(&vector("lm_eval")).unwrap();
@@ -119,7 +119,8 @@ fn harness_results() {
     assert_eq!(bare.origin_id, choices.origin_id, "known again wherever it lies");
 }
 
-/// Proves that what is no log, half a log or damaged is told with its name, and that Python's NaN is taken for null.
+/// Proves that a file that is not a log, half a log or damaged is reported with its name, and that Python's NaN is
+/// taken for null.
 #[test]
 fn what_is_no_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -58,7 +58,7 @@ impl<R: Read + Seek> Archive<R> {
     /// Reads the directory at the end.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] for what is no archive.
+    /// [`io::ErrorKind::InvalidData`] for a file that is not an archive.
     pub fn open(mut reader: R) -> io::Result<Self> {
         let length = reader.seek(SeekFrom::End(0))?;
         let (count, size, offset) = directory(&mut reader, length)?;
@@ -111,7 +111,7 @@ impl<R: Read + Seek> Archive<R> {
 
 fn unpacked(entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more than there should be shows an entry that unpacks to more than it says.
+    // One byte more than there should be shows an entry that unpacks to more than its size.
     let most = entry.size_bytes + 1;
     match entry.method {
         0 => bytes = packed,
@@ -186,7 +186,7 @@ fn entry(bytes: &[u8], at: usize) -> io::Result<(Entry, usize)> {
     Ok((entry, name_at + name_bytes + extra_bytes + comment_bytes))
 }
 
-/// Sizes that 32 bits do not hold stand in an extra field, in this order, and only those.
+/// Sizes that 32 bits do not hold are in an extra field, in this order, and only those.
 fn widen(entry: &mut Entry, extra: &[u8]) -> io::Result<()> {
     let mut at = 0;
     while at + 4 <= extra.len() {

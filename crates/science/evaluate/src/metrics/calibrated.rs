@@ -6,7 +6,7 @@ pub const CALIBRATION_BINS: usize = 15;
 /// Items by the bin of their probability.
 #[derive(Debug, Clone)]
 pub(crate) struct Calibrated {
-    /// [`NO_BIN`] where there is none.
+    /// [`NO_BIN`] if there is none.
     bin: Vec<u8>,
     /// Probability less what came true (1 or 0).
     gap: Vec<f64>,

@@ -1,6 +1,6 @@
 //! Metrics of the confusion matrix that are means over classes. A matrix is a list of counts, row by row: the count of
-//! label `l` and prediction `p` of `k` classes is at `l · (k + 1) + p`; rows without a prediction are in the last column. They are
-//! wrong: a miss of their own class, and a false alarm of every other one.
+//! label `l` and prediction `p` of `k` classes is at `l · (k + 1) + p`; rows without a prediction are in the last
+//! column. They are wrong: a false negative of their class.
 
 use trackway_statistics::wilson;
 
@@ -75,8 +75,8 @@ impl ClassMean {
         sum / count
     }
 
-    /// The interval from those of the classes, which know nothing of each other (MOVER: G. Zou and A. Donner 2008).
-    /// `None` for F1, whose classes share rows.
+    /// The interval from those of the classes, which are independent (MOVER: G. Zou and A. Donner 2008). `None` for F1,
+    /// whose classes have rows in common.
     pub(crate) fn interval(self, classes: &[ClassCounts], confidence: f64) -> Option<(f64, f64)> {
         if self == Self::F1 {
             return None;

@@ -79,14 +79,14 @@ fn found(frame: &Frame, row_of_item: Vec<u32>, content: Classes) -> Found {
     found
 }
 
-/// The texts that a row has.
+/// The strings that a row has.
 fn in_use(names: &[String], codes: &[u32]) -> Vec<String> {
     let mut used = vec![false; names.len()];
     codes.iter().filter(|code| **code != MISSING_CODE).for_each(|code| used[*code as usize] = true);
     names.iter().zip(used).filter(|(_, used)| *used).map(|(name, _)| name.clone()).collect()
 }
 
-/// Numbers by value, texts by letters, each once.
+/// Numbers by value, strings alphabetically, each once.
 fn sort_classes(names: &mut Vec<String>) {
     let numbers: Option<Vec<f64>> = names.iter().map(|name| name.parse().ok()).collect();
     match numbers {

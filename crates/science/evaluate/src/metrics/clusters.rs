@@ -1,5 +1,5 @@
-//! Rows that are not independent of one another: they are drawn together, so that no interval is narrower for rows that say the same
-//! thing again.
+//! Rows that are not independent of one another: they are resampled together, so that repeated rows do not narrow an
+//! interval.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,8 +13,8 @@ use crate::{Columns, Task};
 /// In a table without ids, more exact copies than this part of its rows are no coincidence.
 pub(crate) const COPIES_MAX: f64 = 0.05;
 
-/// For each item its cluster, and how many clusters there are; `None` where every item stands for itself. Rows share a cluster where they
-/// share a group or an id; without ids, where they are exact copies of one another.
+/// For each item its cluster, and how many clusters there are; `None` if every item is independent. Rows are in one
+/// cluster if they have a group or an id in common; without ids, if they are exact copies of one another.
 pub(super) fn clusters(
     frame: &Frame,
     task: Task,
@@ -49,7 +49,8 @@ fn different<K: Hash + Eq + Copy>(keys: &[K]) -> usize {
     keys.iter().copied().collect::<std::collections::HashSet<K>>().len()
 }
 
-/// Fingerprints of whole rows where many are copies. Only features that are measured tell a copy from another row that happens to be alike.
+/// Fingerprints of whole rows if many are copies. Only measured features distinguish a copy from another row that
+/// happens to be equal.
 fn copies(frame: &Frame, columns: &Columns, rows: &[u32]) -> Option<Vec<u64>> {
     let is_measured = |cells: &Cells| match cells {
         Cells::Numbers(values) => values.iter().any(|value| value.is_finite() && value.fract() != 0.0),
@@ -64,7 +65,7 @@ fn copies(frame: &Frame, columns: &Columns, rows: &[u32]) -> Option<Vec<u64>> {
     (copies as f64 > COPIES_MAX * keys.len() as f64).then_some(keys)
 }
 
-/// Clusters of rows that share one of two keys, directly or through others.
+/// Clusters of rows that have one of two keys in common, directly or through others.
 fn joined(one: &[u64], other: &[u64]) -> Vec<u32> {
     let mut parents: Vec<u32> = (0..one.len() as u32).collect();
     for keys in [one, other] {
@@ -90,7 +91,7 @@ fn root(parents: &mut [u32], mut row: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Proves that rows which share a group or an id, directly or through another row, are one cluster.
+    /// Proves that rows which have a group or an id in common, directly or through another row, are one cluster.
     #[test]
     fn groups_and_ids_are_joined() {
         let clusters = |groups: &[u64], ids: &[u64]| renumbered(&joined(groups, ids)).1;

@@ -9,7 +9,7 @@ const NO_PREDICTION: u8 = 2;
 const NO_SCORE: u8 = 4;
 const NOT_A_TASK: u8 = 8;
 
-/// Metrics that need a score (of texts: a loss) beside, or in place of, a prediction.
+/// Metrics that need a score (for texts: a loss) beside, or in place of, a prediction.
 const OF_SCORES: [&str; 10] = [
     "roc_auc",
     "average_precision",
@@ -34,7 +34,7 @@ pub(crate) struct RowUse {
 /// Which rows count as covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Those that were judged; a row without a prediction as the policy says.
+    /// Those that were evaluated; a row without a prediction according to the policy.
     Answers,
     /// Those with a prediction, whatever the policy.
     Predictions,
@@ -71,17 +71,17 @@ impl RowUse {
         self.tasks_unanswered = unanswered;
     }
 
-    /// Rows that were judged.
+    /// Rows that were evaluated.
     pub(crate) fn judged(&self) -> u64 {
         self.count(|flags| flags & IN_AN_ITEM != 0)
     }
 
-    /// Rows that were judged without a prediction.
+    /// Rows that were evaluated without a prediction.
     pub(crate) fn unanswered(&self) -> u64 {
         self.count(|flags| flags & IN_AN_ITEM != 0 && flags & NO_PREDICTION != 0)
     }
 
-    /// Rows that were judged without a score, where others have one.
+    /// Rows that were evaluated without a score, where others have one.
     pub(crate) fn unscored(&self) -> u64 {
         self.count(|flags| flags & IN_AN_ITEM != 0 && flags & NO_SCORE != 0)
     }
@@ -113,7 +113,7 @@ impl RowUse {
         coverage
     }
 
-    /// Says of every metric over a part of the rows how far it covers it.
+    /// Records for every metric over a part of the rows how many of them it covers.
     pub(crate) fn cover(
         &self,
         metrics: &mut Metrics,

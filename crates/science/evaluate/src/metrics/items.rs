@@ -12,7 +12,7 @@ use super::texts::{completions, exact_matches, words};
 use crate::error::AssessError;
 use crate::{Columns, Task};
 
-/// A table as the items of a task. Rows that cannot be judged are left out; [`Items::rows`] says which.
+/// A table as the items of a task. Rows that cannot be evaluated are left out; [`Items::rows`] has the others.
 pub(crate) fn items(
     frame: &Frame,
     task: Task,
@@ -56,7 +56,7 @@ fn language(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let answers = columns.label.as_deref().zip(columns.prediction.as_deref());
     let (tokens, bytes) = (columns.tokens.as_deref(), columns.bytes.as_deref());
     let of_loss: Vec<&str> = [columns.loss.as_deref(), tokens, bytes].into_iter().flatten().collect();
-    // Where answers are judged too, a row without a loss is still one of them.
+    // Where predictions are evaluated too, a row without a loss is still one of them.
     let rows = match answers {
         Some((label, _)) => whole_rows(frame, &[label])?,
         None => whole_rows(frame, &of_loss)?,

@@ -6,11 +6,11 @@
 //!           needs, no gaps)    counted once)             else rows drawn again)
 //! ```
 //!
-//! A formula gives the interval of whatever is a share (Wilson), a mean (Student), a mean over classes (MOVER) and of the
-//! area under the ROC curve (DeLong, on the logit scale). For everything else rows are drawn again: each is counted as often
-//! as a Poisson number of mean 1 says, all metrics are computed in one pass over rows that were sorted once, and the
-//! interval is what the middle of these numbers spans. Rows that share a group are drawn together. Where only the
-//! confusion matrix matters its cells are drawn, not the rows.
+//! A formula gives the interval of a fraction (Wilson), a mean (Student), a mean over classes (MOVER) and the area
+//! under the ROC curve (DeLong, on the logit scale). Everything else uses a Poisson bootstrap: each row gets a count of
+//! mean 1, all metrics are computed in one pass through rows that were sorted once, and the interval has the central
+//! percentiles of these values as its ends. Rows of one group are resampled together. Where only the confusion matrix
+//! matters its cells are resampled, not the rows.
 
 mod calibrated;
 mod cells;
@@ -58,7 +58,7 @@ pub fn is_higher_better(metric: &str) -> bool {
     !LOWER.contains(&metric) && !metric.starts_with("pinball_")
 }
 
-/// Whether all of its values lie between 0 and 1.
+/// Whether all of its values are between 0 and 1.
 #[must_use]
 pub fn is_share(metric: &str) -> bool {
     is_higher_better(metric) && metric != "r2" || metric == "ece"
@@ -121,9 +121,9 @@ pub fn is_over_all_rows(metric: &str) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judge {
     pub resampling: Resampling,
-    /// What `precision_at_recall` asks for.
+    /// The recall of `precision_at_recall`.
     pub recall: f64,
-    /// Draw rows again even where there is a formula.
+    /// Bootstrap even where there is a formula.
     pub always_resample: bool,
     /// How rows without a prediction count.
     pub missing: MissingPredictions,
@@ -161,7 +161,7 @@ pub(crate) fn measure(scoring: &Scoring, judge: Judge) -> Metrics {
     metrics
 }
 
-/// The interval without what no table can show: below 0, and for shares above 1.
+/// The interval without impossible values: below 0, and for fractions above 1.
 fn within_reach(metric: &str, estimate: Estimate) -> Estimate {
     let lowest = if metric == "r2" { f64::NEG_INFINITY } else { 0f64.min(estimate.value) };
     let highest = if is_share(metric) { 1.0 } else { f64::INFINITY };
@@ -222,7 +222,7 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
     }
 }
 
-/// The normal interval of a share on the logit scale, and back: it stays between 0 and 1. `None` at the ends.
+/// The normal interval of a fraction on the logit scale, and back: it stays between 0 and 1. `None` at the ends.
 fn logit_interval(value: f64, error: f64, confidence: f64) -> Option<(f64, f64)> {
     let slope = value * (1.0 - value);
     if slope <= 0.0 || error.is_nan() || error <= 0.0 {
@@ -233,9 +233,8 @@ fn logit_interval(value: f64, error: f64, confidence: f64) -> Option<(f64, f64)>
     Some((back(centre - half), back(centre + half)))
 }
 
-/// The interval that the middle of the draws spans. The calibration error is drawn too high by as much as it is measured
-/// too high, so its draws are mirrored at the value; where no draw differs from the others, rows without any difference
-/// say no more than Wilson's interval of their number does.
+/// The percentile interval of the resamples. The calibration error of resamples is biased upwards as much as its value,
+/// so they are mirrored at the value; if all resamples are equal, the interval is Wilson's of the number of rows.
 fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], confidence: f64) -> Estimate {
     let tail = (1.0 - confidence) / 2.0;
     let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
@@ -253,7 +252,7 @@ fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], conf
     } else {
         (low, high)
     };
-    // One unit, or draws that nearly all miss a class, say nothing.
+    // One unit, or resamples that nearly all miss a class, give no interval.
     let says = count > 1 && sorted.len() > 1 && low < high;
     let end = |end: f64| (says && end.is_finite()).then_some(end);
     Estimate {

@@ -1,4 +1,4 @@
-//! What the order of scores says of two classes: one pass over rows sorted once, whatever their weights.
+//! Metrics of the order of scores of two classes: one pass through rows sorted once, whatever their weights.
 
 /// Rows in the order of their scores.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl Ranked {
         let mut before = (0, 0);
         for step in steps {
             let tied = ((step.0 - before.0) as f64, (step.1 - before.1) as f64);
-            // The share of the other side that a row beats, or that beats it.
+            // The fraction of the other side that a row beats, or that beats it.
             of_positives.add((negatives - before.1 as f64 - tied.1 / 2.0) / negatives, tied.0);
             of_negatives.add((before.0 as f64 + tied.0 / 2.0) / positives, tied.1);
             before = step;

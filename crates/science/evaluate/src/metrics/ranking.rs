@@ -53,8 +53,8 @@ pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<Found, Asses
 }
 
 /// The gain of the order over that of the best one, each place's gain the relevance over log2 of the place and one;
-/// documents with the same score share the mean of their places' gains (F. McSherry and M. Najork 2008). 0 where nothing
-/// is relevant.
+/// documents with the same score get the mean of their places' gains (F. McSherry and M. Najork 2008). 0 if nothing is
+/// relevant.
 fn ndcg(documents: &[Document]) -> f64 {
     let discount = |place: usize| if place < NDCG_PLACES { 1.0 / (place as f64 + 2.0).log2() } else { 0.0 };
     let mut gain = 0.0;
@@ -71,7 +71,7 @@ fn ndcg(documents: &[Document]) -> f64 {
 }
 
 /// 1 over the place of the first relevant document, 0 without one. Of documents with the same score the relevant one
-/// comes last: an order that says nothing earns nothing.
+/// comes last: an uninformative order gains nothing.
 fn reciprocal_rank(documents: &[Document]) -> f64 {
     let Some(first) = documents.iter().find(|it| it.relevance > 0.0) else { return 0.0 };
     let before = documents.iter().filter(|it| it.score > first.score).count();

@@ -1,4 +1,4 @@
-//! Metrics that are a sum over a sum: shares, means, and what becomes of them.
+//! Metrics that are a sum over a sum: fractions, means, and functions of them.
 
 use trackway_core::RowCoverage;
 use trackway_statistics::{Interval, student_quantile, wilson};
@@ -33,7 +33,7 @@ pub(crate) enum Link {
     Exponential,
     /// 1 less the ratio: R² from the squared errors over the squared distances from the mean.
     Complement,
-    /// From the share of hits among all that is a hit or an error to F1 (Dice from Jaccard).
+    /// From the fraction of hits among all hits and errors to F1 (Dice from Jaccard).
     Dice,
 }
 
@@ -59,7 +59,7 @@ impl Ratio {
         }
     }
 
-    /// Of the values that are known; NaN stands for one that is not.
+    /// Of the known values; NaN means unknown.
     pub(crate) fn mean_of_known(name: &str, mut values: Vec<f64>) -> Self {
         if values.iter().all(|value| !value.is_nan()) {
             return Self::mean(name, values, Link::Itself);
@@ -75,7 +75,7 @@ impl Ratio {
         Self { name: name.to_owned(), terms, link: Link::Itself, is_share: true }
     }
 
-    /// A share among the rows of some cells.
+    /// A fraction among the rows of some cells.
     pub(crate) fn cells(name: &str, above: Vec<f64>, below: Vec<f64>, link: Link) -> Self {
         Self { name: name.to_owned(), terms: Terms::Cells { above, below }, link, is_share: true }
     }
@@ -103,9 +103,8 @@ impl Ratio {
         self.link.apply(above / below)
     }
 
-    /// The number with its interval: Wilson's for a share (with the number of rows that the variance between groups is
-    /// worth, where rows share one), Student's for a mean, with the variance by linearization, summed by group. `None`
-    /// where there is nothing below the line.
+    /// The number with its interval: Wilson's for a fraction (with the effective number of rows, if rows have groups),
+    /// Student's for a mean, with the variance by linearization, summed by group. `None` if the denominator is empty.
     pub(crate) fn estimate(
         &self,
         cells: &[u32],

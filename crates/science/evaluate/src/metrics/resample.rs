@@ -11,7 +11,7 @@ pub(crate) struct Resampling {
     pub resamples: u32,
     /// The same seed gives the same draws.
     pub seed: u64,
-    /// How sure an interval is.
+    /// The confidence level of an interval.
     pub confidence: f64,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn draw_counts(
     drawn.collect()
 }
 
-/// A generator of its own for each draw: which thread makes it does not matter.
+/// A separate generator for each resample: the result does not depend on the thread.
 fn rng_of(seed: u64, draw: u32) -> SplitMix64 {
     SplitMix64::new(SplitMix64::new(seed ^ (u64::from(draw) << 32)).next_u64())
 }
@@ -80,7 +80,7 @@ pub(crate) fn sorted_column(drawn: &[Vec<f64>], column: usize) -> Vec<f64> {
     values
 }
 
-/// The value below which a share of sorted values lies, between its neighbours. NaN without values.
+/// The quantile of sorted values, interpolated. NaN without values.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = share.clamp(0.0, 1.0) * last as f64;

@@ -10,7 +10,7 @@ use super::coverage::RowUse;
 use super::resample::Units;
 use crate::error::AssessError;
 
-/// What is judged: rows, or what several rows are about (the query of documents, the task of completions).
+/// What is evaluated: rows, or groups of them (the documents of a query, the completions of a task).
 #[derive(Debug, Clone)]
 pub(crate) struct Items {
     /// For each item the (first) row of the table that it comes from.
@@ -35,7 +35,7 @@ pub(super) struct Found {
 pub(crate) enum Content {
     Classes(Classes),
     Amounts(Amounts),
-    /// Shares and means that need nothing but what each item adds.
+    /// Fractions and means that need only the sum of each item.
     Sums(Vec<Sum>),
 }
 
@@ -47,9 +47,9 @@ pub(crate) struct Classes {
     /// The positive one of two.
     pub positive: Option<u32>,
     pub label: Vec<u32>,
-    /// [`MISSING_CODE`] where there is none.
+    /// [`MISSING_CODE`] if there is none.
     pub prediction: Vec<u32>,
-    /// Of the positive class: more is surer. NaN where there is none.
+    /// Of the positive class: higher is more likely. NaN if there is none.
     pub score: Option<Vec<f64>>,
     /// For each class, with three or more of them.
     pub class_scores: Vec<Vec<f64>>,
@@ -57,12 +57,12 @@ pub(crate) struct Classes {
     pub are_probabilities: bool,
 }
 
-/// Labels and predictions that are amounts.
+/// Labels and predictions of a regression.
 #[derive(Debug, Clone)]
 pub(crate) struct Amounts {
     pub label: Vec<f64>,
     pub prediction: Vec<f64>,
-    /// Predicted quantiles with the name of their share.
+    /// Predicted quantiles with the name of their level.
     pub quantiles: Vec<(String, Vec<f64>)>,
 }
 
@@ -81,7 +81,7 @@ impl Items {
         self.row_of_item.len()
     }
 
-    /// What is drawn when items are drawn again.
+    /// What is resampled.
     pub(crate) fn units(&self) -> Units<'_> {
         match &self.groups {
             None => Units::Items(self.len()),

@@ -8,7 +8,7 @@ use super::ratio::{Link, Ratio, Terms};
 use super::resample::Units;
 use super::rows::{Amounts, Classes, Content, Items, Sum};
 
-/// scikit-learn's: what `1` is different from, and the least amount that an error is related to.
+/// scikit-learn's: the distance from `1` that counts as different, and the least value that an error is related to.
 const EPSILON: f64 = f64::EPSILON;
 
 /// How one metric is computed.
@@ -59,7 +59,7 @@ pub(crate) struct Scoring {
 }
 
 impl Scoring {
-    /// `recall` is what `precision_at_recall` asks for.
+    /// `recall` is that of `precision_at_recall`.
     pub(crate) fn of(items: &Items, recall: f64) -> Self {
         let mut scoring = Self {
             items: items.len(),
@@ -214,7 +214,7 @@ impl Scoring {
         });
     }
 
-    /// Of each predicted quantile, and the mean over them; of the prediction as the median where there are none.
+    /// Of each predicted quantile, and the mean over them; of the prediction as the median if there are none.
     fn add_pinball(&mut self, rows: &Amounts) {
         let loss = |share: f64, predicted: &[f64]| -> Vec<f64> {
             let one = |(label, predicted): (&f64, &f64)| {

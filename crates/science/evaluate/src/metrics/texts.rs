@@ -1,4 +1,4 @@
-//! Texts: answers that match exactly, completions that are right, words that were heard wrong.
+//! Texts: predictions that match exactly, completions that are right, word errors.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::rows::{Content, Found, Sum, answers_of, column, numbers, values_of, w
 use crate::Columns;
 use crate::error::AssessError;
 
-/// The numbers of completions for which the chance that one of them is right is told, where each task has that many.
+/// The numbers of completions for which pass@k is reported, if each task has that many.
 const COMPLETIONS: [u32; 6] = [1, 2, 5, 10, 50, 100];
 
 /// Whether the answer is the expected text, letter by letter. No answer is a wrong one.
@@ -35,9 +35,9 @@ pub(super) fn exact_matches(
     Ok(Sum::share("exact_match", row_of_item.iter().map(hit).collect()))
 }
 
-/// Several completions of each task: the chance that at least one of k is right, without bias (M. Chen et al. 2021,
-/// "Evaluating Large Language Models Trained on Code", eq. 1). Where no column names the task, each row is one. A completion of which
-/// nothing says whether it is right is wrong.
+/// Several completions of each task: the unbiased probability that at least one of k is right (M. Chen et al. 2021,
+/// "Evaluating Large Language Models Trained on Code", eq. 1). If no column names the task, each row is one. A
+/// completion without a result is wrong.
 pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<Found, AssessError> {
     let needed: Vec<&str> = columns.id.as_deref().into_iter().collect();
     let rows = whole_rows(frame, &needed)?;
@@ -82,12 +82,12 @@ fn pass_at(k: u32, all: u32, right: u32) -> f64 {
     1.0 - none
 }
 
-/// Words that must be changed, added or removed to turn what was heard into what was said, over the words that were
-/// said. Words are what stands between white space, letter by letter.
+/// Word error rate: words that must be substituted, inserted or deleted to turn the hypothesis into the reference, over
+/// the words of the reference. Words are separated by white space and compared exactly.
 pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let reference = columns.reference.as_deref().ok_or(AssessError::NoColumnFor("reference"))?;
     let hypothesis = columns.hypothesis.as_deref().ok_or(AssessError::NoColumnFor("hypothesis"))?;
-    // Nothing heard is an error in every word, not a gap in the table.
+    // An empty hypothesis is an error in every word, not a missing row.
     let rows = whole_rows(frame, &[reference])?;
     let (said_names, said) = values_of(column(frame, reference)?);
     let (heard_names, heard) = values_of(column(frame, hypothesis)?);

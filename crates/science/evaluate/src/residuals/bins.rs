@@ -11,22 +11,22 @@ use crate::{Estimate, Method};
 
 /// Bins with fewer rows are put together with the rare values.
 pub(super) const BIN_ROWS_MIN: u32 = 30;
-/// Texts beyond these, by frequency, are put together.
+/// Strings beyond these, by frequency, are combined.
 const TEXTS_MAX: usize = 20;
-/// Of truth values, a bin with less variance in all says nothing of its mean: as a table of counts needs five expected ones in each
-/// cell (W. Cochran 1954).
+/// For booleans, the mean of a bin with less variance in all is not tested: as a table of counts needs five expected
+/// ones in each cell (W. Cochran 1954).
 const VARIANCE_MIN: f64 = 5.0;
 /// What rare values are called.
 const OTHERS: &str = "(others)";
 
-/// Residuals, what belongs together among them, and how sure intervals are.
+/// Residuals, their groups, and the confidence level of intervals.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'r> {
     pub of: ResidualOf,
     /// One for each row.
     pub residuals: &'r [f64],
-    /// What is 1 or 0 varies as its chance says, however few of a bin are 1: the variance of each row where nothing is wrong with the
-    /// predictions. Absent for amounts.
+    /// For booleans the variance of each row if the predictions are right, because it depends on the probability,
+    /// however few of a bin are 1. Absent for regression.
     pub expected: Option<&'r [f64]>,
     /// The group of each row, where rows are not independent.
     pub groups: Option<&'r [u32]>,
@@ -89,7 +89,7 @@ impl Members {
         estimate(Group { variance, ..own }, self.rows.len(), left)
     }
 
-    /// For the test of their means; `None` where they say nothing of it.
+    /// For the test of their means; `None` if they have too little variance.
     pub(super) fn means(&self, left: Left<'_>) -> Option<Group> {
         let own = group(&self.of(left), self.groups(left).as_deref());
         let Some(expected) = left.expected else { return Some(own) };
@@ -138,13 +138,13 @@ pub(super) fn group(numbers: &[f64], groups: Option<&[u32]>) -> Group {
     numbers.iter().zip(groups).for_each(|(number, group)| *sums.entry(*group).or_default() += number - mean);
     let of_groups = sums.len() as f64;
     let mut squares: Vec<f64> = sums.into_values().map(|sum| sum * sum).collect();
-    // Sums of floats depend on their order, and that of a map on chance.
+    // Sums of floats depend on their order, and that of a map is random.
     squares.sort_unstable_by(f64::total_cmp);
     let of_mean = squares.iter().sum::<f64>() / (count * count) * of_groups / (of_groups - 1.0);
     Group { count: of_groups, mean, variance: of_mean * of_groups }
 }
 
-/// A share of independent rows with Wilson's interval.
+/// A fraction of independent rows with Wilson's interval.
 fn share(group: Group, left: Left<'_>) -> Estimate {
     let interval = wilson(group.mean * group.count, group.count, left.confidence);
     Estimate {

@@ -1,4 +1,4 @@
-//! The residuals of judged rows.
+//! The residuals of evaluated rows.
 
 use trackway_data::model::{Cells, Frame, FrameColumn};
 
@@ -6,7 +6,7 @@ use super::{Leftover, ResidualOf, Residuals, residuals};
 use crate::Columns;
 use crate::metrics::rows::{Classes, Content, Items};
 
-/// Of amounts and classes, by every column that holds something else than what is judged.
+/// Of regression and classification, by every column that is not part of the evaluation.
 pub(crate) fn residuals_of(
     frame: &Frame,
     items: &Items,
@@ -34,7 +34,7 @@ pub(crate) fn residuals_of(
     residuals(&features, leftover)
 }
 
-/// Of the positive class's chance where there is one, else of right and wrong.
+/// Of the probability of the positive class if there is one, else of right and wrong.
 fn of_classes(rows: &Classes) -> (ResidualOf, Cells, Vec<f64>) {
     let pairs = || rows.label.iter().zip(&rows.prediction);
     match (&rows.score, rows.positive) {

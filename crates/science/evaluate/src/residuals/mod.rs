@@ -1,5 +1,5 @@
-//! What predictions leave over: is there anything in the residuals that the prediction or a feature knows? Then the model could
-//! have known it too.
+//! Residuals: does the mean or the spread of label minus prediction depend on the prediction or on a feature? Then the
+//! model could have used it.
 //!
 //! Columns are cut into bins as in the search for slices. Means of bins are compared by Welch's analysis of variance, spreads
 //! by that of the distances from the median (Brown and Forsythe); p-values are corrected for the number of columns (Holm).
@@ -33,15 +33,15 @@ const PREDICTION: &str = "prediction";
 pub struct Leftover<'r> {
     /// What a residual is.
     pub of: ResidualOf,
-    /// What was predicted for each row: an amount, a chance or a class.
+    /// The prediction of each row: a number, a probability or a class.
     pub predicted: &'r Cells,
     /// What is left over.
     pub residuals: &'r [f64],
     /// The rows of the features that these are, in this order; all of them where absent.
     pub rows: Option<&'r [u32]>,
-    /// The group of each row, where rows that share one are not independent.
+    /// The group of each row, if rows of one group are not independent.
     pub groups: Option<&'r [u32]>,
-    /// How sure intervals are.
+    /// The confidence level of intervals.
     pub confidence: f64,
 }
 
@@ -89,7 +89,8 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
     })
 }
 
-/// Of truth values the variance of each row if predictions are as good as they say, or of right and wrong if all rows are alike.
+/// For booleans the variance of each row if the predicted probabilities are right, or of right and wrong if all rows
+/// are alike.
 fn expected(leftover: Leftover<'_>) -> Option<Vec<f64>> {
     match (leftover.of, leftover.predicted) {
         (ResidualOf::Chance, Cells::Numbers(chances)) => {
@@ -175,7 +176,7 @@ fn has_few_values(column: &FrameColumn) -> bool {
     }
 }
 
-/// Some rows, each with the same chance.
+/// Some rows, each with the same probability.
 fn points(leftover: Leftover<'_>) -> Vec<Point> {
     let Cells::Numbers(predicted) = leftover.predicted else { return Vec::new() };
     let rows = predicted.len();

@@ -29,15 +29,15 @@ fn leftover<'r>(predicted: &'r Cells, residuals: &'r [f64]) -> Leftover<'r> {
     Leftover { of: ResidualOf::Amount, predicted, residuals, rows: None, groups: None, confidence: 0.95 }
 }
 
-/// Proves that a line fitted through a curve is found out by its feature, in the right places and with the right sign,
-/// that a feature with nothing to say is not, and that a spread which grows is told as such.
+/// Proves that a line fitted to a curve is detected by its feature, in the right places and with the right sign, that
+/// an uninformative feature is not, and that a growing spread is reported as such.
 #[test]
 fn faults_of_a_regression() {
     let rows = 2_000;
     let x: Vec<f64> = (0..rows).map(|row| row as f64 / rows as f64).collect();
     let error = noise(rows, 1);
     let sector: Vec<&str> = (0..rows).map(|row| ["care", "retail", "craft"][row * 7 % 3]).collect();
-    // Truth is x² and grows noisier with x; the model says x − 1/6, the best line.
+    // The label is x² with more noise at larger x; the prediction is x − 1/6, the best line.
     let left: Vec<f64> =
         (0..rows).map(|row| x[row] * x[row] + error[row] * x[row] * 0.2 - (x[row] - 1.0 / 6.0)).collect();
     let predicted = Cells::Numbers(x.iter().map(|x| x - 1.0 / 6.0).collect());
@@ -64,8 +64,8 @@ fn faults_of_a_regression() {
     assert!(found.points.len() > POINTS_MAX / 2 && found.points.len() <= POINTS_MAX);
 }
 
-/// Proves that where nothing depends on anything, hardly ever a dependence is told: of 200 tables with 5 features each at a level
-/// of 5 %, at most 20 (10 are expected).
+/// Proves that if nothing depends on anything, a dependence is hardly ever reported: of 200 tables with 5 features each
+/// at a level of 5 %, at most 20 (10 are expected).
 #[test]
 fn clean_residuals_stay_clean() {
     let rows = 400;
@@ -83,9 +83,9 @@ fn clean_residuals_stay_clean() {
     assert!(told <= 20, "{told} of 200");
 }
 
-/// Proves that chances which are right are not called wrong, though in most bins hardly anything comes true, nor classes that are wrong
-/// equally rarely everywhere: of 200 tables each at a level of 5 %, at most 20 (10 are expected). And that where chances are twice
-/// too low, all of them are told.
+/// Proves that correct probabilities are not called wrong, though most bins have hardly any positives, nor classes that
+/// are wrong equally rarely everywhere: of 200 tables each at a level of 5 %, at most 20 (10 are expected). And that if
+/// probabilities are half of what they should be, all are reported.
 #[test]
 fn rare_events_stay_clean() {
     let rows = 600;
@@ -111,14 +111,14 @@ fn rare_events_stay_clean() {
     assert!(chances <= 20 && wrong <= 20 && low >= 150, "{chances} {wrong} {low}");
 }
 
-/// Proves that a residual which is the same within a group of rows says as much as there are groups, and not as there are rows.
+/// Proves that a residual which is the same within a group of rows counts once per group, not once per row.
 #[test]
 fn rows_of_a_group_count_once() {
     let rows = 3_000;
     let groups: Vec<u32> = (0..rows as u32).map(|row| row / 100).collect();
     let of_group = noise(30, 3);
     let left: Vec<f64> = groups.iter().map(|group| of_group[*group as usize]).collect();
-    // Neighbours in `x` share a group, so that bins of it differ by the few groups that are in them.
+    // Neighbours in `x` are in one group, so that bins of it differ by the few groups that are in them.
     let features = [numbers("x", (0..rows).map(f64::from).collect())];
     let features: Vec<&FrameColumn> = features.iter().collect();
     let predicted = Cells::Numbers(noise(rows as usize, 4));
@@ -131,8 +131,8 @@ fn rows_of_a_group_count_once() {
     assert!(width(&grouped) > 5.0 * width(&alone));
 }
 
-/// Proves that missing and rare values are bins of their own, that a column of ids is left out, that few rows and residuals
-/// without a value say nothing, and that a constant column has no curve.
+/// Proves that missing and rare values are separate bins, that a column of ids is left out, that few rows and residuals
+/// without a value give no result, and that a constant column has no curve.
 #[test]
 fn edges_of_columns() {
     let rows = 300;
@@ -158,8 +158,9 @@ fn edges_of_columns() {
     assert_eq!(residuals(&[&town], leftover(&predicted, &broken)), None);
 }
 
-/// Proves that an assessment has residuals of its rows by every column that is no part of the judging: of chances those of
-/// the chance, of classes those of right and wrong, in the order of the table's rows whatever the order of scores.
+/// Proves that an assessment has residuals of its rows by every column that is not part of the evaluation: of the
+/// probability if there is one, of classes those of right and wrong, in the order of the table's rows whatever the
+/// order of scores.
 #[test]
 fn residuals_of_a_table() {
     let rows = 900;

@@ -1,4 +1,4 @@
-//! What a search says; it can be read back to begin the next one with.
+//! The result of a search; it can be read back as the start of the next one.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct Answer {
     pub min_support: u32,
     /// The most predicates of a slice.
     pub max_level: usize,
-    /// The share of false ones among confirmed slices stays within this.
+    /// The fraction of false ones among confirmed slices stays within this.
     pub false_discovery_rate: f64,
     /// Decides which rows are held out.
     pub seed: u64,
@@ -48,7 +48,7 @@ pub struct Answer {
     pub evaluated: u64,
     /// Slices left out because they could not be among the best.
     pub pruned: u64,
-    /// Whether the search went as deep as it was asked to: always, but where a level does not fit into memory.
+    /// Whether the search reached its depth: always, unless a level does not fit into memory.
     pub is_complete: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Slice {
     pub score: f64,
     /// What held-out rows show.
     pub held_out: Option<HeldOutSlice>,
-    /// The chance that held-out rows show as much without a cause.
+    /// The probability that held-out rows show as much without a cause.
     pub p_value: Option<f64>,
     /// The same, corrected for the number of slices in the answer.
     pub adjusted_p_value: Option<f64>,
@@ -86,7 +86,7 @@ pub struct Slice {
     pub verdict: Verdict,
     /// What became of it since the earlier answer.
     pub change: Option<Change>,
-    /// What the earlier answer said of its mean error: of held-out rows, or of searched ones where none were kept.
+    /// Its mean error in the earlier result: on held-out rows, or on searched ones if none were held out.
     pub earlier_average_error: Option<f64>,
 }
 
@@ -96,9 +96,9 @@ pub struct Slice {
 pub enum Verdict {
     /// Held-out rows show it too.
     Confirmed,
-    /// They do not show it; it may be chance.
+    /// They do not show it; it may be random.
     NotConfirmed,
-    /// No rows were held out, or none of them tells anything.
+    /// No rows were held out, or none of them has a known error.
     Inconclusive,
 }
 

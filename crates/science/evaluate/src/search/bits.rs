@@ -45,11 +45,11 @@ macro_rules! fastest {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("popcnt")
                 {
-                    // SAFETY: the processor has just said that it knows these instructions.
+                    // SAFETY: the processor has just reported these instructions.
                     return unsafe { widest($($argument),*) };
                 }
                 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                    // SAFETY: the processor has just said that it knows these instructions.
+                    // SAFETY: the processor has just reported these instructions.
                     return unsafe { wide($($argument),*) };
                 }
             }
@@ -59,12 +59,12 @@ macro_rules! fastest {
 }
 
 fastest!(
-    /// How many rows both sets share.
+    /// The number of rows in both sets.
     count_both, count_both_plain, (one: &[u64], other: &[u64]) -> u32
 );
 
 fastest!(
-    /// How many rows `set` shares with each of two others.
+    /// The number of rows that `set` has in common with each of two others.
     count_with_two, count_with_two_plain, (set: &[u64], one: &[u64], other: &[u64]) -> (u32, u32)
 );
 

@@ -15,7 +15,7 @@ pub enum ErrorSource {
     Column(String),
     /// Computed from two columns; by [`Loss`] of their types where none is named.
     Predictions {
-        /// What is true.
+        /// The ground truth.
         label: String,
         /// What was predicted.
         prediction: String,
@@ -36,11 +36,11 @@ pub enum Loss {
     Absolute,
 }
 
-/// Whole numbers with more different values than these are amounts, not classes.
+/// Whole numbers with more different values than these are a continuous target, not classes.
 const CLASSES_MAX: usize = 32;
 
 impl ErrorSource {
-    /// The columns that tell the error; they are no features.
+    /// The columns that determine the error; they are not features.
     pub(super) fn columns(&self) -> Vec<&str> {
         match self {
             Self::Column(column) => vec![column],
@@ -58,7 +58,7 @@ impl ErrorSource {
         }
     }
 
-    /// An error for each row, NaN where it cannot be told, and the loss it was computed with.
+    /// An error for each row, NaN if unknown, and the loss it was computed with.
     ///
     /// # Errors
     /// [`SearchError`]: no such column, one that is not numbers, a negative or infinite error, columns that cannot be
@@ -95,7 +95,7 @@ pub(super) fn no_column(frame: &Frame, name: &str) -> SearchError {
     SearchError::NoColumn { column: name.to_owned(), known }
 }
 
-/// 0 and 1 for classes, the square for amounts.
+/// 0 and 1 for classes, the square for numbers.
 pub(crate) fn usual_loss(truth: &FrameColumn, predicted: &FrameColumn) -> Loss {
     let is_whole = |column: &FrameColumn| matches!(column.kind, ColumnType::Int | ColumnType::Bool);
     match (&truth.cells, &predicted.cells) {
@@ -158,8 +158,8 @@ mod tests {
         FrameColumn { name: name.to_owned(), kind, cells }
     }
 
-    /// Proves that texts and few whole numbers are right or wrong, that other numbers are squared, and that a missing
-    /// value is no error but unknown.
+    /// Proves that strings and few whole numbers are right or wrong, that other numbers are squared, and that a missing
+    /// value is not an error but unknown.
     #[test]
     fn losses_by_type() {
         let texts = |texts: [Option<&str>; 3]| Cells::of_texts(texts);

@@ -1,4 +1,4 @@
-//! Columns as features of a few values each: numbers in bins, texts as they are, and missing as a value of its own.
+//! Columns as features of a few values each: numbers in bins, strings as they are, and missing as a separate value.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
@@ -12,7 +12,7 @@ pub enum Binning {
     Quantiles(usize),
     /// These bins: each begins at its edge, and ends below the next one.
     Edges(Vec<f64>),
-    /// Each number is a value, as of a column of texts.
+    /// Each number is a value, as in a column of strings.
     None,
 }
 
@@ -33,7 +33,7 @@ enum Values {
     Texts(Vec<String>),
 }
 
-/// What an answer says of a feature.
+/// A feature as it is reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureAccount {
     /// The column.
@@ -45,7 +45,7 @@ pub struct FeatureAccount {
 }
 
 impl Feature {
-    /// Values that are too rare to be searched share this code.
+    /// The code of values that are too rare to be searched.
     pub(crate) const RARE: u16 = u16::MAX;
 
     /// Of a column. Values that fewer rows than `min_support` have are put aside, as are the rarest of more than 65,534.
@@ -106,7 +106,7 @@ impl Feature {
         (0..self.codes_end() as u16).find(code_shown)
     }
 
-    /// Whether its values are texts.
+    /// Whether its values are strings.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.values, Values::Texts(_))
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     /// Proves that numbers fall into bins of equally many rows that are shown with their edges, that a number which
-    /// fills a bin has its own, and that missing is a value of its own.
+    /// fills a bin has one to itself, and that missing is a separate value.
     #[test]
     fn numbers_in_bins() {
         let numbers: Vec<f64> = (0..100).map(f64::from).chain([f64::NAN]).collect();
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(zeros.edges(), Some([0.0, 1.0].as_slice()));
     }
 
-    /// Proves that few numbers are values as they are, that rare ones are put aside, and that truth values and times
+    /// Proves that few numbers are values as they are, that rare ones are put aside, and that booleans and timestamps
     /// are shown as such.
     #[test]
     fn numbers_as_values() {
@@ -282,7 +282,7 @@ mod tests {
         assert!(times.shown(0).is_some_and(|text| text.starts_with("1970-01-01")));
     }
 
-    /// Proves that texts are values in order of appearance, without the rare ones.
+    /// Proves that strings are values in order of appearance, without the rare ones.
     #[test]
     fn texts_as_values() {
         let cells = Cells::of_texts(["a", "b", "b", "c", "a"].map(Some).into_iter().chain([None]));

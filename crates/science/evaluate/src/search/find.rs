@@ -1,4 +1,4 @@
-//! From a table to its blind spots: roles of columns, the search, and what held-out rows say of what it found.
+//! From a table to its worst slices: roles of columns, the search, and the check on held-out rows.
 
 use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
@@ -14,7 +14,7 @@ use super::score::{Scoring, Stats};
 use super::table::{Item, Rows, Table};
 use super::{SearchError, Watch};
 
-/// The fewest rows of a slice where none are named: so many, or this share of the rows searched (the paper's choice).
+/// The fewest rows of a slice by default: so many, or this fraction of the rows searched (the paper's choice).
 const MIN_SUPPORT: u32 = 32;
 const MIN_SUPPORT_SHARE: f64 = 0.01;
 
@@ -50,9 +50,9 @@ pub struct Settings {
     pub min_support: Option<u32>,
     /// Bins of a column of numbers.
     pub bins: usize,
-    /// The share of rows that slices are measured with; without it p-values are not given.
+    /// The fraction of rows that are held out to measure slices; without it there are no p-values.
     pub holdout: Option<f64>,
-    /// The share of false ones that is allowed among confirmed slices.
+    /// The fraction of false ones that is allowed among confirmed slices.
     pub false_discovery_rate: f64,
     /// Decides which rows are held out.
     pub seed: u64,
@@ -357,7 +357,7 @@ impl Assessment<'_> {
     }
 }
 
-/// Corrects the p-values for their number, and says which slices are real.
+/// Corrects the p-values for their number, and decides which slices are confirmed.
 fn judge(slices: &mut [Slice], false_discovery_rate: f64) {
     let p_values: Vec<f64> = slices.iter().map(|slice| slice.p_value.unwrap_or(f64::NAN)).collect();
     for (slice, adjusted) in slices.iter_mut().zip(benjamini_hochberg(&p_values)) {

@@ -17,7 +17,7 @@ const CONFIDENCE: f64 = 0.95;
 pub struct HeldOutSlice {
     /// Rows of the slice.
     pub size: u64,
-    /// Their mean error, or of candidate and baseline the mean difference; `None` where there is no row.
+    /// Their mean error, or the mean difference of candidate and baseline; `None` without a row.
     pub average_error: Option<Estimate>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn parted(rows: &[u32], groups: Option<&[u64]>, share: f64, seed: u64
 }
 
 impl HeldOut<'_> {
-    /// The slice of the rows for which `is_member`, and how likely chance is to show as much.
+    /// The slice of the rows for which `is_member`, and its p-value.
     pub(super) fn measure(&self, is_member: impl Fn(u32) -> bool) -> (HeldOutSlice, Option<(f64, Test)>) {
         let members: Vec<bool> = self.rows.iter().map(|row| is_member(*row)).collect();
         let inside: Vec<u32> = self
@@ -135,7 +135,7 @@ mod tests {
         HeldOut { rows, values, groups, is_paired: false, seed: 1 }
     }
 
-    /// Proves that rows of one group are on one side, that both sides have about their share, and that the same seed
+    /// Proves that rows of one group are on one side, that both sides have about their fraction, and that the same seed
     /// gives the same sides.
     #[test]
     fn groups_stay_together() {
@@ -152,8 +152,8 @@ mod tests {
         assert!((430..570).contains(&searched.len()), "{}", searched.len());
     }
 
-    /// Proves intervals by hand: with each row a group of its own the clustered one is Student's, and copies of rows
-    /// within groups do not narrow it, while they would if each stood for itself.
+    /// Proves intervals by hand: with each row in a separate group the clustered one is Student's, and copies of rows
+    /// within groups do not narrow it, while they would if each were independent.
     #[test]
     fn copies_in_groups_add_nothing() {
         let values = [0.1, 0.5, 0.9, 0.2, 0.3];

@@ -2,10 +2,10 @@
 //! lead to one of the best (Sagadeeva and Boehm 2021).
 //!
 //! Slices of a level are in lexicographic order, so that each candidate is made once, from the one parent that has all
-//! but its last item, and all its other parents are found beside each other. Nothing is kept of a slice but its figures:
-//! the rows of a parent are put together anew, once for all of its children, so that memory does not grow with rows times
-//! slices. Parents that may lead furthest come first. They are taken in blocks of fixed sizes, and what must be reached
-//! changes only between blocks, so that the answer and the account do not depend on the number of threads.
+//! but its last item, and all its other parents are found beside each other. Nothing is kept of a slice but its
+//! figures: the rows of a parent are computed again, once for all of its children, so that memory does not grow with
+//! rows times slices. Parents that may lead furthest come first. They are taken in blocks of fixed sizes, and what must
+//! be reached changes only between blocks, so that the answer and the account do not depend on the number of threads.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use super::score::{Scoring, Stats};
 use super::table::{Rows, Table};
 use super::{SearchError, Watch};
 
-/// The most memory that the slices of one level may take; the search ends where there are more, and says so.
+/// The most memory that the slices of one level may take; with more the search ends, and reports it.
 pub const LEVEL_BYTES_MAX: usize = 1 << 30;
 
 /// Candidates of the first block: few, because much is left out once good slices are known.
@@ -44,7 +44,7 @@ pub struct LevelAccount {
 pub(super) struct Outcome {
     pub(super) best: Vec<Scored>,
     pub(super) levels: Vec<LevelAccount>,
-    /// Whether slices of all numbers of predicates that were asked for were looked at.
+    /// Whether slices of all requested numbers of predicates were searched.
     pub(super) complete: bool,
 }
 
@@ -61,8 +61,8 @@ pub(super) struct Aim {
     pub(super) level_bytes_max: usize,
 }
 
-/// The best slices of the table. `known` are scores of slices that are known to exist: nothing that scores less than
-/// enough of them is looked at.
+/// The best slices of the table. `known` are scores of slices that exist: anything that scores less than enough of them
+/// is skipped.
 pub(super) fn best_slices(
     table: &Table,
     scoring: &Scoring,
@@ -102,7 +102,7 @@ struct Search<'s> {
 /// The children of one parent.
 #[derive(Default)]
 struct Family {
-    /// The last items of those that may have children of their own.
+    /// The last items of those that may have children.
     kept: Vec<(u32, Stats)>,
     best: Vec<Scored>,
     candidates: u64,
@@ -185,7 +185,7 @@ impl Search<'_> {
 
     fn family(&self, parents: &Level, parent: usize, bar: Bar, rows: &mut Rows) -> Family {
         let (items, width) = (parents.items(parent), parents.width() + 1);
-        // What is known by now may be enough to pass over all children.
+        // The scores known by now may be enough to skip all children.
         if self.watch.cancelled.load(Ordering::Relaxed) {
             return Family::default();
         }

@@ -58,7 +58,7 @@ impl Level {
         kept
     }
 
-    /// The slices that share all items but the last with this one and come after it.
+    /// The slices that have all items but the last in common with this one and come after it.
     pub(super) fn later_siblings(&self, index: usize) -> Range<usize> {
         let prefix = &self.items(index)[..self.width - 1];
         index + 1..self.with_prefix(prefix).end

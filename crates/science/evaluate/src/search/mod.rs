@@ -39,9 +39,9 @@ pub use lattice::{LEVEL_BYTES_MAX, LevelAccount};
 pub use significance::Test;
 pub use table::SETS_BYTES_MAX;
 
-/// Who looks on while slices are searched.
+/// Observes a search.
 pub struct Watch<'w> {
-    /// Told the number of predicates, the candidates done and those there are of this number.
+    /// Called with the number of predicates, the candidates done and those there are of this number.
     pub progress: &'w (dyn Fn(usize, u64, u64) + Sync),
     /// Set it to end the search.
     pub cancelled: &'w AtomicBool,
@@ -59,7 +59,7 @@ pub enum SearchError {
         /// Those there are.
         known: Vec<String>,
     },
-    /// An error that is no number.
+    /// An error that is not a number.
     #[error("column `{column}` is not numeric; an error must be a number of 0 or more")]
     NotNumbers {
         /// The column.
@@ -80,7 +80,7 @@ pub enum SearchError {
         "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both strings with a 0/1 loss"
     )]
     NotComparable {
-        /// What is true.
+        /// The ground truth.
         label: String,
         /// What was predicted.
         prediction: String,
@@ -110,7 +110,7 @@ pub enum SearchError {
         /// What their sets of rows would take.
         bytes: usize,
     },
-    /// Somebody asked for an end.
+    /// The caller cancelled it.
     #[error("the search was cancelled")]
     Cancelled,
 }

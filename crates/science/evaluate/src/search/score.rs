@@ -1,6 +1,6 @@
 //! SliceLine's score of a slice, and the most that any slice below it can score (Sagadeeva and Boehm 2021).
 
-/// What is known of a slice: of its own rows, or at most.
+/// The figures of a slice: of its rows, or upper bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Stats {
     /// Rows.

@@ -1,4 +1,4 @@
-//! How likely chance alone is to show what held-out rows show of a slice.
+//! The p-value of what held-out rows show of a slice.
 //!
 //! The slice was chosen without these rows, so that its p-value here is one of a single test, however many slices were
 //! looked at. All tests are one-sided: only *more* error is of interest.
@@ -14,7 +14,7 @@ use trackway_statistics::{binomial_p_value, hypergeometric_p_value};
 pub enum Test {
     /// Errors of 0 and 1: the permutation test with every permutation made, which is Fisher's exact test.
     Hypergeometric,
-    /// Errors handed out to the rows anew at random, many times.
+    /// Random permutations of the errors among the rows.
     Permutation,
     /// Differences of −1, 0 and 1: the sign test, which is McNemar's exact test.
     Sign,
@@ -32,11 +32,11 @@ const ROUNDS_MIN: usize = 999;
 /// Rows drawn for one p-value, but for [`ROUNDS_MIN`].
 const DRAWS_MAX: usize = 200_000_000;
 
-/// What differs by less than this share counts as equal: sums in another order round differently.
+/// Differences below this fraction count as equal: sums in another order round differently.
 const ROUNDING: f64 = 1e-12;
 
-/// Whether the members of `values` have more error than as many rows drawn at random. `None` where nothing can be said:
-/// no member, or no other row.
+/// Whether the members of `values` have more error than as many random rows. `None` if there is no member, or no other
+/// row.
 pub(super) fn more_than_elsewhere(values: &[f64], members: &[bool], seed: u64) -> Option<(f64, Test)> {
     let size = members.iter().filter(|is_member| **is_member).count();
     if size == 0 || size == values.len() {
@@ -63,8 +63,8 @@ pub(super) fn more_than_elsewhere(values: &[f64], members: &[bool], seed: u64) -
     Some((p_value, Test::Permutation))
 }
 
-/// Whether the sum of differences is above what their signs drawn at random give. `units` are the differences of rows, or
-/// their sums over groups; those of 0 say nothing. `None` where all are 0.
+/// Whether the sum of differences is above what random signs give. `units` are the differences of rows, or their sums
+/// over groups; those of 0 do not count. `None` if all are 0.
 pub(super) fn above_zero(units: &[f64], are_groups: bool, seed: u64) -> Option<(f64, Test)> {
     let units: Vec<f64> = units.iter().copied().filter(|unit| *unit != 0.0).collect();
     if units.is_empty() {
@@ -96,7 +96,7 @@ fn take(pool: &mut [f64], at: usize, rng: &mut SplitMix64) -> f64 {
     pool[at]
 }
 
-/// The share of rounds, the observed one included, in which `round` says that chance did as much.
+/// The fraction of rounds, the observed one included, in which `round` reports at least the observed value.
 fn share_of_rounds<S>(
     draws: usize,
     seed: u64,
@@ -123,8 +123,8 @@ mod tests {
         (0..rows).map(|_| rng.next_unit()).collect()
     }
 
-    /// Proves that random permutations come to what the exact test says, by errors of 0 and 2, which are permuted, and
-    /// the same of 0 and 1, which are counted; also for slices of more than half of the rows.
+    /// Proves that random permutations agree with the exact test, by errors of 0 and 2, which are permuted, and the
+    /// same of 0 and 1, which are counted; also for slices of more than half of the rows.
     #[test]
     fn permutations_agree_with_the_exact_test() {
         let ones: Vec<f64> = uniform(1, 400).into_iter().map(|it| f64::from(u8::from(it < 0.2))).collect();
@@ -157,8 +157,8 @@ mod tests {
         assert_eq!(above_zero(&[0.0, 0.0], false, 1), None);
     }
 
-    /// Proves that p-values of rows whose errors go in groups are right at 5 % when whole groups are drawn, and that
-    /// they would not be if each row stood for itself.
+    /// Proves that p-values of rows with errors that depend on groups are right at 5 % when whole groups are permuted,
+    /// and that they would not be if each row were independent.
     #[test]
     fn groups_are_drawn_whole() {
         let (mut by_group, mut by_row) = (0, 0);

@@ -124,7 +124,8 @@ impl Table {
         }
     }
 
-    /// A hash of which of the rows have the item: no two slices of other rows share one, but by a chance of 2⁻⁶⁴.
+    /// A hash of which of the rows have the item: slices of different rows have different ones, but for a probability
+    /// of 2⁻⁶⁴.
     pub(super) fn fingerprint(&self, rows: &Rows, item: u32) -> u64 {
         let words = rows.all.iter().zip(&self.sets[item as usize]).map(|(word, other)| word & other);
         words.fold(0, |hash: u64, word| SplitMix64::new(hash.rotate_left(5) ^ word).next_u64())
@@ -148,7 +149,7 @@ impl Table {
 }
 
 impl Rows {
-    /// The rows with all these items; all rows where there are none.
+    /// The rows with all these items; all rows without items.
     pub(super) fn fill(&mut self, table: &Table, items: &[u32]) {
         self.all.clear();
         match items.split_first() {

@@ -194,7 +194,7 @@ fn more_columns_than_rows() {
 /// slice of the same rows with more predicates comes behind.
 #[test]
 fn ties() {
-    // Two columns say the same, and a third nothing.
+    // Two columns are equal, and a third is constant.
     let codes: Vec<u64> = (0..64).map(|row| row % 4).collect();
     let errors = (0..64).map(|row| f64::from(u8::from(row % 4 == 1))).collect();
     let small = Small { codes: vec![codes.clone(), codes, vec![0; 64]], errors };
@@ -222,7 +222,7 @@ fn any_number_of_threads() {
     assert!(one.levels.iter().all(|level| level.candidates == level.evaluated + level.pruned));
 }
 
-/// Proves that a level which would take too much memory ends the search, and that the answer says so.
+/// Proves that a level which would take too much memory ends the search, and that the result reports it.
 #[test]
 fn memory_is_bounded() {
     let small = random_table(6, 2000, 8, 4);
@@ -242,7 +242,7 @@ fn memory_is_bounded() {
     assert!(whole.complete && whole.levels.len() == 4, "{:?}", whole.levels);
 }
 
-/// Proves that a search ends when it is told to, and that settings and tables that make no sense are refused.
+/// Proves that a search ends when it is cancelled, and that settings and tables that make no sense are refused.
 #[test]
 fn refusals() {
     let small = random_table(7, 500, 4, 3);
@@ -279,7 +279,7 @@ fn refusals() {
     assert!(error.to_string().contains("has the error -1 in row 4"), "{error}");
 }
 
-/// A table with a blind spot: rows with `f0 = v1` and `f1 = v1` are wrong with another chance than all others.
+/// A table with a bad slice: rows with `f0 = v1` and `f1 = v1` are wrong with another probability than all others.
 fn planted(seed: u64, rows: usize, (usual, inside): (u64, u64)) -> Small {
     let mut small = random_table(seed, rows, 5, 4);
     let mut draw = random(seed ^ 0xabc);
@@ -290,8 +290,8 @@ fn planted(seed: u64, rows: usize, (usual, inside): (u64, u64)) -> Small {
     small
 }
 
-/// Proves by simulation that on clean data at most one search in twenty confirms anything, for errors of 0 and 1 and for
-/// amounts, although what it finds on the searched rows looks bad.
+/// Proves by simulation that on clean data at most one search in twenty confirms anything, for errors of 0 and 1 and
+/// for numbers, although its finds look bad on the searched rows.
 #[test]
 fn clean_data_confirms_nothing() {
     let of = |seed: u64| Settings { seed, alpha: 0.99, min_support: Some(20), ..Settings::default() };
@@ -405,7 +405,7 @@ fn copies_confirm_nothing() {
     assert!(alone > 30, "{alone} of 40");
 }
 
-/// Proves what is said of slices since an earlier answer: new, worse, gone; and that bins stay the earlier ones.
+/// Proves how slices are compared with an earlier result: new, worse, gone; and that bins stay the earlier ones.
 #[test]
 fn since_an_earlier_answer() {
     let table = |chances: [u64; 3]| {

@@ -1,4 +1,4 @@
-//! Parts of the rows that somebody asked for, against the rest.
+//! Requested slices of the rows, against the rest.
 
 use trackway_statistics::holm;
 
@@ -8,24 +8,24 @@ use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, is_higher_better, is_share, measure};
 use crate::{Estimate, Metrics, Slice, Verdict};
 
-/// A part of the rows: which ones was worked out by whoever knows the language of its predicate.
+/// A slice: its rows, which the caller found by its predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceRows {
     /// Its name.
     pub name: String,
-    /// The condition in words that a person wrote.
+    /// The condition as a user wrote it.
     pub predicate: String,
     /// For each row of the table whether it belongs to the slice.
     pub rows: Vec<bool>,
 }
 
-/// When a slice says too little.
+/// When a slice is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceLimits {
     /// Fewer rows (or queries, tasks) than this.
     pub support_min: u64,
-    /// A wider interval of the main metric than this where it lies between 0 and 1; than this part of the whole table's
-    /// value for other metrics.
+    /// A wider interval of the main metric than this if it is between 0 and 1; relative to the whole table's value for
+    /// other metrics.
     pub width_max: f64,
 }
 
@@ -35,8 +35,8 @@ impl Default for SliceLimits {
     }
 }
 
-/// The slices with their numbers. A slice is better or worse than the rest where the difference of the main metric would
-/// be chance less often than 1 − confidence, corrected for the number of slices (Holm), inconclusive slices included.
+/// The slices with their numbers. A slice is better or worse than the rest if the difference of the main metric has a
+/// p-value below 1 − confidence, corrected for the number of slices (Holm), inconclusive slices included.
 pub(crate) fn slices(
     items: &Items,
     asked: &[SliceRows],
@@ -85,7 +85,7 @@ fn scoring(items: &Items, rows: &[u32], judge: Judge) -> Scoring {
     Scoring::of(&items.subset(rows), judge.recall)
 }
 
-/// Why nothing can be said, if so.
+/// Why a slice is inconclusive, if so.
 fn too_little(
     support: u64,
     own: Option<&Estimate>,

@@ -40,7 +40,7 @@ fn judged(case: &Value, always_resample: bool) -> Assessment {
 }
 
 /// Proves that every metric agrees with scikit-learn (jiwer for words, definitions for what neither has) to 1e-9, that
-/// nothing is judged that was not expected, and that each value lies within its interval, by formula and by draws.
+/// there are no unexpected metrics, and that each value is within its interval, by formula and by bootstrap.
 #[test]
 fn metrics_agree_with_other_tools() {
     let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();

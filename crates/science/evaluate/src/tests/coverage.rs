@@ -6,7 +6,7 @@ use trackway_data::model::Frame;
 use super::{frame, numbers};
 use crate::{Columns, Metrics, Spec, assess};
 
-/// Tables that are drawn. The share of intervals that hold has a standard error of about 1 %.
+/// Random tables. The coverage of intervals has a standard error of about 1 %.
 const TABLES: u64 = 400;
 
 /// How many intervals of each metric hold the value that a very large table of the same making has.
@@ -84,7 +84,7 @@ fn intervals_of_independent_rows_hold() {
     );
 }
 
-/// Amounts, of which every tenth row's error is so many times as wide.
+/// A regression, in which every tenth row's error is so many times as wide.
 fn amounts(seed: u64, rows: usize, wide: f64) -> Frame {
     let mut rng = SplitMix64::new(seed * 104_729 + 5);
     let drawn = (0..rows).map(|_| {
@@ -95,7 +95,7 @@ fn amounts(seed: u64, rows: usize, wide: f64) -> Frame {
     frame(vec![numbers("label", label), numbers("prediction", prediction)])
 }
 
-/// Proves the same of amounts; where a few rows far out make up most of the squares, 400 rows give about 90 of 100.
+/// Proves the same for regression; where a few outliers make up most of the squares, 400 rows give about 90 of 100.
 #[test]
 fn intervals_of_amounts_hold() {
     let spec = Spec { resamples: 400, ..Spec::default() };
@@ -122,8 +122,8 @@ fn grouped(seed: u64, rows: usize) -> Frame {
     frame(vec![numbers("label", label), numbers("score", score), numbers("group", group)])
 }
 
-/// Proves that intervals hold where rows share groups, if the groups are named; and that they do not if they are not:
-/// what the group is for.
+/// Proves that intervals hold if rows have groups and these are given; and that they do not otherwise, which is why
+/// groups exist.
 #[test]
 fn intervals_of_groups_hold() {
     let names = ["accuracy", "balanced_accuracy", "recall", "f1", "roc_auc", "log_loss", "average_precision"];

@@ -1,4 +1,4 @@
-//! What is said of slices, groups and baselines, and what is told of rows that are not there.
+//! Verdicts about slices, groups and baselines, and reports about missing rows.
 
 use trackway_core::{Rng, SplitMix64};
 use trackway_data::model::{Frame, FrameColumn};
@@ -6,7 +6,7 @@ use trackway_data::model::{Frame, FrameColumn};
 use super::{frame, numbers, texts};
 use crate::{AssessError, Assessment, Baseline, SliceRows, Spec, Task, Verdict, assess};
 
-/// Rows of two classes, right with a chance by row.
+/// Rows of two classes, right with a probability by row.
 fn predicted(rows: usize, seed: u64, right: impl Fn(usize) -> f64) -> Vec<FrameColumn> {
     let mut rng = SplitMix64::new(seed);
     let label: Vec<f64> = (0..rows).map(|row| (row % 2) as f64).collect();
@@ -54,7 +54,7 @@ fn slices_are_worse_alike_or_too_small() {
     assert!(found[4].difference.is_none(), "there is no rest");
 }
 
-/// Proves that no slice of chance is called better or worse more often than the confidence allows, over all slices
+/// Proves that no random slice is called better or worse more often than the confidence allows, over all slices
 /// together.
 #[test]
 fn slices_of_chance_are_not_worse() {
@@ -72,8 +72,8 @@ fn slices_of_chance_are_not_worse() {
     assert!(wrong <= 19, "{wrong} of {tables} tables");
 }
 
-/// Proves that the largest difference between five groups that fare alike is called more than 0 in at most 5 of 100
-/// tables, although it is always more than 0, and that a true difference lies within its interval.
+/// Proves that the largest difference between five equal groups is called more than 0 in at most 5 of 100 tables,
+/// although it is always more than 0, and that a true difference is within its interval.
 #[test]
 fn groups_of_chance_are_not_unfair() {
     let (rows, tables) = (1_000, 300);
@@ -144,7 +144,7 @@ fn a_candidate_is_better_worse_alike_or_open() {
     assert!((settles_at as f64 / expected - 1.0).abs() < 0.2, "{settles_at} for {expected}");
 }
 
-/// Proves that a regression in one slice is found although the whole is no worse, and that other slices are not blamed.
+/// Proves that a regression in one slice is found although the whole is no worse, and that other slices are not.
 #[test]
 fn a_slice_got_worse() {
     let rows = 6_000;
@@ -161,8 +161,8 @@ fn a_slice_got_worse() {
     assert_ne!(odd.compared.verdict, Verdict::Worse);
 }
 
-/// Proves that rows that do not match are counted and told: on one side only, twice, without an id, with another label;
-/// and that tables without ids must have as many rows.
+/// Proves that rows that do not match are counted and reported: on one side only, twice, without an id, with another
+/// label; and that tables without ids must have as many rows.
 #[test]
 fn rows_that_do_not_match_are_counted() {
     let side = |ids: &[&str], labels: &[f64]| {
@@ -184,7 +184,7 @@ fn rows_that_do_not_match_are_counted() {
     assert!(matches!(wrong, Err(AssessError::NoPairs(_))), "{wrong:?}");
 }
 
-/// Proves that what was guessed and left out is told, and that names that are not there are answered with those that are.
+/// Proves that guessed roles and left-out rows are noted, and that errors about unknown names list the existing ones.
 #[test]
 fn guesses_and_gaps_are_told() {
     let columns = vec![
@@ -258,7 +258,8 @@ fn scores_of_classes_are_found_by_the_label() {
     assert_eq!((with(["score_a", "score_b"]), with(["score_a", "score_old"])), (2, 0));
 }
 
-/// Proves that what only the candidate has is left out of the comparison, and that a metric that cannot be computed is told.
+/// Proves that what only the candidate has is left out of the comparison, and that a metric that cannot be computed is
+/// noted.
 #[test]
 fn what_one_side_lacks_is_not_compared() {
     let sides = || predicted(100, 1, |_| 0.8);
@@ -272,7 +273,8 @@ fn what_one_side_lacks_is_not_compared() {
     assert!(told(&found, "precision cannot be computed") && !found.metrics.contains_key("precision"));
 }
 
-/// Proves that no interval reaches where no table can: a mean of shares near 1 ends at 1, an error near 0 begins there.
+/// Proves that no interval contains impossible values: a mean of fractions near 1 ends at 1, an error near 0 begins
+/// there.
 #[test]
 fn intervals_end_where_values_do() {
     let tasks = numbers("task_id", (0..200).map(|row| f64::from(row / 10)));
