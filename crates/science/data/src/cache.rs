@@ -19,7 +19,7 @@ use crate::remote::url_of;
 /// Changes when a parser finds something else in the same bytes.
 const CACHE_VERSION: u32 = 2;
 
-/// The most files remembered; beyond it the cache starts anew.
+/// The most files remembered; beyond it the cache starts over.
 const MAX_ENTRIES: usize = 200_000;
 
 /// How a file is read: the same bytes read otherwise have another schema.
@@ -77,7 +77,7 @@ impl HashCache {
         Ok(())
     }
 
-    /// How many files were not read because the cache knew them.
+    /// How many files were not read because the cache had them.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)

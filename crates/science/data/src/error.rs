@@ -5,7 +5,7 @@ use trackway_core::boundary::Contained;
 
 use crate::limits::LINKS_VARIABLE;
 
-/// Why a data set cannot be resolved. Every variant asks the user to fix the run file or the data; none is worth a
+/// Why a data set cannot be resolved. Every variant requires the user to fix the run file or the data; none is worth a
 /// retry except [`DataError::Changed`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub enum DataError {
         set: String,
         /// The pattern as given.
         pattern: String,
-        /// What the pattern parser says.
+        /// The message of the pattern parser.
         message: String,
     },
     /// A folder without a file that is not hidden.
@@ -108,7 +108,7 @@ pub enum DataError {
         set: String,
         /// The file.
         path: String,
-        /// What the panic says.
+        /// The message of the panic.
         panic: Contained,
     },
     /// A file that changed while it was read.
@@ -142,7 +142,7 @@ pub enum DataError {
         /// The first of its files.
         path: String,
     },
-    /// Somebody asked for the scan to stop.
+    /// The caller cancelled the scan.
     #[error("data `{set}`: reading was stopped")]
     Cancelled {
         /// The data set.

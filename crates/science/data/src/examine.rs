@@ -38,7 +38,7 @@ pub(crate) struct Examiner<'e> {
     pub(crate) root: &'e Path,
     pub(crate) keeper: Option<&'e ProfileKeeper<'e>>,
     pub(crate) text_is_table: bool,
-    /// Told bytes that are done.
+    /// Called with the bytes that are done.
     pub(crate) advance: &'e (dyn Fn(u64) + Sync),
 }
 
@@ -104,7 +104,7 @@ impl Examiner<'_> {
         }
         let after = Identity::of(path).map_err(|source| self.unreadable(path, source))?;
         let changed = || DataError::Changed { set: self.set.to_owned(), path: self.display(path) };
-        // Asked first: whatever else went wrong may come from the change.
+        // Checked first: any other error may come from the change.
         if after != before {
             return Err(changed());
         }
@@ -197,7 +197,7 @@ impl Examiner<'_> {
         if source.files()[0].is_empty() && !is_text(path) {
             return Err(self.no_row(path, "it is empty: there is neither a header nor a row".into()));
         }
-        // Bytes are told where they are hashed.
+        // Progress is reported where the bytes are hashed.
         let watch = Watch { progress: &|_, _| {}, ..*watch };
         if let Some(keeper) = self.keeper {
             let label = keeper.label.filter(|label| source.columns().iter().any(|it| it.name == *label));
@@ -215,7 +215,7 @@ impl Examiner<'_> {
         Ok(Content { source, coverage, profile: None })
     }
 
-    /// A file of which no row can be read is not what its name says.
+    /// A file of which no row can be read has not the format of its name.
     fn check_rows(&self, path: &Path, coverage: &Coverage) -> Result<(), DataError> {
         let first = coverage.rejects.first().and_then(|rejects| rejects.examples.first());
         match first.filter(|_| coverage.rows_read == 0) {

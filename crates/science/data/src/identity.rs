@@ -18,7 +18,7 @@ use crate::remote::{remote, url_of};
 /// A file must have been still for this long before it was read.
 const SETTLE_SECONDS: f64 = 2.0;
 
-/// What tells one state of a file from another without reading it.
+/// Identifies one state of a file without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Identity {
@@ -49,7 +49,7 @@ impl Identity {
         }
     }
 
-    /// Whether a change after this moment would show. An object has another version after each change.
+    /// Whether a change after this time would show. An object has another version after each change.
     pub(crate) fn was_settled_at(&self, moment: Timestamp) -> bool {
         let Self::Local { modified_nanos, changed_nanos, .. } = self else { return true };
         let latest_micros = modified_nanos.max(changed_nanos) / 1000;

@@ -53,7 +53,7 @@ impl ColumnType {
     }
 }
 
-/// The type of one value written as text.
+/// The type of one value written as a string.
 pub(crate) fn type_of(value: &[u8]) -> ColumnType {
     if is_int(value) {
         ColumnType::Int

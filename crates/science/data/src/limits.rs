@@ -1,5 +1,4 @@
-//! What is read at most of data that others wrote. Every limit has a name, a default, and an error that says how to
-//! raise it.
+//! Limits on reading data from others. Every limit has a name, a default, and an error that names how to raise it.
 
 use std::sync::OnceLock;
 
@@ -32,7 +31,7 @@ pub const PAGE_VARIABLE: &str = Variable::PageMibMax.as_str();
 /// The environment variable that sets [`Limits::follow_links`], with `1`.
 pub const LINKS_VARIABLE: &str = Variable::FollowLinks.as_str();
 
-/// The limits where nobody sets others.
+/// The default limits.
 pub const DEFAULT: Limits = Limits {
     columns_max: 10_000,
     media_bytes_max: 384 << 20,

@@ -24,16 +24,16 @@ pub struct DataManifest {
     /// All columns of the tables in order of appearance, with types that hold all values.
     pub schema: Option<Vec<Column>>,
     /// SHA-256 over each file's path (relative to the set's folder), size, BLAKE3 and schema, in path order, and over
-    /// the texts that stand for a missing value where they were given. The same data has the same hash everywhere.
+    /// the strings that mean a missing value if they were given. The same data has the same hash everywhere.
     pub data_sha256: String,
-    /// What a reader of the receipt should know, such as a check that could not be made.
+    /// Notes for a reader of the receipt, such as a check that could not be made.
     pub notes: Vec<String>,
 }
 
 /// One file of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
-    /// Relative to the run file's folder where it lies below it, else absolute; or a URL.
+    /// Relative to the run file's folder if it is below it, else absolute; or a URL.
     pub path: String,
     /// Relative to the set's folder: what belongs to the set's identity.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct DataFile {
     pub blake3: String,
     /// What it was read as.
     pub format: DataFormat,
-    /// Rows read, without the header; `None` if it is no table.
+    /// Rows read, without the header; `None` if it is not a table.
     pub rows: Option<u64>,
     /// Rows that could not be read; with the rows read, all there are.
     pub rows_rejected: u64,
@@ -51,7 +51,7 @@ pub struct DataFile {
     pub rejects: Vec<Rejects>,
     /// Rows with bytes that are no UTF-8, read as Windows-1252.
     pub rows_recoded: u64,
-    /// Columns in file order; `None` if it is no table.
+    /// Columns in file order; `None` if it is not a table.
     pub schema: Option<Vec<Column>>,
     /// CSV: whether the first row is a header.
     pub header: Option<bool>,

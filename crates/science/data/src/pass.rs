@@ -1,7 +1,7 @@
 //! One streaming pass over a source: on all cores, in bounded memory, with a result that does not depend on threads.
 //!
-//! The source's units are read in parallel, each into an accumulator of its own. Accumulators are merged in the order
-//! of the units, so that the result is the same with one thread and with many, run after run.
+//! The source's units are read in parallel, each into a separate accumulator. Accumulators are merged in the order of
+//! the units, so that the result is the same with one thread and with many, run after run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,9 +50,9 @@ impl<P: Pass> Pass for Option<P> {
     }
 }
 
-/// Who looks on.
+/// Observes a pass.
 pub struct Watch<'w> {
-    /// Told the bytes done and the bytes in all, from several threads: when a scan begins, and once per unit.
+    /// Called with the bytes done and the bytes in all, from several threads: when a scan begins, and once per unit.
     pub progress: &'w (dyn Fn(u64, u64) + Sync),
     /// Set it to end the scan at the next chunk.
     pub cancelled: &'w AtomicBool,
@@ -73,7 +73,7 @@ pub(crate) fn affordable_readers(open_bytes: u64) -> usize {
 /// Units in flight per thread: one being read, and another so that no thread waits for a slow neighbour.
 pub const UNITS_PER_THREAD: usize = 2;
 
-/// No progress is told, nobody cancels, all cores are used.
+/// No progress is reported, nothing cancels, all cores are used.
 pub static UNWATCHED: std::sync::LazyLock<Watch<'static>> = std::sync::LazyLock::new(|| {
     static NEVER: AtomicBool = AtomicBool::new(false);
     Watch { progress: &|_, _| {}, cancelled: &NEVER, units_in_flight: default_units_in_flight() }
@@ -173,7 +173,7 @@ fn merge_in_order<P: Pass>(
                 return Ok(Ending::TooNarrow(Box::new(wider)));
             }
             next += 1;
-            // Nobody takes it when all units are given out.
+            // It is not taken when all units are given out.
             let _ = permit.send(());
         }
     }

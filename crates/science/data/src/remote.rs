@@ -1,4 +1,5 @@
-//! Files behind URLs. This crate knows no network: an application says once how such files are listed and read.
+//! Files behind URLs. This crate does not use the network: an application registers once how such files are listed and
+//! read.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +10,7 @@ pub trait ByteSource: Send + Sync {
     /// Its size when it was opened.
     fn size_bytes(&self) -> u64;
 
-    /// Reads at most `buffer.len()` bytes from `offset` on and says how many; 0 only at the end.
+    /// Reads at most `buffer.len()` bytes from `offset` on and returns how many; 0 only at the end.
     ///
     /// # Errors
     /// The system's. Reading again is safe.

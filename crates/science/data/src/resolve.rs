@@ -27,9 +27,9 @@ pub struct Resolver<'r> {
     pub base: &'r Path,
     /// Results for files that did not change; `None` reads everything.
     pub cache: Option<&'r HashCache>,
-    /// Tells how fresh a file's time of change is.
+    /// Determines how fresh a file's time of change is.
     pub clock: &'r dyn Clock,
-    /// Told the bytes done and the bytes in all, about once per MiB, and able to end it.
+    /// Called with the bytes done and the bytes in all, about once per MiB, and able to end it.
     pub watch: &'r Watch<'r>,
 }
 
@@ -87,7 +87,7 @@ impl Resolver<'_> {
             clock: self.clock,
             root: &selection.root,
             keeper,
-            // A line of text is a row only where no real table stands beside it.
+            // A line of text is a row only if there is no real table beside it.
             text_is_table: selection.files.iter().all(|path| is_text(path)),
             advance: &advance,
         };

@@ -1,7 +1,7 @@
 //! Fingerprints of rows: 64 bits that are equal for equal rows, whatever the file format and the order.
 //!
-//! Numbers count by value (`2` and `2.0` are equal, `0.0` and `-0.0` too, all NaN are), texts by their bytes, nulls
-//! as one value of their own. Two different rows share a fingerprint with a chance of 2⁻⁶⁴: among a million rows
+//! Numbers count by value (`2` and `2.0` are equal, `0.0` and `-0.0` too, all NaN are), strings by their bytes, nulls
+//! as one separate value. Two different rows have the same fingerprint with a probability of 2⁻⁶⁴: among a million rows
 //! on the one side and a hundred million on the other, of all pairs, 0.0005 %.
 
 use arrow::array::{Array, ArrayRef, AsArray};

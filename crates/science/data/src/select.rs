@@ -21,9 +21,9 @@ pub(crate) struct Selection {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Finds the files of a data set. Hidden files and folders (names that begin with a dot) of a folder are passed
-/// over; symbolic links are followed, each folder once, and to folders outside of this one only where
-/// [`Limits::follow_links`](crate::limits::Limits) says so.
+/// Finds the files of a data set. Hidden files and folders (names that begin with a dot) of a folder are skipped;
+/// symbolic links are followed, each folder once, and to folders outside of this one only where
+/// [`Limits::follow_links`](crate::limits::Limits) is set.
 pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
     if spec.path.contains("://") {
         return objects(set, spec);
@@ -54,7 +54,7 @@ fn missing(set: &str, spec: &DataSpec, path: &Path) -> DataError {
     let is_lost = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
     let lost = path.ancestors().take_while(is_lost).last().unwrap_or(path);
     let name = lost.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // The parent of a bare name is the empty path, which stands for here.
+    // The parent of a bare name is the empty path, which means the current folder.
     let parent =
         lost.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     let siblings: Vec<String> = parent
@@ -74,7 +74,7 @@ fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, Data
     // The base may itself hold the pattern's special characters.
     let base_text = base.to_str().ok_or_else(|| bad("the folder's name is not UTF-8".into()))?;
     let absolute = Path::new(&spec.path).is_absolute();
-    // An empty base stands for here; with a slash behind it, it would be the root.
+    // An empty base means the current folder; with a slash after it, it would be the root.
     let pattern = if absolute || base_text.is_empty() {
         spec.path.clone()
     } else {
@@ -171,7 +171,7 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
                 }
                 Ok(metadata) if metadata.is_file() => files.push(path),
                 Ok(_) => {}
-                // A link that leads nowhere, or to itself, is a file that cannot be read: whoever reads it says so.
+                // A link that leads nowhere, or to itself, is a file that cannot be read: reading it reports that.
                 Err(_) if path.is_symlink() => files.push(path),
                 Err(source) => return Err(DataError::Unreadable { set: set.into(), path, source }),
             }
@@ -185,7 +185,8 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
     Ok(Selection { root, files })
 }
 
-/// A linked folder outside of the data's own may hold anything, the whole disk too, so it is read only where that is asked for.
+/// A linked folder outside of the data's folder may hold anything, even the whole disk, so it is read only if that is
+/// requested.
 fn check_inside(set: &str, root: &Path, path: &Path, is_link: bool) -> Result<(), DataError> {
     if !is_link || limits().follow_links {
         return Ok(());

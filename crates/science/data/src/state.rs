@@ -1,4 +1,4 @@
-//! Whether the files of data sets are still what was hashed, told by their state in the file system.
+//! Whether the files of data sets are unchanged since they were hashed, by their state in the file system.
 
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ use trackway_core::{ManualClock, Timestamp};
 use super::*;
 use crate::pass::{UNWATCHED, Watch};
 
-/// A moment after every file a test makes, so that the cache may trust their times of change.
+/// A time after every file a test makes, so that the cache may trust their times of change.
 fn later() -> ManualClock {
     ManualClock::at(Timestamp::from_micros(4_000_000_000_000_000))
 }
@@ -222,7 +222,7 @@ fn folders_and_globs_are_sorted_and_the_digest_follows_content() {
     assert_ne!(resolve(folder.path(), &spec("e")).unwrap().data_sha256, by_folder.data_sha256);
 }
 
-/// Proves that every mistake in choosing data is told with what to do about it.
+/// Proves that every mistake in choosing data is reported with what to do about it.
 #[test]
 fn mistakes_in_choosing_data_are_told_with_advice() {
     let folder = folder(&[

@@ -1,4 +1,4 @@
-//! Categories: texts, truth values, numbers with few values.
+//! Categories: strings, booleans, numbers with few values.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use super::distance::{Distances, DriftTest, Judged};
 use super::{DriftSettings, FEW_CELLS_MAX, SMALL_SAMPLE_ROWS};
 use crate::profile::{ColumnProfile, Value, ValueCount};
 
-/// Pairs of samples drawn to tell the noise, and the share of them that stays below it.
+/// Pairs of random samples that estimate the noise, and the fraction of them that stays below it.
 pub(super) const NOISE_ROUNDS: usize = 200;
 pub(super) const NOISE_QUANTILE: f64 = 0.99;
 
 /// A cell must expect so many rows on each side to be tested on its own (Cochran 1954); rarer values are one cell.
 const EXPECTED_ROWS_MIN: f64 = 5.0;
 
-/// The most new and gone values that are told.
+/// The most new and gone values that are reported.
 const VALUES_TOLD: usize = 10;
 
 type Distance = fn(&[f64], &[f64]) -> f64;
@@ -137,7 +137,7 @@ fn table(before: &[f64], after: &[f64]) -> Table {
     Table::new(&[before.to_vec(), after.to_vec()])
 }
 
-/// Of a table of two rows, without a correction for chance: the noise tells what chance does.
+/// For a table of two rows, without a bias correction: the noise includes it.
 fn cramers_v(before: &[f64], after: &[f64]) -> f64 {
     let table = table(before, after);
     chi_square(&table).map_or(0.0, |found| (found.statistic / table.sum()).sqrt())

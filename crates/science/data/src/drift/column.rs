@@ -21,15 +21,15 @@ pub enum Role {
 /// How missing values changed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MissingDrift {
-    /// Share of the reference's rows without a value; NaN is none.
+    /// Fraction of the reference's rows without a value; NaN counts as none.
     pub reference_share: f64,
-    /// Share of the current rows without a value.
+    /// Fraction of the current rows without a value.
     pub current_share: f64,
-    /// Of the two shares being the same.
+    /// Of both fractions being the same.
     pub p_value: f64,
     /// Corrected for the number of tests.
     pub adjusted_p_value: f64,
-    /// Whether the change matters and is no chance.
+    /// Whether the change matters and is significant.
     pub drifted: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct ColumnDrift {
     pub name: String,
     /// What it is for.
     pub role: Role,
-    /// The distance it is judged by.
+    /// The distance that decides.
     pub test: DriftTest,
     /// That distance.
     pub statistic: f64,
@@ -52,7 +52,7 @@ pub struct ColumnDrift {
     pub p_value: f64,
     /// Corrected for the number of tests.
     pub adjusted_p_value: f64,
-    /// Whether the values, or the share of missing ones, drifted.
+    /// Whether the values, or the fraction of missing ones, drifted.
     pub drifted: bool,
     /// All distances.
     pub distances: Distances,
@@ -134,7 +134,7 @@ fn seed_of(seed: u64, name: &str) -> u64 {
 }
 
 fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {
-    // NaN is how floats say that a value is missing.
+    // NaN is a missing value in floats.
     let nothing = |column: &ColumnProfile| (column.null_count + column.nan_count()) as f64;
     let row = |column: &ColumnProfile| vec![nothing(column), column.rows as f64 - nothing(column)];
     let share = |column: &ColumnProfile| nothing(column) / column.rows.max(1) as f64;

@@ -1,8 +1,8 @@
-//! The distances of two columns, and the one that a column is judged by.
+//! The distances of two columns, and the one that decides.
 
 use serde::{Deserialize, Serialize};
 
-/// The distance that a column is judged by.
+/// The distance that decides about a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriftTest {
@@ -14,7 +14,7 @@ pub enum DriftTest {
     CramersV,
     /// In bits, its root.
     JensenShannon,
-    /// The largest change of a value's share.
+    /// The largest change of a value's fraction.
     LInfinity,
 }
 
@@ -27,7 +27,7 @@ pub struct Distances {
     pub wasserstein: Option<f64>,
     /// Categories.
     pub cramers_v: Option<f64>,
-    /// Over the values of a category, or ten bins of equal share in the reference.
+    /// Over the values of a category, or ten bins with equal fractions of the reference.
     pub jensen_shannon: Option<f64>,
     /// Over the same.
     pub population_stability_index: Option<f64>,

@@ -1,5 +1,5 @@
-//! Joint drift: whether a model can tell rows of the one data set from rows of the other, where no single column need
-//! have changed (D. Lopez-Paz and M. Oquab, "Revisiting classifier two-sample tests", 2017).
+//! Joint drift: whether a domain classifier can separate the rows of two data sets, even if no single column has
+//! changed (D. Lopez-Paz and M. Oquab, "Revisiting classifier two-sample tests", 2017).
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
@@ -18,11 +18,11 @@ use crate::read::Source;
 pub struct JointSettings {
     /// The most rows of each side; of larger ones a uniform sample.
     pub rows_max: usize,
-    /// The least area under the curve that matters (Evidently's domain classifier asks for 0.55 too).
+    /// The least area under the curve that matters (Evidently's domain classifier requires 0.55 too).
     pub area_min: f64,
-    /// The largest chance of a false alarm.
+    /// The largest probability of a false alarm.
     pub false_alarm_rate: f64,
-    /// How often the sides are mixed to see what chance does.
+    /// How often the sides are permuted to estimate the null distribution.
     pub permutations: usize,
     /// The same seed gives the same answer.
     pub seed: u64,
@@ -34,34 +34,34 @@ impl Default for JointSettings {
     }
 }
 
-/// A column that tells the sides apart by itself, to this area under the curve, says all there is to say: a time, an
-/// id that counts up. Other columns could not be heard beside it.
+/// A column that separates the sides by itself, with this area under the curve, is the whole explanation: a time, an id
+/// that counts up. It would hide the effect of other columns.
 const TRIVIAL_AREA: f64 = 0.98;
 
 /// Fewer rows of a side are too few to learn from.
 const ROWS_MIN: usize = 100;
 
-/// Columns with less importance than this are not told.
+/// Columns with less importance than this are not reported.
 const IMPORTANCE_MIN: f64 = 0.05;
 
 /// Standard errors of a 95 % interval.
 const NORMAL_95: f64 = 1.959_963_985;
 
-/// How well a model tells the sides apart.
+/// How well a model separates the sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JointDrift {
-    /// Area under the ROC curve for rows that the model was not told: 0.5 is chance, 1 is certain.
+    /// Area under the ROC curve for held-out rows: 0.5 is random, 1 is certain.
     pub area: f64,
     /// Its 95 % interval (DeLong 1988).
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The chance of so large an area where the sides are alike, from models of mixed sides; `None` where the area is
-    /// too small to matter, and no model of mixed sides was asked.
+    /// The probability of so large an area if the sides are alike, from models of permuted sides; `None` if the area is
+    /// too small to matter, and no such models were trained.
     pub p_value: Option<f64>,
     /// Whether the sides differ.
     pub drifted: bool,
-    /// The columns that tell them apart with their share of what was learnt, largest first.
+    /// The columns that separate them with their fraction of the gain, largest first.
     pub columns: Vec<ColumnImportance>,
     /// Columns that were left out, with the reason.
     pub left_out: Vec<String>,
@@ -76,11 +76,11 @@ pub struct JointDrift {
 pub struct ColumnImportance {
     /// The column.
     pub name: String,
-    /// Its share of all gain, 0 to 1.
+    /// Its fraction of all gain, 0 to 1.
     pub share: f64,
 }
 
-/// Why the sides cannot be told apart or together.
+/// Why the sides cannot be compared jointly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JointError {
@@ -92,7 +92,7 @@ pub enum JointError {
     TooLittle(String),
 }
 
-/// Compares rows of two data sets. `label` is left out: its shift is told apart.
+/// Compares rows of two data sets. `label` is left out: its shift is reported separately.
 ///
 /// # Errors
 /// [`JointError`]: data that cannot be read, too few rows, no common column.
@@ -177,7 +177,7 @@ impl Sides<'_> {
         BoosterSettings { seed: self.settings.seed, ..BoosterSettings::default() }
     }
 
-    /// The area for rows that the models were not told. A row that stands on both sides is in one fold.
+    /// The area for held-out rows. A row that is on both sides is in one fold.
     fn area(&self, is_current: &[bool]) -> Result<AreaUnderCurve, JointError> {
         let target = Self::target(is_current);
         let settings = FoldSettings { seed: self.settings.seed, ..FoldSettings::default() };
@@ -187,9 +187,9 @@ impl Sides<'_> {
         roc_auc(&said.column(1), is_current).ok_or_else(|| JointError::TooLittle("no scores".into()))
     }
 
-    /// The chance of this area where rows are given to the sides at random: the areas of such sides are about normal,
-    /// of a mean and deviation that these few tell, so Student's t judges one more of them. The deviation is at least
-    /// the area's own standard error.
+    /// The probability of this area if rows are assigned to the sides at random: such areas are about normal, with a
+    /// mean and deviation estimated from a few, so Student's t tests one more of them. The deviation is at least the
+    /// area's standard error.
     fn p_value(&self, is_current: &[bool], area: AreaUnderCurve) -> Result<f64, JointError> {
         let mut rng = SplitMix64::new(self.settings.seed);
         let mut mixed = is_current.to_vec();
@@ -202,7 +202,7 @@ impl Sides<'_> {
         let mean = areas.iter().sum::<f64>() / count;
         let variance = areas.iter().map(|area| (area - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let deviation = variance.sqrt().max(area.standard_error) * (1.0 + 1.0 / count).sqrt();
-        // Out of fold, chance lies a little below one half; to be above it is no evidence yet.
+        // Out of fold, a random model is a little below one half; to be above it is no evidence yet.
         Ok(student_t_p_value((area.value - mean.max(0.5)) / deviation, count - 1.0))
     }
 
@@ -221,7 +221,7 @@ impl Sides<'_> {
     }
 }
 
-/// How well a column tells the sides apart by itself: of numbers by their order, of frequent texts by their shares.
+/// How well a column separates the sides by itself: numbers by their order, frequent strings by their fractions.
 fn alone(cells: &Cells, is_current: &[bool]) -> f64 {
     let scores: Vec<f64> = match cells {
         // Missing cells are neither early nor late.

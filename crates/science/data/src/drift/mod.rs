@@ -1,23 +1,23 @@
 //! Drift: whether a data set still has the distribution of another one. Computed from two [profiles](Profile) alone;
 //! no row is read again.
 //!
-//! A column has drifted when two things hold: its distance is larger than a threshold *and* chance does not explain
-//! it. The threshold is the larger of an effect that matters ([`DriftSettings`]) and the noise that two samples of the
-//! reference of these sizes show; p-values are corrected for the number of columns (Benjamini and Hochberg 1995). So
-//! neither a small sample's noise nor a large sample's significance makes a drift.
+//! A column has drifted when two things hold: its distance is larger than a threshold *and* it is statistically
+//! significant. The threshold is the larger of an effect that matters ([`DriftSettings`]) and the noise that two
+//! samples of the reference of these sizes show; p-values are corrected for the number of columns (Benjamini and
+//! Hochberg 1995). So neither a small sample's noise nor a large sample's significance makes a drift.
 //!
 //! | column | rows (effective) | test |
 //! |---|---|---|
 //! | number or time with many values | up to [`LARGE_SAMPLE_ROWS`] | Kolmogorov–Smirnov distance |
 //! | | more | Wasserstein distance in standard deviations of the reference |
-//! | text, truth value, number of at most [`CATEGORY_VALUES_MAX`] values | up to [`SMALL_SAMPLE_ROWS`] | Cramér's V (chi-square) |
+//! | string, boolean, number of at most [`CATEGORY_VALUES_MAX`] values | up to [`SMALL_SAMPLE_ROWS`] | Cramér's V (chi-square) |
 //! | | more, few values | Jensen–Shannon distance |
 //! | | more, over [`FEW_CELLS_MAX`] values | L-infinity over the frequent ones |
 //!
-//! The other distances are told beside the chosen one. Missing values are compared on their own.
+//! The other distances are reported beside the chosen one. Missing values are compared separately.
 //!
-//! Columns that each look as before may still go together in another way. [`joint_drift`] asks the
-//! [quick model](crate::model) to tell rows of the two sides apart; unlike all else here it needs the rows themselves.
+//! Columns that are each unchanged may still depend on each other in another way. [`joint_drift`] trains the [quick
+//! model](crate::model) to separate rows of the two sides; unlike all else here it needs the rows themselves.
 
 mod cells;
 mod column;
@@ -50,7 +50,7 @@ pub const FEW_CELLS_MAX: usize = 100;
 /// What counts as a drift. [`DriftSettings::default`] is what practice uses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DriftSettings {
-    /// The largest share of false alarms among the alarms.
+    /// The largest fraction of false alarms among the alarms.
     pub false_discovery_rate: f64,
     /// The least Kolmogorov–Smirnov distance that matters.
     pub kolmogorov_smirnov_min: f64,
@@ -60,11 +60,11 @@ pub struct DriftSettings {
     pub cramers_v_min: f64,
     /// The least Jensen–Shannon distance that matters.
     pub jensen_shannon_min: f64,
-    /// The least change of one value's share that matters.
+    /// The least change of one value's fraction that matters.
     pub l_infinity_min: f64,
-    /// The least change of the share of missing values that matters.
+    /// The least change of the fraction of missing values that matters.
     pub missing_share_min: f64,
-    /// For the samples that tell the noise; the same seed gives the same report.
+    /// For the samples that estimate the noise; the same seed gives the same report.
     pub seed: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct DriftReport {
     pub drifted_features: usize,
     /// Whether the label drifted; `None` without one on both sides.
     pub label_drifted: Option<bool>,
-    /// Whether a model tells the rows of the sides apart; `None` where that was not asked for: it needs rows of both.
+    /// Whether a model separates the rows of the sides; `None` if that was not requested: it needs rows of both.
     #[serde(default)]
     pub joint: Option<JointDrift>,
 }
@@ -120,8 +120,8 @@ pub struct SchemaChange {
     pub current: Option<ColumnType>,
 }
 
-/// Compares two profiles, column by column. `label` is the column that is predicted, if there is one: its shift is told apart from that
-/// of the features.
+/// Compares two profiles, column by column. `label` is the target column, if there is one: its shift is reported
+/// separately from that of the features.
 #[must_use]
 pub fn compare(
     reference: &Profile,
@@ -163,7 +163,7 @@ pub fn compare(
     }
 }
 
-/// Corrects the p-values for their number, then says which columns drifted.
+/// Corrects the p-values for their number, then decides which columns drifted.
 fn decide(columns: &mut [ColumnDrift], settings: &DriftSettings) {
     let p_values: Vec<f64> =
         columns.iter().flat_map(|column| [column.p_value, column.missing.p_value]).collect();

@@ -11,9 +11,9 @@ use super::distance::{Distances, DriftTest, Judged};
 use super::{DriftSettings, LARGE_SAMPLE_ROWS};
 use crate::profile::{Moments, Quantiles};
 
-/// Bins of equal share in the reference, for the distances over cells.
+/// Bins with equal fractions of the reference, for the distances over cells.
 const BINS: usize = 10;
-/// Finer ones, to tell the noise of the Wasserstein distance.
+/// Finer ones, to estimate the noise of the Wasserstein distance.
 const NOISE_BINS: usize = 100;
 /// Kolmogorov's distribution at 99 %: the distance of two samples times the root of their effective size.
 const KOLMOGOROV_99: f64 = 1.628;
@@ -26,7 +26,7 @@ pub(super) fn judge(
     let (reference_rows, current_rows) = (before.count() as f64, after.count() as f64);
     let effective_rows = reference_rows * current_rows / (reference_rows + current_rows);
     let (one, other) = (sample(before), sample(after));
-    // A constant reference has no scale of its own: its mean's size, or one.
+    // A constant reference has no scale: its mean's size, or one.
     let deviation =
         moments.stddev().filter(|it| *it > 0.0).unwrap_or(moments.mean.abs()).max(f64::MIN_POSITIVE);
     let kolmogorov_smirnov = one.kolmogorov_smirnov(&other);
@@ -42,7 +42,7 @@ pub(super) fn judge(
         l_infinity: Some(l_infinity(&bins, &other_bins)),
         cramers_v: None,
     };
-    // What the sketches may be wrong by is no evidence.
+    // The error of the sketches is no evidence.
     let surely = (kolmogorov_smirnov - sketched).max(0.0);
     let p_value = kolmogorov_smirnov_p_value(surely, reference_rows, current_rows);
     let (test, statistic, effect_min, noise) = if effective_rows > LARGE_SAMPLE_ROWS {
@@ -65,7 +65,7 @@ fn rank_error(quantiles: &Quantiles) -> f64 {
     if every_value { 0.0 } else { quantiles.rank_error() }
 }
 
-/// Edges that part the sample into bins of about equal share; fewer where a value fills several.
+/// Edges that divide the sample into bins of about equal fractions; fewer if a value fills several.
 fn edges(sample: &WeightedSample, bins: usize) -> Vec<f64> {
     let shares = (1..bins).map(|bin| bin as f64 / bins as f64);
     let mut edges: Vec<f64> = shares.filter_map(|share| sample.quantile(share)).collect();

@@ -69,8 +69,8 @@ fn shifted_numbers() {
     assert!(!found.drifted && found.p_value < 0.01, "no chance, but too small to matter: {found:?}");
 }
 
-/// Proves that planted shifts of categories are found, that new and gone values are told, and that a rare new value
-/// alone is no drift of a feature.
+/// Proves that planted shifts of categories are found, that new and gone values are reported, and that a rare new value
+/// alone is not drift of a feature.
 #[test]
 fn shifted_categories() {
     let before = column(1, 5_000, chosen(&[("a", 0.6), ("b", 0.3), ("c", 0.1)]));
@@ -109,8 +109,8 @@ fn many_and_few_values() {
     assert!(!drift(&dice(1, 6), &dice(3, 6)).drifted);
 }
 
-/// Proves that a sample of the rows leads to the same verdicts as all of them, that it says how many it looked at, and
-/// that missing values, NaN among them, and texts are counted in every row.
+/// Proves that a sample of the rows leads to the same verdicts as all of them, that its size is reported, and that
+/// missing values, NaN among them, and strings are counted in every row.
 #[test]
 fn a_sample_of_the_rows() {
     let rows = 40_000;
@@ -158,7 +158,7 @@ fn a_sample_of_the_rows() {
     assert_eq!(read(1, 0.0, Some(3_000)), some, "chance is seeded");
 }
 
-/// Proves that missing values are judged on their own, NaN among them.
+/// Proves that missing values are compared separately, NaN among them.
 #[test]
 fn missing_values() {
     let with_missing =
@@ -175,7 +175,8 @@ fn missing_values() {
     assert!(!drift(&before, &with_missing(3, 0.05, "")).drifted);
 }
 
-/// Proves that a label with a value nobody trained on has drifted, and that a mere full stop is called spelling.
+/// Proves that a label with a value that is not in the training data has drifted, and that a mere full stop is called
+/// spelling.
 #[test]
 fn labels() {
     let before = profile("age,y\n1,<=50K\n2,>50K\n3,<=50K\n");
@@ -185,7 +186,7 @@ fn labels() {
     assert!(report.columns[1].only_spelling && report.columns[1].role == Role::Label);
 }
 
-/// Proves that columns of one side only, and of types that cannot be compared, are told and not judged.
+/// Proves that columns of one side only, and of types that cannot be compared, are reported and not compared.
 #[test]
 fn changed_schemas() {
     let before = profile("a,b,c\n1,x,\n2,y,\n");
@@ -241,7 +242,7 @@ proptest! {
     }
 }
 
-/// Rows of two numbers that go together (or not), a category and a time that goes on from `start`.
+/// Rows of two numbers that depend on each other (or not), a category and a time that continues from `start`.
 fn rows_of(seed: u64, rows: usize, together: f64, start: i64) -> Frame {
     let mut rng = SplitMix64::new(seed);
     let x: Vec<f64> = (0..rows).map(|_| normal(&mut rng)).collect();
@@ -262,8 +263,8 @@ fn joint(before: &Frame, after: &Frame) -> JointDrift {
     joint_drift_of(before, after, None, &JointSettings::default()).unwrap()
 }
 
-/// Proves that a change in how columns go together is found though each column is as before, that the columns which
-/// show it are named, and that a time which tells the sides apart by itself is left out and named.
+/// Proves that a change in how columns depend on each other is found though each column is as before, that the columns
+/// which show it are named, and that a time which separates the sides by itself is left out and named.
 #[test]
 fn a_joint_shift_is_found() {
     let found = joint(&rows_of(1, 2_000, 0.9, 0), &rows_of(2, 2_000, 0.0, 2_000));
@@ -273,7 +274,7 @@ fn a_joint_shift_is_found() {
     assert!(found.left_out[0].contains("`seen_at` alone"), "{:?}", found.left_out);
 }
 
-/// Proves that rows of one distribution are not told apart, in 24 pairs of samples, small ones included; and that too
+/// Proves that rows of one distribution are not separated, in 24 pairs of samples, small ones included; and that too
 /// few rows are refused.
 #[test]
 fn alike_rows_are_not_told_apart() {

@@ -1,4 +1,4 @@
-//! `data.columns`: does every column say something of its own, in one type and one spelling?
+//! `data.columns`: is every column informative, in one type and one spelling?
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::read::Fault;
 
 const NAME: &str = "data.columns";
 
-/// Fewer rows tell too little about a column: two rows of five columns agree by chance.
+/// Fewer rows are too little evidence about a column: two rows of five columns agree by coincidence.
 const ROWS_MIN: u64 = 20;
 
 /// A type that so many values of a text column have is what the column was meant to be.
 const MAIN_KIND_SHARE: f64 = 0.5;
 
-/// Two types beside texts, each of at least this share, are a mixture (Deepchecks' rare types begin at 1 % too).
+/// Two types beside strings, each of at least this fraction, are a mixture (Deepchecks' rare types begin at 1 % too).
 const SIDE_KIND_SHARE: f64 = 0.01;
 
-/// From this share of different values on a text identifies its row.
+/// From this fraction of different values on a string identifies its row.
 const NEAR_UNIQUE_SHARE: f64 = 0.95;
 
-/// A category has at most this share of different values; in names and free text, two spellings are two things.
+/// A category has at most this fraction of different values; in names and free text, two spellings are two things.
 const CATEGORY_SHARE: f64 = 0.1;
 
 const MIXED_ACTION: &str = "list the strings that mark missing values in `missing`, or use one type";
@@ -62,7 +62,7 @@ pub fn columns(evidence: &Evidence) -> CheckResult {
 }
 
 fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
-    // What is wrong with the label is said by its own check.
+    // The label has a separate check.
     if evidence.is_label(&column.name) {
         return None;
     }
@@ -81,7 +81,7 @@ fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
     })
 }
 
-/// Cells of a column of numbers, times or truth values that are something else.
+/// Cells of a column of numbers, timestamps or booleans that are something else.
 fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
     let count = column.faults.misfits;
     let example = |fault: &Fault| {
@@ -100,7 +100,7 @@ fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
     })
 }
 
-/// Numbers and dates among texts.
+/// Numbers and dates among strings.
 fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
     let total: u64 = facts.kinds.iter().map(|kind| kind.rows).sum();
     let share = |kind: TextKind| facts.kinds[kind as usize].rows as f64 / total.max(1) as f64;
@@ -131,7 +131,8 @@ fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Op
     })
 }
 
-/// Texts that differ only in case, blanks, `-` and `_`. The values of a label are classes, however few rows they have.
+/// Strings that differ only in case, blanks, `-` and `_`. The values of a label are classes, however few rows they
+/// have.
 fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
     let values = column.top_values(usize::MAX);
     let is_category = match is_label {
@@ -230,7 +231,7 @@ fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec
     for (profile, facts) in columns.iter().filter(telling) {
         let twins = equal.entry(facts.fingerprint).or_default();
         twins.push(&profile.name);
-        // Of equal columns one is enough to tell recodings of.
+        // Of equal columns one is enough to report recodings of.
         if let Some(recoding) = facts.recoding().filter(|_| twins.len() == 1) {
             recoded.entry(recoding).or_default().push(&profile.name);
         }
@@ -253,7 +254,7 @@ fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec
     findings
 }
 
-/// A twin of the label tells the answer.
+/// A duplicate of the label leaks the label.
 fn twin(evidence: &Evidence, kind: &str, names: &[String], message: String) -> Finding {
     let (with_label, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| evidence.is_label(name));
     let action = match with_label.is_empty() {

@@ -1,15 +1,15 @@
-//! Confident learning: which given labels a model, never told them, contradicts more surely than it usually is.
+//! Confident learning: which given labels an out-of-fold model contradicts with more confidence than usual.
 //!
 //! C. Northcutt, L. Jiang, I. Chuang, "Confident learning: estimating uncertainty in dataset labels" (2021).
 
 use crate::model::{MISSING_CODE, Predictions};
 
-/// A label is suspect where mistakes explain at least this part of the chance that the model gives it. The model gives
-/// rare labels too much (it shrinks towards the middle), so this is low: of labels just above it one in four was wrong on
-/// planted tables, and clean tables have next to none.
+/// A label is suspect if mistakes explain at least this part of the probability that the model gives it. The model
+/// gives rare labels too much (it shrinks towards the middle), so this is low: of labels just above it one in four was
+/// wrong on planted tables, and clean tables have next to none.
 const MISTAKE_CHANCE_MIN: f64 = 0.05;
 
-/// The rate of mistakes is read off where the model is surest: of its most confident rows, this share.
+/// The rate of mistakes is measured where the model is most confident: in this fraction of its rows.
 const SUREST_SHARE: f64 = 0.25;
 
 /// A mean of equal numbers may be a little more than each of them.
@@ -43,14 +43,14 @@ impl SuspectRow {
 pub struct LabelErrors {
     /// Suspects, the surest first.
     pub suspects: Vec<SuspectRow>,
-    /// The estimated share of rows by given class (outer) and true class (inner); sums to one.
+    /// The estimated fraction of rows by given class (outer) and true class (inner); sums to one.
     pub joint: Vec<Vec<f64>>,
     /// Rows with a class.
     pub rows: usize,
 }
 
 impl LabelErrors {
-    /// The estimated share of labels that are wrong: what the joint holds beside its diagonal.
+    /// The estimated fraction of labels that are wrong: the joint outside its diagonal.
     #[must_use]
     pub fn noise_share(&self) -> f64 {
         let right: f64 = (0..self.joint.len()).map(|class| self.joint[class][class]).sum();
@@ -58,7 +58,7 @@ impl LabelErrors {
     }
 }
 
-/// Given classes beside what a model says.
+/// Given classes beside the predictions of a model.
 struct Rows<'r> {
     of_row: &'r [u32],
     predictions: &'r Predictions,
@@ -66,11 +66,11 @@ struct Rows<'r> {
 }
 
 /// Finds suspect labels. `of_row` is each row's class, [`MISSING_CODE`] for rows without one; the probabilities must
-/// come from models that were not told the rows they judge.
+/// come from models that did not train on the rows they predict.
 ///
-/// Each class has a threshold, the mean probability of its own rows; a row counts as confidently of a class where it
+/// Each class has a threshold, the mean probability of its rows; a row counts as confidently of a class where it
 /// reaches that class's threshold. The counts by given and confident class, scaled to the classes' sizes, estimate the
-/// joint of given and true labels. For each pair of classes as many rows are taken as the joint says, those with the
+/// joint of given and true labels. For each pair of classes as many rows are taken as the joint gives, those with the
 /// largest margin (pruning by noise rate), unless the given label is a rare true one rather than a mistake: see
 /// `mistake_chance`.
 #[must_use]
@@ -123,7 +123,7 @@ impl Rows<'_> {
         let all: f64 = given_rows.iter().sum();
         for (given, row) in counts.iter_mut().enumerate() {
             let sum: f64 = row.iter().sum();
-            // Nothing is known of a class that no row confidently has: its labels stand.
+            // A class without any confident row is unknown: its labels are kept.
             if sum == 0.0 {
                 row[given] = 1.0;
             }
@@ -133,9 +133,9 @@ impl Rows<'_> {
         counts
     }
 
-    /// How often a row that is surely of one class (outer) is given another one (inner): the share of that label among
-    /// the [`SUREST_SHARE`] of the rows that the model finds most likely to be of the class. Whatever the columns
-    /// leave open is least there, so what is left are mistakes.
+    /// How often a row that is surely of one class (outer) is given another one (inner): the fraction of that label
+    /// among the [`SUREST_SHARE`] of the rows that the model finds most likely to be of the class. The irreducible
+    /// error is least there, so what is left are mistakes.
     fn mistake_rates(&self) -> Vec<Vec<f64>> {
         let mut rates = vec![vec![0.0; self.classes]; self.classes];
         for (class, rates) in rates.iter_mut().enumerate() {
@@ -175,9 +175,9 @@ impl Rows<'_> {
     }
 }
 
-/// The chance that a label is a mistake: of all the chance that the model gives this label here, the part that mistakes
-/// explain. The model learnt from the labels as they are, so where a class is certain it still gives the other label
-/// `rate`; anything above that is the other class itself.
+/// The probability that a label is a mistake: of the probability that the model gives this label here, the part that
+/// mistakes explain. The model is trained on the labels as they are, so where a class is certain it still gives the
+/// other label `rate`; anything above that is the other class itself.
 fn mistake_chance(suspect: &SuspectRow, rate: f64) -> f64 {
     (rate * suspect.likely_probability / suspect.given_probability.max(f64::MIN_POSITIVE)).min(1.0)
 }

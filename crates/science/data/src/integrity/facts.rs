@@ -1,4 +1,4 @@
-//! What a profile does not tell, gathered in the same reading.
+//! Facts beyond a profile, gathered in the same reading.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl TextKind {
     }
 }
 
-/// One kind of texts in a column.
+/// One kind of strings in a column.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KindOfText {
     pub(super) rows: u64,
@@ -70,7 +70,7 @@ pub(super) struct ColumnFacts {
     partition: Option<HashMap<u64, u64, AlreadyHashed>>,
     /// What is left of it once all rows were read.
     recoding: Option<(usize, u64)>,
-    /// Texts by [`TextKind`].
+    /// Strings by [`TextKind`].
     pub(super) kinds: [KindOfText; 4],
     /// Rows that are NaN, and infinite ones.
     pub(super) nan: Vec<Place>,
@@ -96,7 +96,7 @@ impl ColumnFacts {
         Some((partition.len(), sum))
     }
 
-    /// Keeps only what is asked for once all rows were read.
+    /// Keeps only what is needed once all rows were read.
     pub(super) fn close(&mut self) {
         self.recoding = self.recoding();
         self.partition = None;

@@ -11,13 +11,13 @@ use crate::model::CLASSES_MAX;
 use crate::profile::{MAX_KEPT_BYTES, Moments};
 use crate::rows::RowHashes;
 
-/// The most groups of a column, or of a combination of columns; with more it is no grouping.
+/// The most groups of a column, or of a combination of columns; with more it is not a grouping.
 pub const GROUPS_MAX: usize = 256;
 
 /// The text for a missing value.
 const NO_VALUE: &str = "(missing)";
 
-/// Rows that share values of the grouping columns.
+/// Rows with the same values of the grouping columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The columns.
@@ -26,11 +26,11 @@ pub struct Group {
     pub values: Vec<String>,
     /// Rows.
     pub rows: u64,
-    /// Their share of all rows.
+    /// Their fraction of all rows.
     pub share: f64,
-    /// What the label's rate is of: a class, or nothing where the label is an amount.
+    /// The class whose rate is reported, or nothing for a continuous label.
     pub label_value: Option<String>,
-    /// The share of rows with that class among those with a label, or the mean of the label. `None` without a label.
+    /// The fraction of rows with that class among those with a label, or the mean of the label. `None` without a label.
     pub label_rate: Option<f64>,
     /// The lower end of the rate's 95 % interval (Wilson 1927; Student's t for a mean).
     pub low: Option<f64>,

@@ -12,7 +12,7 @@ use crate::profile::{ColumnProfile, ValueCount};
 
 const NAME: &str = "data.label";
 
-/// A class with fewer rows than this cannot be shared out to ten folds, nor its rate be told.
+/// A class with fewer rows than this cannot be divided into ten folds, nor its rate be estimated.
 const CLASS_ROWS_MIN: u64 = 10;
 
 /// How many values a sentence lists.
@@ -59,7 +59,7 @@ fn classes(column: &ColumnProfile) -> Option<Vec<ValueCount>> {
     let max = match column.kind {
         ColumnType::Text | ColumnType::Bool | ColumnType::Mixed => CLASSES_MAX,
         ColumnType::Int => CLASS_NUMBERS_MAX,
-        // A float label of whole numbers may be either; few values tell classes.
+        // A float label of whole numbers may be either; few values mean classes.
         ColumnType::Float if column.summary().order.is_some() => 3,
         _ => return None,
     };
@@ -67,7 +67,7 @@ fn classes(column: &ColumnProfile) -> Option<Vec<ValueCount>> {
 }
 
 fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
-    // That there are no rows is said by `data.rows`.
+    // `data.rows` reports that there are no rows.
     if column.rows == 0 {
         return Vec::new();
     }
@@ -184,7 +184,7 @@ fn values_of(column: &ColumnProfile) -> Option<Vec<ValueCount>> {
     column.values_are_exact().then(|| column.top_values(usize::MAX))
 }
 
-/// Numbers on one side, texts on the other.
+/// Numbers on one side, strings on the other.
 fn kinds_differ(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     let is_number = |kind| matches!(kind, ColumnType::Int | ColumnType::Float);
     let is_empty = [column, other].iter().any(|side| side.kind == ColumnType::Null);

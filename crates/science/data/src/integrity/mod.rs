@@ -1,18 +1,18 @@
-//! Whether a table is fit to be learnt from: constant and doubled columns, mixed types, spellings, placeholders,
-//! repeated rows, values that no model can take, labels, personal data, and who is in it.
+//! Whether a table is fit for training: constant and duplicate columns, mixed types, spellings, placeholders, repeated
+//! rows, values that no model can use, labels, personal data, and the groups in it.
 //!
 //! [`Evidence::gather`] reads the table once, in bounded memory; the checks are functions of that evidence and answer
 //! in [`CheckResult`]s:
 //!
 //! | check | question |
 //! |---|---|
-//! | [`columns`] `data.columns` | does every column say something of its own, in one type and one spelling? |
-//! | [`rows`] `data.rows` | do rows repeat beyond chance; are some empty? |
-//! | [`values`] `data.values` | NaN, infinities, rejected rows, values the other side does not know |
+//! | [`columns`] `data.columns` | is every column informative, in one type and one spelling? |
+//! | [`rows`] `data.rows` | do rows repeat more than expected; are some empty? |
+//! | [`values`] `data.values` | NaN, infinities, rejected rows, values unknown to the other side |
 //! | [`label`] `data.label` | is there something to learn, and do both sides write it alike? |
-//! | [`personal`] `data.personal` | personal data that nobody signed for |
-//! | [`label_noise`] `data.label_noise` | which labels does a model, never told them, contradict? |
-//! | [`representation`] `data.representation` | who is in the data, and does the label's rate differ between groups? |
+//! | [`personal`] `data.personal` | unapproved personal data |
+//! | [`label_noise`] `data.label_noise` | which labels does an out-of-fold model contradict? |
+//! | [`representation`] `data.representation` | which groups are in the data, and does the label's rate differ between them? |
 //!
 //! They warn unless what they found is certain waste of a run (nothing to learn, NaN in a feature, labels that
 //! disagree, files that cannot be read) or personal data without a sign-off.
@@ -55,7 +55,7 @@ pub use values::{unreadable, values};
 /// The most places that a finding shows.
 pub const EXAMPLES_MAX: usize = 5;
 
-/// Everything that one reading of a table tells these checks.
+/// Everything from one reading of a table that these checks need.
 pub struct Evidence {
     /// Statistics of each column.
     pub profile: Profile,
@@ -67,8 +67,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Reads a table once. `label` is the column to be predicted, `group_by` columns whose values tell who a row is
-    /// about.
+    /// Reads a table once. `label` is the target column, `group_by` the columns that define groups, such as age bands.
     ///
     /// # Errors
     /// [`DataError`]: no such column, a file that cannot be read, the scan cancelled.
@@ -159,7 +158,7 @@ fn about(kind: &str, severity: Severity, column: &str, message: String, action: 
     Finding::new(kind, severity, message).about(column).action(action)
 }
 
-/// A check that looked at so many rows: what it looked at is said where it found nothing.
+/// The result of a check over so many rows: if it found nothing, it reports what it looked at.
 fn answer(name: &str, rows: u64, findings: Vec<Finding>, looked_at: String) -> CheckResult {
     CheckResult::of_rows(name, rows, findings).because(looked_at)
 }

@@ -20,22 +20,22 @@ use crate::read::{Chunk, Source};
 
 const NAME: &str = "data.label_noise";
 
-/// The most rows judged; of larger tables a uniform sample is.
+/// The most rows checked; of larger tables a uniform sample is.
 pub const NOISE_ROWS_MAX: usize = 200_000;
 
-/// With fewer labelled rows no model is worth asking.
+/// With fewer labelled rows a model is not worth training.
 const ROWS_MIN: usize = 100;
 
-/// A model that leaves more than this part of the label's entropy knows too little to contradict anybody.
+/// A model that leaves more than this part of the label's entropy is too weak to contradict labels.
 const UNKNOWN_SHARE_MAX: f64 = 0.95;
 
-/// A class needs so many rows to be learnt in each fold; rows of smaller ones are not judged.
+/// A class needs so many rows to be learnt in each fold; rows of smaller ones are not checked.
 const CLASS_ROWS_MIN: u64 = 10;
 
 /// The most suspects that are listed.
 pub const SUSPECTS_MAX: usize = 10_000;
 
-/// From this share of suspects on a person should look.
+/// From this fraction of suspects on a user should look.
 const SUSPECT_SHARE_WARNS: f64 = 0.005;
 
 /// A label that seems to be wrong.
@@ -62,21 +62,21 @@ pub struct LabelNoise {
     pub suspects: Vec<Suspect>,
     /// How many there are.
     pub suspect_count: u64,
-    /// The estimated share of wrong labels; rows where classes overlap count into it, so it is too high rather than
+    /// The estimated fraction of wrong labels; rows where classes overlap count into it, so it is too high rather than
     /// too low.
     pub noise_share: f64,
-    /// Labelled rows that were judged.
+    /// Labelled rows that were checked.
     pub rows_judged: u64,
     /// Rows of the table.
     pub rows: u64,
-    /// The share of judged rows whose most likely class is the given one.
+    /// The fraction of checked rows whose most likely class is the given one.
     pub accuracy: f64,
-    /// The share of the most frequent class: what saying it always would get right.
+    /// The fraction of the most frequent class: the accuracy of always predicting it.
     pub majority_share: f64,
 }
 
-/// Looks for wrong labels with the quick model, asked about rows it was not told; rows with equal features are always
-/// in one fold.
+/// Looks for wrong labels with out-of-fold predictions of the quick model; rows with equal features are always in one
+/// fold.
 ///
 /// # Errors
 /// [`DataError`]: no such label, a file that cannot be read, the scan cancelled.
@@ -108,8 +108,8 @@ fn judged_by_model(frame: &Frame, label: &str, seed: u64) -> Result<(Target, Pre
     Ok((target, predictions))
 }
 
-/// As [`label_noise`], with probabilities that somebody else's model gave: one row for each row of the data, in its
-/// order, a column for each class, named like it.
+/// As [`label_noise`], with probabilities from another model: one row for each row of the data, in its order, a column
+/// for each class, with its name.
 ///
 /// # Errors
 /// [`DataError`]: as [`label_noise`], of either table.

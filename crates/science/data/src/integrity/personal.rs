@@ -1,4 +1,4 @@
-//! `data.personal`: personal data that nobody signed for.
+//! `data.personal`: unapproved personal data.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
@@ -41,7 +41,7 @@ pub fn sign_offs_from_toml(text: &str) -> Result<Vec<SignOff>, SignOffFileError>
     Ok(toml::from_str::<File>(text)?.personal)
 }
 
-/// Personal data by column, with what was signed for at this moment.
+/// Personal data by column, with the sign-offs at this time.
 #[must_use]
 pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> Vec<PersonalColumn> {
     let found = found(evidence);
@@ -54,8 +54,8 @@ pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timesta
     found.into_iter().map(row).collect()
 }
 
-/// Checks a table for personal data. What is found blocks, unless `sign_offs` names the column and the kind and counts
-/// at the moment `now`.
+/// Checks a table for personal data. What is found blocks, unless `sign_offs` names the column and the kind and is
+/// valid at the time `now`.
 #[must_use]
 pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> CheckResult {
     let mut findings = wrong_words(evidence, sign_offs);

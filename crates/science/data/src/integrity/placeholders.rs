@@ -1,4 +1,4 @@
-//! Numbers and dates that stand for "not known": `-1`, `999`, `1900-01-01`.
+//! Numbers and dates that mean "not known": `-1`, `999`, `1900-01-01`.
 
 use std::collections::BTreeMap;
 
@@ -42,12 +42,12 @@ const TIMES: [i64; 6] = [
     2_932_896 * DAY_MICROS,
 ];
 
-/// Fewer rows than this, or a smaller share of them, may be true values.
+/// Fewer rows than this, or a smaller fraction of them, may be true values.
 const ROWS_MIN: u64 = 5;
 const SHARE_MIN: f64 = 1e-4;
 
-/// A placeholder lies away from all other values by more than this part of their range, and by more than several
-/// ranges where that is short: -1 is a value like 0 and 1, -9 is not.
+/// A placeholder is away from all other values by more than this part of their range, and by more than several ranges
+/// if that is short: -1 is a value like 0 and 1, -9 is not.
 const GAP_RANGES: f64 = 0.5;
 const GAP_SHORT_RANGES: f64 = 3.0;
 
@@ -74,7 +74,7 @@ impl Default for Placeholders {
 impl Placeholders {
     pub(super) fn observe_numbers(&mut self, values: impl Iterator<Item = f64>) {
         for value in values {
-            // Most values of most columns are told apart here.
+            // Most values of most columns are excluded here.
             let is_candidate = !(value > -1.0 && value < 99.0)
                 && value.fract() == 0.0
                 && NUMBERS.binary_search(&(value as i64)).is_ok();
@@ -106,7 +106,7 @@ impl Placeholders {
     /// `distinct` how many different ones.
     pub(super) fn found(&self, values: u64, distinct: u64, is_time: bool) -> Vec<(i64, u64)> {
         let range = self.high - self.low;
-        // All values are candidates, or one: nothing stands for anything.
+        // All values are candidates, or one: there is no placeholder.
         if range.is_nan() || range <= 0.0 {
             return Vec::new();
         }

@@ -10,13 +10,13 @@ use super::EXAMPLES_MAX;
 use crate::hashed::AlreadyHashed;
 use crate::read::Place;
 
-/// The most different rows kept; with more, a random 2⁻ⁿ of all fingerprints stands for the rest.
+/// The most different rows kept; with more, a random 2⁻ⁿ of all fingerprints represents the rest.
 pub const REPEATED_KEYS_MAX: usize = 1 << 18;
 
 /// Rows beyond the first of each kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Rows whose features stand in the table before: what removing duplicates would remove.
+    /// Rows whose features appear earlier in the table: what removing duplicates would remove.
     pub by_features: u64,
     /// Those of them with the same label there. Equals `by_features` without a label.
     pub with_label: u64,

@@ -1,4 +1,4 @@
-//! `data.representation`: who is in the data, and does the label's rate differ between groups?
+//! `data.representation`: which groups are in the data, and does the label's rate differ between them?
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const NAME: &str = "data.representation";
 /// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// The chance of even one difference that is none, over all that are tested (Holm 1979).
+/// The probability of even one false difference, over all that are tested (Holm 1979).
 const LEVEL: f64 = 0.01;
 
 /// A rate that is off by less matters little, however sure it is.
@@ -104,7 +104,7 @@ fn counted(cell: &Cell, class: &str) -> (f64, f64) {
     (rows as f64, cell.classes.values().sum::<u64>() as f64)
 }
 
-/// Rows by class over all groups; empty where the label is no class.
+/// Rows by class over all groups; empty for a continuous label.
 fn classes(grouping: &Grouping, profile: &Profile) -> BTreeMap<String, u64> {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
     for cell in grouping.cells() {
@@ -118,7 +118,7 @@ fn classes(grouping: &Grouping, profile: &Profile) -> BTreeMap<String, u64> {
     if all.len() > max { BTreeMap::new() } else { all }
 }
 
-/// The class whose rate is told: the rarest of two, else the most frequent.
+/// The class whose rate is reported: the rarest of two, else the most frequent.
 fn positive_class(grouping: &Grouping, profile: &Profile) -> Option<String> {
     let classes = classes(grouping, profile);
     let by_rows =

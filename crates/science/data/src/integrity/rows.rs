@@ -1,4 +1,4 @@
-//! `data.rows`: do rows repeat beyond chance; are some empty?
+//! `data.rows`: do rows repeat more than expected; are some empty?
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{Rng, SplitMix64};
@@ -8,13 +8,13 @@ use crate::profile::ColumnProfile;
 
 const NAME: &str = "data.rows";
 
-/// From this share of repeated rows on a person should look (Deepchecks lets 5 % pass).
+/// From this fraction of repeated rows on a user should look (Deepchecks lets 5 % pass).
 const REPEATED_SHARE_WARNS: f64 = 0.01;
 
-/// So many times the share that independent columns would show is still chance.
+/// Up to so many times the fraction that independent columns would show is expected.
 const CHANCE_FACTOR: f64 = 2.0;
 
-/// Rows drawn to tell how many repeat by chance.
+/// Random rows that estimate how many repeats to expect.
 const CHANCE_ROWS: usize = 1_000;
 
 /// Checks the rows of a table.
@@ -78,8 +78,8 @@ fn repeated(evidence: &Evidence) -> Option<Finding> {
     })
 }
 
-/// The share of rows that would repeat an earlier one if the columns were independent of each other: rows are drawn
-/// from the columns' own frequencies, and each asked how likely an earlier row is just like it.
+/// The fraction of rows that would repeat an earlier one if the columns were independent of each other: random rows are
+/// made from the columns' frequencies, each with the probability that an earlier row equals it.
 fn share_by_chance(evidence: &Evidence) -> f64 {
     let features = evidence.profile.columns.iter().filter(|column| !evidence.is_label(&column.name));
     let columns: Vec<Vec<(f64, f64)>> = features.map(frequencies).collect();
@@ -88,15 +88,15 @@ fn share_by_chance(evidence: &Evidence) -> f64 {
     let mut repeating = 0.0;
     for _ in 0..CHANCE_ROWS {
         let likelihood: f64 = columns.iter().map(|column| drawn(column, rng.next_unit())).product();
-        // The mean over the places in the table of the chance that one of the rows before is equal:
-        // 1 - (1 - (1 - p)^n) / (n p), with (1 - p)^n as e^(-np).
+        // The mean over the places in the table of the probability that one of the rows before is equal: 1 - (1 - (1 -
+        // p)^n) / (n p), with (1 - p)^n as e^(-np).
         let expected = rows * likelihood;
         repeating += if expected > 1e-6 { 1.0 - (-(-expected).exp_m1()) / expected } else { expected / 2.0 };
     }
     repeating / CHANCE_ROWS as f64
 }
 
-/// For each value of a column its share of the rows, and its share of all *other* rows: what occurs once is not
+/// For each value of a column its fraction of the rows, and its fraction of all *other* rows: what occurs once is not
 /// expected again. Missing is a value. Of a column with many values, the rare ones are taken as equally frequent.
 fn frequencies(column: &ColumnProfile) -> Vec<(f64, f64)> {
     let rows = column.rows as f64;

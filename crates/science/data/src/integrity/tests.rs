@@ -232,7 +232,7 @@ fn parquet_with_nan() -> (tempfile::TempDir, Source) {
     (folder, source)
 }
 
-/// Proves that rows repeat by chance in a table of few values, and that this is said and not held against it.
+/// Proves that repeated rows in a table of few values are expected, reported as such and not a problem.
 #[test]
 fn few_values_repeat_by_chance() {
     let few: Vec<Column<'_>> = vec![
@@ -265,7 +265,7 @@ fn repeats_of_large_tables_are_estimated() {
     );
 }
 
-/// Proves that a label written differently on the other side blocks with the mending words, that a class never shown
+/// Proves that a label written differently on the other side blocks with a hint how to fix it, that a class never shown
 /// blocks, and that equal labels pass.
 #[test]
 fn labels_of_both_sides_are_compared() {
@@ -290,8 +290,8 @@ fn labels_of_both_sides_are_compared() {
     assert_eq!(label(&train, Some(&numbers)).verdict, Verdict::Block);
 }
 
-/// Proves that categories which the training side lacks are told, and that the few that every sample lacks are not held
-/// against it.
+/// Proves that categories which the training side lacks are reported, and that the few that every sample lacks are not
+/// a problem.
 #[test]
 fn unknown_categories_are_told() {
     let side = |seed: u64, planted: bool| {
@@ -309,8 +309,8 @@ fn unknown_categories_are_told() {
     assert_eq!((clean.verdict, clean.findings.len()), (Verdict::Pass, 1), "{clean:?}");
 }
 
-/// Proves that personal data blocks until somebody signs for this column and kind, only as long as it says, and that a
-/// sign-off for what does not exist is told. No message holds an address.
+/// Proves that personal data blocks until there is a sign-off for this column and kind, only as long as it is valid,
+/// and that a sign-off for what does not exist is reported. No message holds an address.
 #[test]
 fn personal_data_needs_a_signature() {
     let columns =
@@ -350,7 +350,7 @@ fn personal_data_needs_a_signature() {
 }
 
 /// Proves that groups are counted with the rate of the label and its interval, that a planted difference is found, a
-/// small group named, and that groups without a difference are not told apart.
+/// small group named, and that equal groups are not called different.
 #[test]
 fn groups_are_counted_and_compared() {
     let columns = vec![
@@ -459,8 +459,8 @@ fn wrong_labels_are_found() {
     assert!(clean.suspect_count <= 15, "{} of 3000 clean labels", clean.suspect_count);
 }
 
-/// Proves that where the columns tell nothing about the label, no label is called wrong and it is said why; nor of an
-/// amount, nor of too few rows.
+/// Proves that if the columns do not predict the label, no label is called wrong, with the reason; nor of a continuous
+/// label, nor of too few rows.
 #[test]
 fn nothing_is_contradicted_without_knowledge() {
     let unrelated = [
@@ -495,8 +495,8 @@ fn given_probabilities_are_used() {
     assert_eq!(judge(199).0.verdict, Verdict::NotRun);
 }
 
-/// Proves that a table whose columns are read in groups is judged as one whose columns are read together: doubled and empty rows,
-/// doubled and recoded columns, groups, and values that cannot be learnt from.
+/// Proves that a table whose columns are read in groups is checked like one whose columns are read together: duplicate
+/// and empty rows, duplicate and recoded columns, groups, and values that cannot be used.
 #[test]
 fn columns_in_groups_tell_the_same() {
     use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};

@@ -1,4 +1,4 @@
-//! `data.values`: what no model can take, what could not be read, and what the other side of a split does not know.
+//! `data.values`: what no model can use, what could not be read, and what is unknown to the other side of a split.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use crate::read::{Fault, Place, RejectKind};
 
 const NAME: &str = "data.values";
 
-/// So many standard deviations more unknown rows than expected are no chance.
+/// So many standard deviations more unknown rows than expected are significant.
 const DEVIATIONS: f64 = 4.0;
 
 /// How many values a sentence lists.
 const LISTED: usize = 5;
 
-/// Checks the cells of a table, and those of `against`, the data that a model learnt here will meet.
+/// Checks the cells of a table, and those of `against`, the data that a model trained here will meet.
 #[must_use]
 pub fn values(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
     let mut findings = Vec::new();
@@ -98,7 +98,7 @@ fn recoded(evidence: &Evidence) -> Option<Finding> {
 
 /// NaN and infinities: one of them in a batch makes the loss NaN.
 fn not_finite(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Vec<Finding> {
-    // The label's own check says it of the label.
+    // The label has a separate check.
     if evidence.is_label(&column.name) {
         return Vec::new();
     }
@@ -126,7 +126,7 @@ fn not_finite(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) 
 /// Categories of the other side that this side does not have, and how many columns were compared.
 ///
 /// Rare values are always missed by some sample: about as many rows of new data have an unknown value as values occur
-/// once here (I. Good and A. Turing, 1953). Only more than that is told as a warning.
+/// once here (I. Good and A. Turing, 1953). Only more than that is a warning.
 fn unknown_values(evidence: &Evidence, against: &Evidence) -> (Vec<Finding>, usize) {
     let mut findings = Vec::new();
     let mut compared = 0;

@@ -13,8 +13,8 @@ use crate::profile::Sampling;
 use crate::profile::wide::{Beside, scan_beside, scan_in_groups};
 use crate::read::{Chunk, Place, Source};
 
-/// The most rows of which a fingerprint is kept. Of longer tables, and of texts, whose rows are not counted beforehand, all columns are
-/// read at the same time.
+/// The most rows of which a fingerprint is kept. Of longer tables, and of text files, whose rows are not counted
+/// beforehand, all columns are read at the same time.
 const ROWS_MAX: u64 = 2 << 20;
 
 /// Rows one after the other in a file.

@@ -1,4 +1,4 @@
-//! Which columns of the two sides are compared, and what a row of them says.
+//! Which columns of the two sides are compared, and how their rows are read.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
@@ -81,7 +81,7 @@ fn comparable(one: ColumnType, other: ColumnType) -> bool {
     one == other || (number(one) && number(other)) || null(one) || null(other)
 }
 
-/// What one chunk says: fingerprints without and with the label, of the label and the group, and moments.
+/// What was read from one chunk: fingerprints without and with the label, of the label and the group, and timestamps.
 pub(super) struct Read {
     pub(super) features: Vec<u64>,
     pub(super) with_label: Vec<u64>,
@@ -89,7 +89,7 @@ pub(super) struct Read {
     pub(super) labels: Vec<u64>,
     /// 0 for a row without a group.
     pub(super) groups: Vec<u64>,
-    /// NaN for a row without a moment.
+    /// NaN for a row without a timestamp.
     pub(super) moments: Vec<f64>,
 }
 
@@ -112,7 +112,7 @@ impl Places {
     }
 }
 
-/// A fingerprint per value, 0 where there is none.
+/// A fingerprint per value, 0 if missing.
 pub(super) fn keys(column: &ArrayRef) -> Vec<u64> {
     let mut keys = RowHashes::new(column.len());
     keys.add(column);
@@ -124,8 +124,8 @@ pub(super) fn keys(column: &ArrayRef) -> Vec<u64> {
     keys.values().iter().enumerate().map(keyed).collect()
 }
 
-/// Numbers and moments as numbers, NaN where there is none: exact for whole numbers below 2⁵³, so for microseconds
-/// until the year 2255.
+/// Numbers and timestamps as numbers, NaN if missing: exact for whole numbers below 2⁵³, so for microseconds until the
+/// year 2255.
 pub(super) fn numbers(column: &ArrayRef) -> Vec<f64> {
     let value = |row: usize| match column.data_type() {
         DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as f64,

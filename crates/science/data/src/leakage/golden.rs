@@ -20,12 +20,12 @@ const POWER_MIN: f64 = 0.2;
 /// Rows the model of all features learns from: enough to see whether others add anything.
 const ROWS_MAX: usize = 10_000;
 
-/// A feature that alone says nearly everything.
+/// A feature that alone predicts nearly as well as all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoldenFeature {
     /// The column.
     pub column: String,
-    /// Its power, out of sample, less chance.
+    /// Its power, out of sample, minus that of random labels.
     pub alone: f64,
     /// The power of all features together, of the quick model out of fold.
     pub all: f64,

@@ -1,8 +1,8 @@
 //! Identifiers: columns that name a row instead of describing it.
 //!
-//! A column of whole numbers or texts is one when no two rows of the sample share a value *and* its name, the form of
-//! its values or their order says so. (Numbers that merely never repeat may be amounts.) A sample of `n` rows without a
-//! repetition means that there are at least about `n²/2` different values, so it stands for the table.
+//! A column of whole numbers or texts is one when all values of the sample are different *and* its name, the form of
+//! its values or their order shows it. (Numbers that merely never repeat may be measurements.) A sample of `n` rows
+//! without a repetition means that there are at least about `n²/2` different values, so it represents the table.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
@@ -18,7 +18,7 @@ use crate::infer::ColumnType;
 /// With fewer rows, everything differs.
 const ROWS_MIN: usize = 50;
 
-/// The largest share of rows that lack the value or repeat one.
+/// The largest fraction of rows that lack the value or repeat one.
 const ODD_SHARE_MAX: f64 = 0.001;
 
 /// Whole numbers that fill their range at least to this part were counted out.
@@ -36,7 +36,7 @@ const HASH_LETTERS_MIN: usize = 16;
 pub enum Evidence {
     /// Its name.
     Name,
-    /// UUIDs, hashes, or texts of one form with running digits.
+    /// UUIDs, hashes, or strings of one form with consecutive digits.
     Form,
     /// Whole numbers without large gaps.
     Dense,
@@ -49,7 +49,7 @@ pub enum Evidence {
 pub struct Identifier {
     /// The column.
     pub column: String,
-    /// What says so.
+    /// The evidence for it.
     pub evidence: Vec<Evidence>,
     /// How well it predicts the label; `None` where no label is known.
     pub power: Option<f64>,
@@ -134,7 +134,7 @@ fn evidence(named: bool, values: &Values, rows_seen: u64) -> Vec<Evidence> {
     evidence
 }
 
-/// Words of a name: `userId`, `user_id` and `User ID` have the same.
+/// Parts of a name: `userId`, `user_id` and `User ID` have the same.
 fn is_identifier_name(name: &str) -> bool {
     const WORDS: [&str; 9] = ["id", "ids", "uuid", "guid", "key", "hash", "index", "rowid", "identifier"];
     if name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_") {
@@ -154,7 +154,7 @@ fn is_identifier_name(name: &str) -> bool {
     words.iter().any(|word| WORDS.contains(&word.as_str()))
 }
 
-/// Whether all texts are UUIDs, hashes, or of one form: the same letters at the same places, and digits between them.
+/// Whether all strings are UUIDs, hashes, or of one form: the same letters at the same places, and digits between them.
 fn has_form(texts: &[String]) -> bool {
     let is_hash = |text: &String| {
         let digits = text.chars().filter(|letter| *letter != '-').count();

@@ -8,13 +8,13 @@ use super::twins::Twins;
 use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
 use crate::read::Source;
 
-/// From this share of the test rows on, shared rows make the test worthless. (Deepchecks lets 5 % pass.)
+/// From this fraction of the test rows on, overlap makes the test worthless. (Deepchecks lets 5 % pass.)
 const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
-/// From this share of a side's rows on, conflicting labels are more than the usual noise.
+/// From this fraction of a side's rows on, conflicting labels are more than the usual noise.
 const CONFLICTING_SHARE_WARNS: f64 = 0.05;
 
-/// So many times the share that equal rows within the training side explain is still chance.
+/// Up to so many times the fraction that equal rows within the training side explain is expected.
 const CHANCE_FACTOR: f64 = 2.0;
 
 impl Leakage {

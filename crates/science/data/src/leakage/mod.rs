@@ -1,4 +1,4 @@
-//! What one side of a split knows of the other, and what the features know of the label.
+//! Leakage: information about one side of a split in the other, and about the label in the features.
 //!
 //! [`examine`] runs the checks of [`CHECKS`]: it reads the test side once and the training side once, or twice where
 //! near-duplicates are looked for. [`find_overlap`] is the part of it that only counts what both sides have.
@@ -48,7 +48,7 @@ const PREPROCESSING: &str = "leakage.preprocessing";
 /// The names of all checks.
 pub const CHECKS: [&str; 8] = [ROWS, GROUPS, TIME, CONFLICTS, NEAR, TARGET, IDENTIFIERS, PREPROCESSING];
 
-/// Everything that was found out; [`Leakage::results`] says what it means.
+/// Everything that was found; [`Leakage::results`] interprets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leakage {
     /// Checks that were wanted, in the order of [`CHECKS`].
@@ -57,9 +57,9 @@ pub struct Leakage {
     pub overlap: Overlap,
     /// Files of the training side, and files of the test side that have their very bytes.
     pub same_files: Vec<(String, String)>,
-    /// Rows and texts that both sides nearly have.
+    /// Near-duplicate rows and texts of both sides.
     pub near: Option<Near>,
-    /// What features know of the label; `None` where none is known.
+    /// How well features predict the label; `None` without one.
     pub target: Option<TargetPower>,
     /// Columns that name rows.
     pub identifiers: Identifiers,
@@ -69,9 +69,9 @@ pub struct Leakage {
     pub fitted_looked_at: usize,
 }
 
-/// Runs the checks that `is_wanted` says yes to. Columns are matched by name. Memory: about 50 bytes for each row of
-/// the test side, samples of at most 64 MiB a side, of longer texts another 64 MiB, and an index of near rows of about
-/// as much as the sample of the test side.
+/// Runs the checks for which `is_wanted` returns true. Columns are matched by name. Memory: about 50 bytes for each row
+/// of the test side, samples of at most 64 MiB a side, of longer texts another 64 MiB, and an index of near rows of
+/// about as much as the sample of the test side.
 ///
 /// # Errors
 /// [`DataError`]: a column of `roles` that a side does not have, a file that cannot be read, the scan cancelled.

@@ -1,4 +1,4 @@
-//! Rows, groups and moments on both sides of a split.
+//! Rows, groups and timestamps on both sides of a split.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::read::{Chunk, Coverage, Place, Source};
 /// The most shared rows that are shown.
 pub const OVERLAP_EXAMPLES_MAX: usize = 5;
 
-/// What the two sides share.
+/// What both sides have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
-    /// Rows that stand on both sides.
+    /// Rows on both sides.
     pub rows: RowOverlap,
-    /// Groups on both sides; `None` when no column says what a group is.
+    /// Groups on both sides; `None` without a group column.
     pub groups: Option<GroupOverlap>,
-    /// Moments on both sides; `None` when no column says when, or one that is neither time nor number.
+    /// Timestamps on both sides; `None` without a time column, or if it is neither a timestamp nor a number.
     pub time: Option<TimeOverlap>,
     /// Columns that could not be compared, with the reason.
     pub not_compared: Vec<String>,
@@ -36,12 +36,12 @@ pub struct Overlap {
 pub struct RowOverlap {
     /// Rows of the test side.
     pub test_rows: u64,
-    /// Those whose features stand in the training side.
+    /// Those whose features are in the training side.
     pub shared_rows: u64,
     /// Those of them whose label is the same there at least once. Equals `shared_rows` without a label.
     pub shared_with_label: u64,
-    /// Equal rows (by features) within the training side: with a random split of such data, about this share of the
-    /// test rows has a copy among the training rows by chance.
+    /// Equal rows (by features) within the training side: with a random split of such data, about this fraction of the
+    /// test rows is expected to have a copy among the training rows.
     pub train_twins: Twins,
     /// Equal rows within the test side.
     pub test_twins: Twins,
@@ -74,20 +74,20 @@ pub struct GroupOverlap {
 /// Rows of the test side from before the training side's end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimeOverlap {
-    /// The last moment of the training side: microseconds since 1970 of a time, the value of a number.
+    /// The last timestamp of the training side: microseconds since 1970, or the value of a number.
     pub train_last: f64,
-    /// The first moment of the test side.
+    /// The first timestamp of the test side.
     pub test_first: f64,
-    /// Test rows at or before `train_last`: equal moments count.
+    /// Test rows at or before `train_last`: equal timestamps count.
     pub test_rows_not_after: u64,
     /// Those of them exactly at `train_last`.
     pub test_rows_equal: u64,
-    /// Test rows with a moment.
+    /// Test rows with a timestamp.
     pub test_rows_timed: u64,
 }
 
-/// Reads each side once and says what they share. Columns are matched by name. Memory: about 50 bytes for each row of
-/// the test side, and a bounded part for the training side.
+/// Reads each side once and returns what both have in common. Columns are matched by name. Memory: about 50 bytes for
+/// each row of the test side, and a bounded part for the training side.
 ///
 /// # Errors
 /// [`DataError`]: a column of `roles` that a side does not have, a file that cannot be read, the scan cancelled.

@@ -55,7 +55,7 @@ fn below(rng: &mut SplitMix64, bound: u64) -> usize {
     (rng.next_u64() % bound) as usize
 }
 
-/// `numbers` columns of noise and some categories, and a label that three of them tell a part of.
+/// `numbers` columns of noise and some categories, and a label that depends in part on three of them.
 fn clean(seed: u64, rows: usize, numbers: usize) -> Table {
     let mut rng = SplitMix64::new(seed);
     let mut table = Table::default();
@@ -127,8 +127,8 @@ fn labels(table: &Table) -> Vec<i64> {
     }
 }
 
-/// Proves on clean tables of several sizes that at most one column in a hundred is warned of, by all checks together,
-/// and that checks that need a role say that they do not apply.
+/// Proves on clean tables of several sizes that at most one column in a hundred has a warning, by all checks together,
+/// and that checks that need a role do not apply.
 #[test]
 fn clean_data_raises_no_alarm() {
     let (mut columns, mut alarms) = (0, Vec::new());
@@ -190,8 +190,8 @@ fn near_rows_are_found() {
     }
 }
 
-/// Proves that data whose rows come in near pairs is said to: then a random split shares as many by chance; and that
-/// rows that say too little are not compared, with the reason.
+/// Proves that data whose rows come in near pairs is reported as such: then a random split is expected to have as many
+/// in common; and that rows with too little information are not compared, with the reason.
 #[test]
 fn near_rows_are_weighed_against_chance() {
     let half = clean(21, 4000, 10);
@@ -268,8 +268,8 @@ fn near_texts_are_found() {
     assert_eq!(warned(&results, "leakage.near_duplicates"), ["text"]);
 }
 
-/// Proves that a feature that is the label blocks, that one that knows too much, a pair that does, and one that knows
-/// it only on the training side are warned of, and that honest features are not.
+/// Proves that a feature that is the label blocks, that one that predicts it too well, a pair that does, and one that
+/// does only on the training side have warnings, and that honest features have none.
 #[test]
 fn features_that_know_the_label() {
     let build = |seed: u64, rows: usize, is_train: bool| {
@@ -329,7 +329,7 @@ fn features_that_know_the_label() {
     assert_eq!(result(&results, "leakage.target").verdict, Verdict::Block);
 }
 
-/// Proves that a feature beside which no other counts is told, with what all features reach.
+/// Proves that a feature that alone predicts as well as all is reported, with the power of all features.
 #[test]
 fn a_golden_feature() {
     let build = |seed: u64, rows: usize| {
@@ -349,8 +349,8 @@ fn a_golden_feature() {
     assert_eq!(warned(&results, "leakage.target"), ["leaked"]);
 }
 
-/// Proves that identifiers are known by name, form, density and order, that one whose order knows the label is warned
-/// of, and that amounts, measurements and repeated keys are not taken for one.
+/// Proves that identifiers are recognised by name, form, density and order, that one whose order predicts the label has
+/// a warning, and that numbers, measurements and repeated keys are not taken for one.
 #[test]
 fn identifiers_are_told_from_amounts() {
     let build = |seed: u64, rows: usize| {

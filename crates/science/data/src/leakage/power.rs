@@ -1,9 +1,9 @@
-//! How well one feature, or two together, predict the label: out of sample, less what chance would.
+//! How well one feature, or two together, predict the label: out of sample, minus the score on random labels.
 //!
 //! The predictor is a table: the feature's values fall into bins, and each bin predicts what the rows of the other
 //! folds in it have most often (a label of classes) or on average (a label of numbers, by rank). Its score is the part
-//! of the error that it takes from the predictor that knows only the label: 0 is nothing, 1 is everything. That is the
-//! scale of the predictive power score (ppscore), whose 0.8 Deepchecks warns at; less the score on shuffled labels.
+//! of the error that it removes from a predictor that uses only the label: 0 is nothing, 1 is everything. That is the
+//! scale of the predictive power score (ppscore), whose 0.8 Deepchecks warns at; minus the score on shuffled labels.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ const FOLDS: usize = 4;
 /// A bin predicts for itself from so many rows on.
 const BIN_ROWS_MIN: f64 = 3.0;
 
-/// How often labels are shuffled to see what chance can do.
+/// How often labels are shuffled to estimate the score of a useless feature.
 const SHUFFLES: u64 = 3;
 
 /// What is predicted, for each row of a sample.
@@ -31,11 +31,11 @@ const SHUFFLES: u64 = 3;
 pub(super) enum Label {
     /// Classes, numbered; [`Label::NONE`] where it is missing or unknown.
     Classes { of_rows: Vec<u8>, count: usize },
-    /// The share of the known labels below it; NaN where it is missing.
+    /// The fraction of the known labels below it; NaN if it is missing.
     Ranks(Vec<f64>),
 }
 
-/// How labels are read: learnt from the training side.
+/// How labels are encoded: derived from the training side.
 pub(super) enum LabelCode {
     Classes(HashMap<u64, u8>),
     Sorted(Vec<f64>),
@@ -121,7 +121,7 @@ impl Content {
     }
 }
 
-/// Calls with each row that has a value, and bits that tell values apart.
+/// Calls with each row that has a value, and bits that identify values.
 pub(super) fn each_bits(values: &Values, mut with: impl FnMut(usize, u64)) {
     match &values.content {
         Content::Numbers(numbers) => {
@@ -135,11 +135,11 @@ pub(super) fn each_bits(values: &Values, mut with: impl FnMut(usize, u64)) {
     }
 }
 
-/// How the values of a column fall into bins: learnt from the training side.
+/// How the values of a column fall into bins: derived from the training side.
 pub(super) enum Binning {
     /// Upper bounds, inclusive; the last bin is open. Bin 0 is for what is missing.
     Edges(Vec<f64>),
-    /// The frequent values; the others share a bin.
+    /// The frequent values; the others are in one bin.
     Codes(HashMap<u64, u8>),
 }
 
@@ -182,7 +182,7 @@ impl Binning {
     }
 }
 
-/// Between `bins` parts of about as many values; each value of its own where there are few different ones.
+/// Between `bins` parts of about as many values; one for each value if there are few different ones.
 fn edges(sorted: &[f64], bins: usize) -> Vec<f64> {
     let mut different: Vec<f64> = Vec::with_capacity(bins + 1);
     for value in sorted {
@@ -217,8 +217,8 @@ impl Target {
         Self { label, shuffled, folds: hashes.map(fold_of).collect() }
     }
 
-    /// The score of bins on the rows they were learnt from, each fold predicted by the others, less the best score on
-    /// shuffled labels. Nothing where that is below `least`.
+    /// The score of bins on the rows they were derived from, each fold predicted by the others, minus the best score on
+    /// shuffled labels. 0 if that is below `least`.
     pub(super) fn power(&self, bins: &[usize], bin_count: usize, least: f64) -> f64 {
         let found = out_of_fold(bins, bin_count, &self.label, &self.folds);
         if found <= least {
@@ -269,7 +269,7 @@ fn out_of_fold(bins: &[usize], bin_count: usize, label: &Label, folds: &[u8]) ->
     }
 }
 
-/// The score of bins on other rows than those they were learnt from.
+/// The score of bins on other rows than those they were derived from.
 pub(super) fn power_elsewhere(
     (bins, label): (&[usize], &Label),
     (other_bins, other_label): (&[usize], &Label),
@@ -362,7 +362,7 @@ fn rank_errors(learnt: &[Ranked], tested: &[Ranked]) -> (f64, f64) {
     })
 }
 
-/// As a share of the spread, not of its square: near the scale of absolute errors.
+/// As a fraction of the spread, not of its square: near the scale of absolute errors.
 fn gain_of_errors(error: f64, base_error: f64) -> f64 {
     if base_error > 0.0 { 1.0 - (error / base_error).max(0.0).sqrt() } else { 0.0 }
 }

@@ -3,7 +3,7 @@
 //! A scaler that was fitted on the training side makes *that side's* mean 0 and deviation 1 to the last digits, and
 //! leaves the whole only near them: the training mean strays from the whole's by `s = sqrt(1/n_train − 1/n)`
 //! deviations. So a whole that is a hundred times nearer to 0 and 1 than `s`, with a training side that is not, was
-//! scaled as a whole. A column that just happens to be near 0 and 1 passes that by chance in about one of 50,000.
+//! scaled as a whole. A column that just happens to be near 0 and 1 passes that in about one of 50,000 cases.
 
 use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,19 @@ use crate::pass::Pass;
 use crate::profile::Moments;
 use crate::read::{Chunk, Source};
 
-/// The whole is exact when it is so much nearer than chance.
+/// The whole is exact when it is so much nearer than expected.
 const TIMES_NEARER: f64 = 100.0;
 
-/// The training side is not exact when it is further away than this part of what chance does.
+/// The training side is not exact when it is further away than this part of what is expected.
 const CHANCE_PART: f64 = 0.05;
 
-/// With fewer rows on a side, statistics of the side and of the whole cannot be told apart.
+/// With fewer rows on a side, statistics of the side and of the whole are too similar.
 const ROWS_MIN: u64 = 20;
 
-/// Kolmogorov's statistic `√n · D`: below this, numbers are more even than chance makes them in 1 of 3,000 columns;
+/// Kolmogorov's statistic `√n · D`: below this, numbers are more even than random ones are in 1 of 3,000 columns;
 const TOO_EVEN: f64 = 0.35;
 
-/// and from this on, they are not. (A part of what is even is even by chance, less so the larger the part.)
+/// and from this on, they are not. (A part of evenly distributed numbers is often even, less so the larger the part.)
 const EVEN_BY_CHANCE: f64 = 0.45;
 
 /// Steps between 0 and 1 at which evenness is looked at.
@@ -39,7 +39,7 @@ struct Facts {
     moments: Moments,
     min: f64,
     max: f64,
-    /// How many numbers fall into each step from 0 to 1; `None` once one lies outside. Begun with the first number.
+    /// How many numbers fall into each step from 0 to 1; `None` once one is outside. Begun with the first number.
     steps: Option<Vec<u32>>,
 }
 
@@ -87,7 +87,7 @@ impl Facts {
         };
     }
 
-    /// Largest distance between the share of numbers up to a step and the step itself, times √n.
+    /// Largest distance between the fraction of numbers up to a step and the step itself, times √n.
     fn unevenness(&self) -> Option<f64> {
         let steps = self.steps.as_ref()?;
         let rows = self.moments.count as f64;
@@ -147,7 +147,7 @@ pub enum Fit {
     RanksOfBoth,
 }
 
-/// A column that knows the other side's statistics.
+/// A column that was fitted with statistics of the other side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedColumn {
     /// The column.
@@ -222,7 +222,7 @@ fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
     (only_together && is_spread(both)).then_some(Fit::RangeOfBoth)
 }
 
-/// Whether the numbers fill the range rather than sit on a few values, as shares and flags do.
+/// Whether the numbers fill the range rather than a few values, as fractions and flags do.
 fn is_spread(facts: &Facts) -> bool {
     let used = |steps: &Vec<u32>| steps.iter().filter(|count| **count > 0).count();
     facts.steps.as_ref().is_some_and(|steps| used(steps) >= STEPS / 4)
@@ -234,7 +234,7 @@ pub(super) fn result(rows: u64, found: &[FittedColumn], looked_at: usize) -> Che
     if looked_at == 0 {
         return CheckResult::not_applicable(NAME, "no column of decimal numbers with 20 rows on both sides");
     }
-    // One column of shares can have its only 1.0 on the test side; several cannot.
+    // One column of fractions can have its only 1.0 on the test side; several cannot.
     let ranges = found.iter().filter(|it| it.fit == Fit::RangeOfBoth).count();
     let findings = found.iter().map(|it| finding(it, ranges)).collect();
     let columns = crate::counted(looked_at as u64, "column");

@@ -20,7 +20,7 @@ pub(super) const TEST_ROWS_MAX: usize = 1 << 18;
 /// The most cells that are kept, of 8 bytes each; wider tables keep fewer rows.
 const CELLS_MAX: usize = 1 << 23;
 
-/// Texts of a column that are kept as they are.
+/// Strings of a column that are kept as they are.
 pub(super) const TEXTS_KEPT: usize = 32;
 
 /// Of a kept text, so many letters.
@@ -45,16 +45,16 @@ pub(super) struct Sample {
 pub(super) struct Values {
     pub(super) kind: ColumnType,
     pub(super) content: Content,
-    /// The first few texts, as they are.
+    /// The first few strings, as they are.
     pub(super) texts: Vec<String>,
 }
 
 /// Numbers count by value, everything else by its fingerprint.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Content {
-    /// NaN where there is none.
+    /// NaN if missing.
     Numbers(Vec<f64>),
-    /// 0 where there is none.
+    /// 0 if missing.
     Codes(Vec<u64>),
 }
 

@@ -1,4 +1,4 @@
-//! Target leakage: features that know the label too well, alone or in pairs.
+//! Target leakage: features that predict the label too well, alone or in pairs.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use super::golden::{self, GoldenFeature};
 use super::power::{Binning, Label, LabelCode, Target, each_bits, power_elsewhere};
 use super::sample::{Content, Sample, Values, spread};
 
-/// From this power on, a feature knows the label better than features do.
+/// From this power on, a feature predicts the label better than plausible.
 const POWER_WARNS: f64 = 0.8;
 
 /// A feature that predicts so much better on the training side than on the test side does not mean the same there.
 const GAP_WARNS: f64 = 0.2;
 
-/// A pair is told of only when it says so much more than the better of the two.
+/// A pair is reported only if it adds so much to the better of the two.
 const PAIR_ADDS: f64 = 0.2;
 
 /// A golden feature of less power is worth knowing, no more: some tasks have one good feature.
@@ -28,13 +28,13 @@ const BINS: usize = 64;
 /// Bins of each feature of a pair.
 const PAIR_BINS: usize = 16;
 
-/// The most pairs that are looked at: of the features that say most.
+/// The most pairs that are looked at: of the features with the most power.
 const PAIRS_MAX: usize = 4950;
 
 /// With fewer rows, the power of a feature is luck.
 const ROWS_MIN: usize = 50;
 
-/// A one-to-one recoding of the label is certain when chance would bring it with less than 2⁻⁴⁰.
+/// A one-to-one recoding of the label is certain when its probability by coincidence is less than 2⁻⁴⁰.
 const CERTAIN_BITS: f64 = 40.0;
 
 /// How well one feature predicts the label.
@@ -42,9 +42,9 @@ const CERTAIN_BITS: f64 = 40.0;
 pub struct FeaturePower {
     /// The column.
     pub column: String,
-    /// On the training side, out of sample, less chance: 0 nothing, 1 everything.
+    /// On the training side, out of sample, minus random labels: 0 nothing, 1 everything.
     pub train: f64,
-    /// What is learnt on the training side, on the test side. `None` where no label is known there.
+    /// Trained on the training side, measured on the test side. `None` if no label is known there.
     pub test: Option<f64>,
     /// Whether it is the label, written differently.
     pub is_label: bool,
@@ -61,12 +61,12 @@ pub struct PairPower {
     pub better_alone: f64,
 }
 
-/// What the features know of the label.
+/// How well the features predict the label.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetPower {
     /// Every feature, in the order of the columns.
     pub features: Vec<FeaturePower>,
-    /// Pairs of power 0.8 or more that say much more than each alone, best first.
+    /// Pairs of power 0.8 or more with much more power than each alone, best first.
     pub pairs: Vec<PairPower>,
     /// A feature that alone predicts as well as all of them.
     pub golden: Option<GoldenFeature>,
@@ -126,7 +126,7 @@ pub(super) fn measure(names: &[String], train: &Sample, test: &Sample) -> Option
     })
 }
 
-/// Texts of which none repeats teach a model nothing.
+/// Strings of which none repeats cannot be used by a model.
 fn is_usable(values: &Values) -> bool {
     match &values.content {
         Content::Numbers(_) => true,
@@ -151,7 +151,7 @@ fn has_labels(label: &Label) -> bool {
 }
 
 fn pairs(features: &[FeaturePower], train: &Sample, target: &Target) -> (Vec<PairPower>, usize) {
-    // A feature that says everything says it in every pair as well.
+    // A feature that predicts everything does so in every pair as well.
     let mut order: Vec<usize> = (0..features.len()).filter(|it| features[*it].train < POWER_WARNS).collect();
     order.sort_by(|one, other| features[*other].train.total_cmp(&features[*one].train));
     let widest = (1..).take_while(|count| count * (count - 1) / 2 <= PAIRS_MAX).last().unwrap_or(1);
@@ -212,7 +212,7 @@ fn is_one_to_one(feature: &Values, label: &Values) -> bool {
             rows += 1.0;
         }
     });
-    // A value that comes once says nothing: it goes with one label whatever the column is.
+    // A value that occurs once is no evidence: it goes with one label whatever the column is.
     let bits: f64 =
         counts.values().filter(|count| **count > 1.0).map(|count| count * (rows / count).log2()).sum();
     holds && counts.len() > 1 && bits >= CERTAIN_BITS
@@ -238,7 +238,7 @@ fn is_monotone(values: &[f64], labels: &[f64]) -> bool {
             }
         }
     }
-    // Each further value falls into the right place by chance with one in so many as there are places.
+    // The probability that a further value falls into the right place is one over the number of places.
     (rises || falls) && different * f64::log2(different + 1.0) >= CERTAIN_BITS * 2.0
 }
 
@@ -286,7 +286,7 @@ impl TargetPower {
 
     fn finding(&self, it: &FeaturePower, label: &str) -> Option<Finding> {
         let column = &it.column;
-        // Worse than chance on the test side is no more than chance: few rows do that to a feature that says nothing.
+        // Worse than random on the test side counts as random: few rows do that to an uninformative feature.
         let gap = it.test.map_or(0.0, |test| it.train - test.max(0.0));
         let (severity, message) = if it.is_label {
             let rows = self.train_rows;
@@ -327,8 +327,8 @@ impl TargetPower {
 mod tests {
     use super::*;
 
-    /// Proves that a gap between the sides warns where the training side knows the label, and not where chance alone
-    /// makes the test side look worse than nothing.
+    /// Proves that a gap between the sides warns if the training side predicts the label, and not if the test side only
+    /// looks worse than random.
     #[test]
     fn a_gap_needs_something_to_lose() {
         let verdict = |train, test| {

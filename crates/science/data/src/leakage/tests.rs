@@ -48,8 +48,8 @@ fn rows_on_both_sides() {
     assert_eq!((found.train.rows_read, found.test.rows_read), (5, 4));
 }
 
-/// Proves that groups and moments on both sides are counted, that equal moments count, and that rows without either
-/// count to none.
+/// Proves that groups and timestamps on both sides are counted, that equal timestamps count, and that rows without
+/// either count to none.
 #[test]
 fn groups_and_moments_on_both_sides() {
     let folder = folder(
@@ -88,7 +88,7 @@ fn columns_that_differ() {
     assert!(error.to_string().contains("label column `vv` is not in"), "{error}");
 }
 
-/// Proves that thinned counts of twins stay near the truth, and that merged counts are those of the whole.
+/// Proves that thinned counts of duplicates stay near the true ones, and that merged counts are those of the whole.
 #[test]
 fn twins_of_large_tables() {
     let key = |index: u64| crate::rows::tests_mix(index);
@@ -106,7 +106,7 @@ fn twins_of_large_tables() {
     assert!((290_000..310_000).contains(&whole.surplus_rows), "{whole:?}");
 }
 
-/// Proves on the Adult files as published that shared rows are found as a comparison of the texts finds them: 26 rows
+/// Proves on the Adult files as published that common rows are found as a comparison of the strings finds them: 26 rows
 /// have equal features, and no label agrees because the test file writes it with a full stop.
 #[test]
 fn adult_as_published() {

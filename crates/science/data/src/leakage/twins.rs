@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hashed::{AlreadyHashed, Keys};
 
-/// The most fingerprints kept; with more, a random part of all fingerprints stands for the rest.
+/// The most fingerprints kept; with more, a random part of all fingerprints represents the rest.
 pub const TWIN_KEYS_MAX: usize = 1 << 18;
 
 /// Rows by fingerprint, of all fingerprints or, in larger tables, of a random 2⁻ⁿ of them: an exact count within that
@@ -32,7 +32,7 @@ const NO_LABEL: u32 = 0;
 /// Copies have different labels.
 const CONFLICT: u32 = u32::MAX;
 
-/// Half of a label's fingerprint: enough to tell the few labels of equal rows apart. A missing label is 0.
+/// Half of a label's fingerprint: enough to distinguish the few labels of equal rows. A missing label is 0.
 fn short(label: u64) -> u32 {
     if label == 0 { NO_LABEL } else { ((label >> 32) as u32).clamp(1, CONFLICT - 1) }
 }
@@ -53,11 +53,11 @@ impl Copies {
 pub struct Twins {
     /// Rows in all.
     pub rows: u64,
-    /// The share of rows that stand in the table at least twice, all copies counted.
+    /// The fraction of rows that appear in the table at least twice, all copies counted.
     pub share: f64,
     /// Rows beyond the first of each: what removing duplicates would remove.
     pub surplus_rows: u64,
-    /// The share of rows that have an equal one (the label aside) with another label. 0 without a label.
+    /// The fraction of rows that have an equal one (the label aside) with another label. 0 without a label.
     pub conflicting_share: f64,
     /// Whether every row was counted; otherwise the numbers are estimates from this many distinct rows.
     pub exact: bool,

@@ -17,19 +17,19 @@ use crate::read::Source;
 /// The most files that are shown of one kind of finding.
 const EXAMPLES_MAX: usize = 5;
 
-/// From this share on, one size or mode is the rule, and others are odd.
+/// From this fraction on, one size or mode is the rule, and others are odd.
 const RULE_SHARE: f64 = 0.95;
 
 /// The most sizes that are listed.
 const SIZES_LISTED: usize = 20;
 
-/// A mask of more different values was not drawn but computed, or is no mask.
+/// A mask of more different values was computed rather than painted, or is not a mask.
 const MASK_VALUES_MAX: usize = 64;
 
 /// From so many steps in thousand edge pixels on, a mask was interpolated.
 const SOFT_EDGES_WARN: u32 = 250;
 
-/// Shared images from this share on are more than an oversight.
+/// Common images from this fraction on are more than an oversight.
 const REPEATED_SHARE_WARNS: f64 = 0.01;
 
 /// Which files, and what they are checked against.

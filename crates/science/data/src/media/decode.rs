@@ -66,7 +66,7 @@ pub(super) fn content(path: &Path) -> Content {
     }
 }
 
-/// Decodes an image once memory for it is left. Its header is read first, which says how much that is.
+/// Decodes an image once there is memory for it. Its header is read first, which gives the size.
 fn read_image(path: &Path, length: u64, promised: ImageFormat) -> Result<Content, Refusal> {
     let pixel_bytes = read_within(path, length, 0, |bytes| header(bytes, promised))??;
     let needed = pixel_bytes.saturating_mul(COPIES);
@@ -113,7 +113,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Waits until so many bytes are left; `None`: they never will be. Who has some must not wait for more.
+    /// Waits until so many bytes are free; `None`: they never will be. A caller that holds some must not wait for more.
     fn take(&self, bytes: u64) -> Option<Granted<'_>> {
         let max = limits().media_bytes_max;
         if bytes > max {
@@ -150,7 +150,7 @@ fn text(bytes: &[u8]) -> Content {
     }
 }
 
-/// The format that the first bytes say; it counts, as it does for every program that opens the file.
+/// The format according to the first bytes; it counts, as it does for every program that opens the file.
 fn format_of(bytes: &[u8], promised: ImageFormat) -> ImageFormat {
     image::guess_format(bytes).unwrap_or(promised)
 }
@@ -197,8 +197,8 @@ fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64) -> Content {
 /// What any image may take.
 const SMALL_BYTES: u64 = 4 << 20;
 
-/// Whether a JPEG has its end marker. Decoders fill what is missing with gray and say nothing, so the marker is looked
-/// for behind the segments that may hold a whole little JPEG of their own (a preview).
+/// Whether a JPEG has its end marker. Decoders fill what is missing with gray silently, so the marker is looked for
+/// after the segments that may hold a whole little JPEG (a preview).
 fn jpeg_ends(bytes: &[u8]) -> bool {
     const START_OF_SCAN: u8 = 0xda;
     const END: [u8; 2] = [0xff, 0xd9];
@@ -208,7 +208,7 @@ fn jpeg_ends(bytes: &[u8]) -> bool {
             // Within the scan every 0xff of the data is followed by a zero.
             return memchr::memmem::find(&bytes[at..], &END).is_some();
         }
-        // Fill bytes may stand before a marker.
+        // Fill bytes may precede a marker.
         at += if *marker == 0xff { 1 } else { 2 + usize::from(u16::from_be_bytes([*high, *low])) };
     }
     false
@@ -336,7 +336,7 @@ fn look(image: &DynamicImage) -> Look {
     Look { hash, places }
 }
 
-/// Mean brightness of the cells of a grid; of images smaller than the grid, cells share pixels.
+/// Mean brightness of the cells of a grid; of images smaller than the grid, cells use the same pixels.
 fn averages(gray: &image::GrayImage, columns: u32, rows: u32) -> Vec<f64> {
     let (width, height) = gray.dimensions();
     let cut = |index: u32, parts: u32, size: u32| {

@@ -10,7 +10,7 @@ use crate::read::{Chunk, Coverage, Place, Source, Texts};
 /// The most rows that are kept of what is wrong.
 const EXAMPLES_MAX: usize = 5;
 
-/// What a table of labels says about files.
+/// How a table of labels matches files.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct LabelAccount {
     pub(super) column: String,
@@ -22,7 +22,7 @@ pub(super) struct LabelAccount {
     pub(super) repeated: u64,
 }
 
-/// What the texts of each column name: memory for each file that is named, not for each row.
+/// Files that each column names: memory for each named file, not for each row.
 struct Named<'i> {
     index: &'i Index,
     columns: Vec<NamedByColumn>,
@@ -76,7 +76,7 @@ impl NamedByColumn {
     }
 }
 
-/// Finds the column that names most files, and compares it with them. `Ok(Err)` says why there is none.
+/// Finds the column that names most files, and compares it with them. `Ok(Err)`: why there is none.
 pub(super) fn account(
     source: &mut Source,
     files: &[MediaFile],

@@ -27,7 +27,7 @@ use crate::select::select;
 pub use check::{MediaChecks, MediaRequest, check};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};
 
-/// Files that are read before the next ones are begun and somebody may end it.
+/// Files that are read before the next ones are begun and the caller may cancel it.
 const BATCH: usize = 256;
 
 /// What is known of one file.
@@ -126,7 +126,7 @@ impl MediaCount {
     }
 }
 
-/// Whether a file's name says that it is an image, of a format that can be decoded here or not.
+/// Whether a file's name is that of an image, of a format that can be decoded here or not.
 fn is_image_name(path: &Path) -> bool {
     decode::kind_of(path).is_some_and(|kind| kind != decode::Kind::Text)
 }

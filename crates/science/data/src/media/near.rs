@@ -25,16 +25,16 @@ const CONTRAST_MIN: u8 = 16;
 /// Images of the first side that are looked up in the rest of it.
 const CONTROL_MAX: usize = 4096;
 
-/// From this share of the test images on, equal ones make the test worthless, as equal rows do.
+/// From this fraction of the test images on, equal ones make the test worthless, as equal rows do.
 const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
-/// So many times the share that the training side has within itself is still chance.
+/// Up to so many times the fraction that the training side has within itself is expected.
 const CHANCE_FACTOR: f64 = 2.0;
 
 /// The most pairs that are kept.
 const EXAMPLES_MAX: usize = 5;
 
-/// Images that two sides share.
+/// Images that two sides have in common.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImageOverlap {
     /// Images of the test side.

@@ -8,7 +8,7 @@ use super::{Content, MediaFile};
 const SUFFIXES: [&str; 10] =
     ["", "_mask", "-mask", "_masks", "_seg", "_label", "_labels", "_gt", "_annotation", "_segmentation"];
 
-/// Pairs of indexes, and who has no partner.
+/// Pairs of indexes, and those without a partner.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Pairs {
     pub(super) both: Vec<(usize, usize)>,

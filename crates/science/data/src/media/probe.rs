@@ -1,9 +1,8 @@
 //! The coordinate-grid probe: whether one augmentation moves input and target alike.
 //!
-//! The input is an image whose pixels say where they are; the target says the same. Both go through the augmentation,
-//! and [`judge`] looks whether each place of the result comes from the same place by both. Flips, crops, rotations and
-//! scalings of both alike agree within a pixel; a flip of one alone, two different crops, or a target that was
-//! interpolated do not.
+//! The input is an image whose pixels encode their positions; so does the target. Both go through the augmentation, and
+//! [`judge`] compares for each pixel of the result where it came from in both. Flips, crops, rotations and scalings of
+//! both alike agree within a pixel; a flip of one alone, two different crops, or a target that was interpolated do not.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +15,7 @@ pub struct Coordinate {
     pub column: f64,
 }
 
-/// What a transformed grid says: for each pixel, row by row, where it came from; `None` where it was filled.
+/// A transformed grid: for each pixel, row by row, where it came from; `None` if it was filled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     /// In pixels.
@@ -32,13 +31,13 @@ pub struct Grid {
 pub struct ProbeVerdict {
     /// Whether input and target moved alike.
     pub agrees: bool,
-    /// Pixels that both grids tell of.
+    /// Pixels known in both grids.
     pub compared: usize,
-    /// The share of them that lie further apart than the tolerance.
+    /// The fraction of them that are further apart than the tolerance.
     pub off_share: f64,
     /// The largest distance, in pixels.
     pub off_max: f64,
-    /// How far the target lies from the input, in the middle of all pixels.
+    /// How far the target is from the input, in the median of all pixels.
     pub shift: Coordinate,
     /// Where the distance is largest: row and column of the result.
     pub worst: Option<(usize, usize)>,
@@ -46,10 +45,10 @@ pub struct ProbeVerdict {
     pub message: String,
 }
 
-/// At most this share of the pixels may be off: edges of what was filled are rounded one way or the other.
+/// At most this fraction of the pixels may be off: edges of what was filled are rounded one way or the other.
 const OFF_SHARE_MAX: f64 = 0.01;
 
-/// At least this share of the pixels must be told of by both.
+/// At least this fraction of the pixels must be known in both.
 const COMPARED_SHARE_MIN: f64 = 0.05;
 
 /// Compares what became of the input with what became of the target. Places may be `tolerance` pixels apart: 1.0, for

@@ -56,7 +56,7 @@ fn shown(checks: &MediaChecks, name: &str) -> Vec<String> {
 }
 
 /// Proves that cut, damaged and empty files of every format are found and named, that whole ones and texts are read,
-/// and that images of other formats are told as not decoded.
+/// and that images of other formats are reported as not decoded.
 #[test]
 fn files_that_do_not_decode() {
     let folder = folder();
@@ -169,8 +169,8 @@ fn a_table_of_labels() {
     assert_eq!(labels.findings[0].column.as_deref(), Some("file"));
 }
 
-/// Proves that copies, and copies that were saved as JPEG, resized or brightened, are found between two sides, that other
-/// pictures are not, and that what a side shares with itself is counted beside it.
+/// Proves that copies, and copies that were saved as JPEG, resized or brightened, are found between two sides, that
+/// other pictures are not, and that duplicates within a side are counted beside it.
 #[test]
 fn images_on_both_sides() {
     let folder = folder();

@@ -33,18 +33,18 @@ pub(super) struct BinnedColumn {
     scale: Scale,
 }
 
-/// What the bins stand for.
+/// What the bins mean.
 #[derive(Debug, Clone, PartialEq)]
 enum Scale {
     /// Bin `i + 1` holds what is above edge `i - 1` and at most at edge `i`.
     Edges(Vec<f64>),
-    /// The bins of the frequent texts; all others share the last one.
+    /// The bins of the frequent strings; all others are in the last one.
     Texts(HashMap<String, u8>),
 }
 
 impl Binned {
-    /// Bins of about equally many rows for numbers (one for each value where there are few), one for each frequent
-    /// text. Targets are not looked at, so bins over all rows tell a fold nothing about its labels.
+    /// Bins of about equally many rows for numbers (one for each value if there are few), one for each frequent string.
+    /// Targets are not used, so bins over all rows leak no labels into a fold.
     #[must_use]
     pub fn of(frame: &Frame) -> Self {
         let bins_max = (NODE_BINS_MAX / frame.columns().len().max(1)).clamp(BINS_MIN, BINS_MAX);
@@ -120,14 +120,14 @@ fn edges(values: &[f64], bins: usize) -> Vec<f64> {
         (1..bins).map(|bin| sorted[bin * sorted.len() / bins]).collect()
     };
     edges.dedup();
-    // What is above the last edge needs no edge of its own.
+    // What is above the last edge needs no edge.
     if edges.last() == sorted.last() {
         edges.pop();
     }
     edges
 }
 
-/// Bins from 1 on for the most frequent texts.
+/// Bins from 1 on for the most frequent strings.
 fn frequent(codes: &[u32], names: &[String], bins: usize) -> HashMap<String, u8> {
     let mut rows = vec![0u32; names.len()];
     codes.iter().filter(|code| **code != MISSING_CODE).for_each(|code| rows[*code as usize] += 1);

@@ -1,4 +1,4 @@
-//! Many small trees, each of which mends what those before it got wrong.
+//! Many small trees, each of which corrects the errors of those before it.
 
 use super::bins::Binned;
 use super::frame::scrambled;
@@ -11,7 +11,7 @@ use super::tree::{Grower, Growth, Tree};
 pub struct BoosterSettings {
     /// The most rounds; each grows a tree, with three classes and more one for each class.
     pub rounds_max: usize,
-    /// The share of a tree's answer that is taken.
+    /// The fraction of a tree's output that is added.
     pub learning_rate: f64,
     /// The most leaves of a tree.
     pub leaves_max: usize,
@@ -21,7 +21,7 @@ pub struct BoosterSettings {
     pub l2: f64,
     /// Learning ends after so many rounds without progress on rows kept aside.
     pub patience: usize,
-    /// The share of rows kept aside to see when to stop.
+    /// The fraction of rows kept aside to decide when to stop.
     pub aside_share: f64,
     /// Chooses the rows kept aside.
     pub seed: u64,
@@ -42,7 +42,7 @@ impl Default for BoosterSettings {
     }
 }
 
-/// With fewer rows kept aside than this, their loss says too little: all rows are learnt from, for
+/// With fewer rows kept aside than this, their loss is too uncertain: all rows are used for training, for
 /// [`ROUNDS_WITHOUT_ASIDE`] rounds.
 const ASIDE_ROWS_MIN: usize = 20;
 const ROUNDS_WITHOUT_ASIDE: usize = 30;
@@ -58,17 +58,17 @@ pub struct Booster {
     columns: Vec<usize>,
 }
 
-/// What a model says about rows.
+/// Predictions of a model for rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictions {
-    /// Numbers for each row: 1 for an amount, else a probability for each class.
+    /// Numbers for each row: 1 for regression, else a probability for each class.
     pub outputs: usize,
     /// Row by row.
     pub values: Vec<f64>,
 }
 
 impl Predictions {
-    /// The amount, or the probability of each class, of a row.
+    /// The number, or the probability of each class, of a row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.outputs..(row + 1) * self.outputs]
@@ -127,8 +127,7 @@ impl Booster {
         Predictions { outputs: self.loss.outputs(), values }
     }
 
-    /// The share of all gain that came from each column, by its index in the frame; all zero where nothing was
-    /// learnt.
+    /// The fraction of all gain that came from each column, by its index in the frame; all zero if nothing was learnt.
     #[must_use]
     pub fn importance(&self) -> Vec<(usize, f64)> {
         let length = self.columns.iter().max().map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! Predictions of rows by models that were never told them.
+//! Out-of-fold predictions.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl Default for FoldSettings {
     }
 }
 
-/// The fold of each row: rows of one key are together, and each fold has about the same share of every class.
+/// The fold of each row: rows of one key are together, and each fold has about the same fraction of every class.
 ///
 /// # Errors
 /// [`SplitError::Folds`]: fewer keys than folds, or a number of folds that makes no sense.
@@ -53,8 +53,8 @@ pub fn folds(keys: &[u64], target: &Target, settings: FoldSettings) -> Result<Ve
     Ok(group_of.into_iter().map(|group| fold_of[group]).collect())
 }
 
-/// Predicts every row by a model that learnt from the other folds. Rows without a target are predicted too, and
-/// never learnt from. One value of `outputs` for each row, as [`Predictions`] say.
+/// Predicts every row by a model trained on the other folds. Rows without a target are predicted too, and never used
+/// for training. As many values for each row as [`Predictions`] have.
 #[must_use]
 pub fn out_of_fold(
     binned: &Binned,

@@ -15,7 +15,7 @@ use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
 use crate::rows::RowHashes;
 
-/// The most cells of a frame (8 bytes each for numbers, 4 for texts): wide tables give fewer rows.
+/// The most cells of a frame (8 bytes each for numbers, 4 for strings): wide tables give fewer rows.
 pub const FRAME_CELLS_MAX: usize = 32 << 20;
 
 /// The code of a missing category.
@@ -25,7 +25,7 @@ pub const MISSING_CODE: u32 = u32::MAX;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     columns: Vec<FrameColumn>,
-    /// Where each row stands; in the order of the files.
+    /// The place of each row; in the order of the files.
     places: Vec<Place>,
     /// Fingerprints of the rows over all columns but the label's, where one was named.
     keys: Vec<u64>,
@@ -56,13 +56,13 @@ impl FrameColumn {
 /// The cells of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
-    /// Numbers, times (microseconds since 1970), truth values (0 and 1). NaN is missing.
+    /// Numbers, timestamps (microseconds since 1970), booleans (0 and 1). NaN is missing.
     Numbers(Vec<f64>),
-    /// Texts: each row's index into `names`, [`MISSING_CODE`] where it is missing.
+    /// Strings: each row's index into `names`, [`MISSING_CODE`] if it is missing.
     Categories {
         /// For each row.
         codes: Vec<u32>,
-        /// The different texts, in order of appearance.
+        /// The different strings, in order of appearance.
         names: Vec<String>,
     },
 }
@@ -75,7 +75,7 @@ impl Cells {
         }
     }
 
-    /// Of texts.
+    /// Of strings.
     #[must_use]
     pub fn of_texts<'t>(texts: impl IntoIterator<Item = Option<&'t str>>) -> Self {
         let mut cells = TextCells::default();
@@ -94,9 +94,9 @@ impl Cells {
 }
 
 impl Frame {
-    /// Draws at most `rows_max` rows, every row of the source with the same chance, and the same rows for the same
+    /// Draws at most `rows_max` rows, every row of the source with the same probability, and the same rows for the same
     /// seed whatever the number of threads. `label` is left out of the rows' [keys](Self::keys). Columns that are
-    /// neither numbers, times, truth values nor texts are left out, and named.
+    /// neither numbers, timestamps, booleans nor strings are left out, and named.
     ///
     /// # Errors
     /// [`DataError`]: no such label, a file that cannot be read, the scan cancelled.
@@ -118,7 +118,7 @@ impl Frame {
         Ok((sampler.into_frame(source, label, coverage.rows_read), coverage))
     }
 
-    /// Of columns in memory, all of one length, as if each row stood in file 0.
+    /// Of columns in memory, all of one length, as if each row were in file 0.
     ///
     /// # Panics
     /// Where columns differ in length.
@@ -153,7 +153,7 @@ impl Frame {
         &self.columns
     }
 
-    /// The columns alone, so that each can be let go of when it is used.
+    /// The columns alone, so that each can be dropped when it is used.
     #[must_use]
     pub fn into_columns(self) -> Vec<FrameColumn> {
         self.columns
@@ -165,7 +165,7 @@ impl Frame {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Where each row stands.
+    /// The place of each row.
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
@@ -180,7 +180,7 @@ impl Frame {
     /// Keys of a column's values, for folds that keep its groups together. Rows without a value are groups of one.
     ///
     /// # Panics
-    /// Where there is no such column.
+    /// If there is no such column.
     #[must_use]
     pub fn group_keys(&self, column: usize) -> Vec<u64> {
         let alone = |row: usize| scrambled(!(row as u64));
@@ -253,13 +253,13 @@ fn stacked(one: &Cells, other: &Cells) -> Option<Cells> {
     }
 }
 
-/// A hash of a number; no two numbers share one.
+/// A hash of a number; different numbers have different ones.
 pub(super) fn scrambled(number: u64) -> u64 {
     SplitMix64::new(number).next_u64()
 }
 
-/// Keeps the rows with the lowest ranks, where a row's rank is a hash of its place: a uniform sample whose rows do
-/// not depend on who read them.
+/// Keeps the rows with the lowest ranks, where a row's rank is a hash of its place: a uniform sample that does not
+/// depend on the reading thread.
 struct Sampler {
     limit: usize,
     seed: u64,
@@ -284,7 +284,7 @@ impl Sampler {
         scrambled(scrambled(self.seed ^ scrambled(place.file as u64)) ^ place.row)
     }
 
-    /// Lets go of all but the rows with the lowest ranks.
+    /// Drops all but the rows with the lowest ranks.
     fn keep_lowest(&mut self) {
         if self.rows <= self.limit {
             return;

@@ -34,7 +34,7 @@ impl Loss {
         }
     }
 
-    /// Numbers predicted for each row: an amount, or a probability for each class.
+    /// Numbers predicted for each row: one number, or a probability for each class.
     pub(super) fn outputs(self) -> usize {
         match self {
             Self::Squared => 1,
@@ -43,7 +43,7 @@ impl Loss {
         }
     }
 
-    /// The best scores of a model that knows no column.
+    /// The best scores of a model without columns.
     pub(super) fn start(self, target: &Target, rows: &[u32]) -> Vec<f64> {
         match target {
             Target::Numbers(values) => {
@@ -99,7 +99,7 @@ impl Loss {
         }
     }
 
-    /// Scores as an amount or as probabilities.
+    /// Scores as a number or as probabilities.
     pub(super) fn predict(self, scores: &[f64], into: &mut Vec<f64>) {
         match self {
             Self::Squared => into.push(scores[0]),

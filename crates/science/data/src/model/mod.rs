@@ -1,5 +1,5 @@
 //! The built-in quick model: gradient-boosted trees over histograms, for checks that need to know how well columns
-//! predict one another. It is no model to ship; it is deterministic, needs no tuning and takes seconds.
+//! predict one another. It is not a model to ship; it is deterministic, needs no tuning and takes seconds.
 //!
 //! ```text
 //! Source ── Frame::sample ──► Frame ── Binned::of ──► Binned ── Booster::fit / out_of_fold ──► Predictions

@@ -9,14 +9,14 @@ use super::target::Target;
 /// The area under the ROC curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AreaUnderCurve {
-    /// The chance that a positive row scores higher than a negative one, ties counting half: 0.5 is chance.
+    /// The probability that a positive row scores higher than a negative one, ties counting half: 0.5 is random.
     pub value: f64,
     /// Its standard error.
     pub standard_error: f64,
 }
 
 impl AreaUnderCurve {
-    /// Where the true area lies, by the normal distribution; `z` is 1.96 for 95 %.
+    /// The interval of the true area, by the normal distribution; `z` is 1.96 for 95 %.
     #[must_use]
     pub fn interval(&self, z: f64) -> Interval {
         let half = z * self.standard_error;
@@ -39,7 +39,7 @@ pub fn roc_auc(scores: &[f64], is_positive: &[bool]) -> Option<AreaUnderCurve> {
     let all: Vec<usize> = (0..scores.len()).collect();
     let ranks = middle_ranks(scores, &all);
     let (positive_count, negative_count) = (positives.len() as f64, negatives.len() as f64);
-    // For each row the share of the other side that it beats.
+    // For each row the fraction of the other side that it beats.
     let beaten = |rows: &[usize], others: f64| -> Vec<f64> {
         let own = middle_ranks(scores, rows);
         rows.iter().zip(own).map(|(row, own)| (ranks[*row] - own) / others).collect()
@@ -50,7 +50,7 @@ pub fn roc_auc(scores: &[f64], is_positive: &[bool]) -> Option<AreaUnderCurve> {
     Some(AreaUnderCurve { value, standard_error: variance.sqrt() })
 }
 
-/// Ranks from 1 of some rows among themselves; ties share the middle one.
+/// Ranks from 1 of some rows among themselves; ties have the mean one.
 fn middle_ranks(scores: &[f64], rows: &[usize]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|one, other| scores[rows[*one]].total_cmp(&scores[rows[*other]]));
@@ -76,7 +76,7 @@ fn variance(values: &[f64]) -> f64 {
 /// Mean of `-ln` of the probability that was given to the true class, over rows with a class. NaN without any.
 ///
 /// # Panics
-/// Where the target is an amount.
+/// For a continuous target.
 #[must_use]
 pub fn log_loss(predictions: &Predictions, target: &Target) -> f64 {
     let Target::Classes { of_row, .. } = target else { panic!("continuous targets have no log loss") };

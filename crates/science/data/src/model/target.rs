@@ -7,7 +7,7 @@ use super::frame::{Cells, Frame, MISSING_CODE};
 /// The most classes of a target.
 pub const CLASSES_MAX: usize = 64;
 
-/// Whole numbers of at most so many different values are classes, not amounts.
+/// Whole numbers of at most so many different values are classes, not a continuous target.
 pub const CLASS_NUMBERS_MAX: usize = 20;
 
 /// For each row what is to be predicted.
@@ -20,7 +20,7 @@ pub enum Target {
         /// The classes, sorted.
         names: Vec<String>,
     },
-    /// An amount; NaN where it is missing.
+    /// A continuous target; NaN if missing.
     Numbers(Vec<f64>),
 }
 
@@ -30,7 +30,7 @@ pub enum TargetError {
     /// Not in the frame.
     #[error("there is no column `{0}` of numbers or strings")]
     NoColumn(String),
-    /// More than [`CLASSES_MAX`] texts.
+    /// More than [`CLASSES_MAX`] strings.
     #[error("`{column}` has {classes} classes, more than the {CLASSES_MAX} that the quick model supports")]
     TooManyClasses {
         /// The column.
@@ -44,8 +44,8 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// A column as a target: texts, truth values and whole numbers of at most [`CLASS_NUMBERS_MAX`] values are
-    /// classes, other numbers amounts.
+    /// A column as a target: strings, booleans and whole numbers of at most [`CLASS_NUMBERS_MAX`] values are classes,
+    /// other numbers are continuous.
     ///
     /// # Errors
     /// [`TargetError`].
@@ -85,7 +85,7 @@ impl Target {
         }
     }
 
-    /// Rows of each class; empty for amounts.
+    /// Rows of each class; empty for a continuous target.
     #[must_use]
     pub fn class_rows(&self) -> Vec<u64> {
         let Self::Classes { of_row, names } = self else { return Vec::new() };
@@ -107,7 +107,7 @@ fn classes_of_texts(codes: &[u32], names: &[String]) -> Target {
     Target::Classes { of_row, names: order.into_iter().map(|index| names[index].clone()).collect() }
 }
 
-/// `None` for amounts.
+/// `None` for a continuous target.
 fn classes_of_numbers(values: &[f64]) -> Option<Target> {
     let mut different: Vec<f64> = Vec::new();
     for value in values.iter().filter(|value| !value.is_nan()) {

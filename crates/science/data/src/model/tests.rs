@@ -29,7 +29,7 @@ fn classes(of_row: Vec<u32>, count: usize) -> Target {
     Target::Classes { of_row, names: (0..count).map(|class| class.to_string()).collect() }
 }
 
-/// Out-of-fold predictions from all columns, each row a group of its own.
+/// Out-of-fold predictions from all columns, each row in a separate group.
 fn predict(frame: &Frame, target: &Target) -> Predictions {
     let columns: Vec<usize> = (0..frame.columns().len()).collect();
     let folds = folds(frame.keys(), target, FoldSettings::default()).unwrap();
@@ -47,8 +47,8 @@ fn r_squared(predictions: &Predictions, truth: &[f64]) -> f64 {
     1.0 - left / truth.iter().map(|truth| (truth - mean).powi(2)).sum::<f64>()
 }
 
-/// Proves that amounts that depend on columns in a bent way and together are learnt, and that one unrelated column
-/// gets next to no importance.
+/// Proves that numbers that depend on columns nonlinearly and jointly are learnt, and that one unrelated column gets
+/// next to no importance.
 #[test]
 fn amounts_are_learnt() {
     let rows = 3_000;
@@ -70,8 +70,8 @@ fn amounts_are_learnt() {
     assert!(importance[2].1 < 0.02 && importance[0].1 > 0.3 && importance[1].1 > 0.2, "{importance:?}");
 }
 
-/// Proves that two classes, and three, are told apart by numbers with missing cells and by categories with many rare
-/// values; probabilities sum to one; and that noise, and a column with a value of its own for each row, say nothing.
+/// Proves that two classes, and three, are separated by numbers with missing cells and by categories with many rare
+/// values; probabilities sum to one; and that noise, and a column with a different value in each row, are not used.
 #[test]
 fn classes_are_learnt_and_noise_is_not() {
     let rows = 3_000;
@@ -82,7 +82,7 @@ fn classes_are_learnt_and_noise_is_not() {
     let told = |row: usize, x: f64| 0.1 + 0.4 * x + 0.4 * f64::from(u8::from(odd(&city[row])));
     let chance = |row: usize| told(row, f64::from(u8::from(x[row] > 0.6)));
     let is_positive: Vec<bool> = (0..rows).map(|row| y[row] < chance(row)).collect();
-    // What there is to know, when a seventh of `x` is missing.
+    // The best possible loss, when a seventh of `x` is missing.
     let best: Vec<f64> =
         (0..rows).map(|row| if row % 7 == 0 { told(row, 0.4) } else { chance(row) }).collect();
     let best = roc_auc(&best, &is_positive).unwrap().value;
@@ -162,7 +162,7 @@ fn folds_keep_keys_together() {
     assert!(folds(&[1, 1, 1], &two, FoldSettings::default()).is_err());
 }
 
-/// Proves what is a class and what an amount, and what cannot be predicted.
+/// Proves which targets are classes and which are continuous, and what cannot be predicted.
 #[test]
 fn targets_are_classes_or_amounts() {
     let many: Vec<String> = (0..100).map(|row| format!("v{row}")).collect();
@@ -191,7 +191,7 @@ fn open(text: &str) -> (tempfile::TempDir, Source) {
     (folder, source)
 }
 
-/// Proves that a sample holds as many rows as asked, each from its place, evenly from the whole file, the same ones
+/// Proves that a sample holds as many rows as requested, each from its place, evenly from the whole file, the same ones
 /// however many units are read at once; that equal rows have equal keys; and that what the model cannot use is named.
 #[test]
 fn a_sample_is_even_and_reproducible() {
@@ -221,7 +221,8 @@ fn a_sample_is_even_and_reproducible() {
     assert!(matches!(missing, Err(DataError::NoColumn { .. })));
 }
 
-/// Proves that two frames become one over the columns they share, with one code for one text, and say what they lack.
+/// Proves that two frames are joined over their common columns, with one code for one string, and report what they
+/// lack.
 #[test]
 fn frames_are_stacked_by_name() {
     let one = Frame::of_columns(vec![texts("word", &["a", "b"]), numbers("x", vec![1.0, 2.0])]);

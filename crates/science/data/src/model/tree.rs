@@ -135,7 +135,7 @@ pub(super) struct Grower<'g> {
 }
 
 impl Grower<'_> {
-    /// Grows a tree over `rows`, which are put in another order. Told `(rows, value)` of each leaf.
+    /// Grows a tree over `rows`, which are put in another order. `leaf` is called with `(rows, value)` of each leaf.
     pub(super) fn grow(&self, rows: &mut [u32], mut leaf: impl FnMut(&[u32], f64)) -> Tree {
         let mut spare = vec![0; rows.len()];
         let sums = self.sums(rows);
@@ -230,7 +230,7 @@ fn most_gain(open: &[OpenLeaf]) -> Option<usize> {
         .iter()
         .enumerate()
         .filter_map(|(index, leaf)| Some((index, leaf.best.as_ref()?.gain, leaf.node)));
-    // Of equal gains the older node, wherever it stands.
+    // Of equal gains the older node, wherever it is.
     gains.max_by(|one, other| one.1.total_cmp(&other.1).then(other.2.cmp(&one.2))).map(|(index, ..)| index)
 }
 

@@ -39,7 +39,7 @@ fn quoted_before<'t>(text: &'t str, before: &'t str) -> Option<&'t str> {
     let is_open = |at: usize| before.as_bytes()[at] == b'"' && !before[..at].ends_with('\\');
     let open = letters.map(|(at, _)| at).find(|at| is_open(*at))?;
     let name = &text[open..];
-    // A quote within a word is an apostrophe or the end of another text.
+    // A quote within a word is an apostrophe or the end of another string.
     let stands_alone = !before[..open].ends_with(char::is_alphanumeric);
     let fits = (3..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
     (stands_alone && fits).then_some(name)
@@ -110,7 +110,7 @@ fn is_north_american(token: &str) -> bool {
     digits && sizes == [3, 3, 4] && leads(parts[0]) && leads(parts[1])
 }
 
-/// A public IP address. Private, local and documentation ranges point to nobody.
+/// A public IP address. Private, local and documentation ranges identify no person.
 pub(super) fn ip_address(token: &str) -> Judged {
     let public = if let Ok(four) = token.parse::<Ipv4Addr>() {
         let nobody = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_unspecified();

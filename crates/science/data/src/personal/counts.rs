@@ -8,10 +8,10 @@ use trackway_statistics::wilson;
 use super::kind::{PersonalKind, PersonalMatch};
 use super::scan::{mask, scan_text};
 
-/// How sure it must be that more texts pass the check than chance lets.
+/// The confidence with which more strings pass the check than random ones would.
 const CONFIDENCE: f64 = 0.999;
 
-/// How many times more often than by chance the check must be passed.
+/// How many times more often than random strings pass the check.
 const BEYOND_CHANCE: f64 = 2.0;
 
 /// Personal data of one column, gathered value by value; those of two halves merge into those of the whole.
@@ -59,7 +59,7 @@ impl PersonalCounts {
         }
     }
 
-    /// The kinds that are there beyond chance: of texts with their form, clearly more pass their check than would of
+    /// The kinds that are there significantly: of strings with their form, clearly more pass their check than would of
     /// random ones (Wilson's interval at 99.9 %).
     #[must_use]
     pub fn findings(&self) -> Vec<PersonalFinding> {

@@ -25,7 +25,7 @@ impl PersonalKind {
     pub const ALL: [Self; 6] =
         [Self::Email, Self::Phone, Self::PaymentCard, Self::Iban, Self::NationalId, Self::IpAddress];
 
-    /// The word for it in settings and documents.
+    /// Its name in settings and documents.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl PersonalKind {
 pub struct PersonalMatch<'t> {
     /// What it looks like.
     pub kind: PersonalKind,
-    /// Where it stands.
+    /// The matched text.
     pub text: &'t str,
     /// Whether it passes the checks of its kind.
     pub valid: bool,

@@ -1,5 +1,5 @@
-//! National numbers, each by the rule of its country. Those whose form is nothing but digits count only where their
-//! check digits agree beyond chance.
+//! National numbers, each by the rule of its country. Those whose form is nothing but digits count only if their check
+//! digits agree significantly often.
 
 use super::account::{digits_only, luhn};
 use super::kind::PersonalKind;

@@ -40,7 +40,7 @@ pub fn scan_text<'t>(text: &'t str, found: &mut dyn FnMut(PersonalMatch<'t>)) {
 /// address too; so short ones are more often versions.)
 const DIGITS_MIN: usize = 6;
 
-/// The longest text that is judged as one: an IBAN in groups of four has 42.
+/// The longest text that is checked as one: an IBAN in groups of four has 42.
 const TOKEN_BYTES_MAX: usize = 48;
 
 /// Stretches that may be a number with separators: letters and digits, joined by single blanks, dots, dashes, slashes,
@@ -61,7 +61,7 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How far a token reaches: words with digits go on over one separator into the next word with digits.
+/// The length of a token: words with digits continue over one separator into the next word with digits.
 fn token_len(bytes: &[u8]) -> usize {
     let mut end = word_end(bytes, 0);
     loop {
@@ -94,7 +94,7 @@ fn word_end(bytes: &[u8], from: usize) -> usize {
 }
 
 /// One separator, or a pair that belongs together: after or before a bracket, or the gap of an IPv6 address. Other
-/// pairs part texts: `row 7:  +49 …` and `+49 …: 0.5`.
+/// pairs separate: `row 7:  +49 …` and `+49 …: 0.5`.
 fn separators(bytes: &[u8]) -> usize {
     match bytes {
         [b')', b' ' | b'-' | b'.' | b'/', ..] | [b' ' | b'-' | b'.' | b'/', b'(', ..] | [b':', b':', ..] => 2,
@@ -103,7 +103,7 @@ fn separators(bytes: &[u8]) -> usize {
     }
 }
 
-/// A JSON document with all personal data in its texts hidden; its layout and numbers stay as they are.
+/// A JSON document with all personal data in its strings hidden; its layout and numbers stay as they are.
 #[must_use]
 pub fn masked_json(document: &str) -> String {
     let mut hidden = String::with_capacity(document.len());
@@ -123,7 +123,7 @@ pub fn masked_json(document: &str) -> String {
     hidden
 }
 
-/// The same for a value: all personal data in its texts and in the names of its members is hidden.
+/// The same for a value: all personal data in its strings and in the names of its members is hidden.
 #[must_use]
 pub fn masked_value(value: Value) -> Value {
     match value {

@@ -105,7 +105,7 @@ fn what_is_not() {
     }
 }
 
-/// Proves that numbers that pass a check by chance are not taken for cards or national numbers, and real ones are.
+/// Proves that numbers that pass a check by coincidence are not taken for cards or national numbers, and real ones are.
 #[test]
 fn chance_is_told_from_cards() {
     let mut rng = SplitMix64::new(5);
@@ -146,7 +146,7 @@ fn examples_are_masked() {
     assert_eq!(masked("+49 30 901820"), "+4…20");
 }
 
-/// Proves that texts of a document are masked, keys too, and that the rest of it stays.
+/// Proves that strings of a document are masked, keys too, and that the rest of it stays.
 #[test]
 fn documents_are_masked() {
     let document = "{\n  \"a \\\"x\\\" ana@example.org\": [1.50, \"é\", \"4111111111111111\"]\n}";
@@ -155,7 +155,7 @@ fn documents_are_masked() {
 }
 
 proptest! {
-    /// Proves that no text makes the scanner panic, and that what it finds lies in the text.
+    /// Proves that no text makes the scanner panic, and that what it finds is in the text.
     #[test]
     fn any_text(text in "\\PC{0,80}") {
         for (_, part, _) in found(&text) {

@@ -26,13 +26,13 @@ pub struct ColumnProfile {
     pub rows: u64,
     /// Cells without a value. Misfits hold something and are not among them.
     pub null_count: u64,
-    /// Misfits, what stood for missing values, rows of files without this column.
+    /// Misfits, strings for missing values, rows of files without this column.
     pub faults: CellFaults,
     /// Bytes of the cells in memory.
     pub size_bytes: u64,
     pub(super) numbers: Option<NumberProfile>,
     pub(super) texts: Option<TextProfile>,
-    /// By value: of numbers, texts and truth values (0 and 1).
+    /// By value: of numbers, strings and booleans (0 and 1).
     pub(super) values: Option<ValueCounts>,
     pub(super) label: Option<LabelLink>,
 }
@@ -53,7 +53,7 @@ impl ColumnProfile {
         }
     }
 
-    /// Adds the cells of a chunk. Cells with the faults told are null in the array, but not missing.
+    /// Adds the cells of a chunk. Cells with the given faults are null in the array, but not missing.
     pub(super) fn observe(
         &mut self,
         array: &ArrayRef,
@@ -138,8 +138,8 @@ impl ColumnProfile {
         merge_option(&mut self.label, later.label, LabelLink::merge);
     }
 
-    /// Gives both profiles the same form of numbers and the same kind of values: whole numbers become floats where one
-    /// side has floats, and values texts where one side has texts.
+    /// Gives both profiles the same form of numbers and the same kind of values: whole numbers become floats if one
+    /// side has floats, and values strings if one side has strings.
     fn agree_with(&mut self, later: &mut Self) {
         let is_text = |column: &Self| column.values.as_ref().is_some_and(ValueCounts::is_texts);
         if is_text(self) || is_text(later) {

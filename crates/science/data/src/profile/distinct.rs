@@ -16,7 +16,7 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 /// Bits of a hash that are left for the register's value.
 const VALUE_BITS: u32 = 64 - INDEX_BITS;
 
-/// Standard error of the estimate, as a share of the true count: 1.04 / sqrt(registers).
+/// Standard error of the estimate, as a fraction of the true count: 1.04 / sqrt(registers).
 pub const DISTINCT_STANDARD_ERROR: f64 = 0.0082;
 
 /// Hashes seen.
@@ -28,7 +28,8 @@ pub(crate) struct Distinct {
     packed: Option<Packed>,
 }
 
-/// Registers in half the memory: they lie close together, so four bits say by how much each is above the smallest.
+/// Registers in half the memory: they are close together, so four bits are enough for how much each is above the
+/// smallest.
 #[derive(Debug, Clone)]
 struct Packed {
     smallest: u8,
@@ -37,7 +38,7 @@ struct Packed {
     large: Box<[(u16, u8)]>,
 }
 
-/// What four bits say of a register that is not among the large ones, at most.
+/// The most that four bits give for a register that is not among the large ones.
 const HALF_MAX: u8 = 14;
 
 impl Packed {
@@ -149,7 +150,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// Ertl 2017, algorithm 6: the share of registers at their end, to third order.
+/// Ertl 2017, algorithm 6: the fraction of registers at their end, to third order.
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;
@@ -202,8 +203,8 @@ mod tests {
     use super::*;
     use trackway_formats::hash::{hash_bytes, hash_number};
 
-    /// Proves that estimates stay within four standard errors from ten values to a million, for consecutive numbers
-    /// and texts alike (which a weak hash would spoil), and that stored and packed registers come back.
+    /// Proves that estimates stay within four standard errors from ten values to a million, for consecutive numbers and
+    /// strings alike (which a weak hash would spoil), and that stored and packed registers come back.
     #[test]
     fn estimates_keep_their_promise() {
         for count in [10u64, 1000, 20_000, 1_000_000] {
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(Distinct::default().estimate(), 0.0);
     }
 
-    /// Proves that the estimate leans to neither side: over many sets of texts and numbers the errors cancel out.
+    /// Proves that the estimate is unbiased: over many sets of strings and numbers the errors cancel out.
     #[test]
     fn estimates_do_not_lean() {
         const SETS: u64 = 40;

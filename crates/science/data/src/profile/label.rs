@@ -4,11 +4,11 @@
 //! |---|---|---|
 //! | numbers | numbers | Pearson's correlation, -1 to 1 |
 //! | numbers | classes | correlation ratio η, 0 to 1 |
-//! | texts | classes | Cramér's V with the bias correction of W. Bergsma (2013), 0 to 1 |
-//! | texts | numbers | correlation ratio η, 0 to 1 |
+//! | strings | classes | Cramér's V with the bias correction of W. Bergsma (2013), 0 to 1 |
+//! | strings | numbers | correlation ratio η, 0 to 1 |
 //!
-//! Truth values are numbers 0 and 1 as a column and classes as a label. A whole-number label is both numbers and, with
-//! few values, classes. Rows with either side missing do not count.
+//! Booleans are numbers 0 and 1 as a column and classes as a label. A whole-number label is both numbers and, with few
+//! values, classes. Rows with either side missing do not count.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ use crate::read::Texts;
 /// The most classes of a label; with more it has none.
 pub const MAX_CLASSES: usize = 64;
 
-/// The most different texts of a column that are crossed with the label; with more the column has no measure.
+/// The most different strings of a column that are crossed with the label; with more the column has no measure.
 pub const MAX_CROSSED_TEXTS: usize = 512;
 
 /// Marks a row without a class.
@@ -37,9 +37,9 @@ const NO_CLASS: u16 = u16::MAX;
 pub enum AssociationMeasure {
     /// Pearson's correlation.
     Pearson,
-    /// Root of the share of a number's variance that lies between groups.
+    /// Root of the fraction of a number's variance that is between groups.
     CorrelationRatio,
-    /// Cramér's V, corrected for chance.
+    /// Cramér's V, bias-corrected.
     CramersV,
 }
 
@@ -107,7 +107,7 @@ fn row_hashes(array: &ArrayRef) -> Option<Box<dyn Fn(usize) -> Option<u64> + '_>
     Some(Box::new(|row| numbers.is_valid(row).then(|| hash_number(numbers.value(row).cast_unsigned()))))
 }
 
-/// Numbers and truth values as floats.
+/// Numbers and booleans as floats.
 fn to_floats(array: &ArrayRef) -> Option<ArrayRef> {
     let is_number = array.data_type().is_numeric() || *array.data_type() == DataType::Boolean;
     is_number.then(|| cast(array, &DataType::Float64).ok()).flatten()
@@ -234,7 +234,7 @@ impl LabelLink {
         }
     }
 
-    /// Lets go of what has grown beyond its bound.
+    /// Drops what has grown beyond its bound.
     fn limit(&mut self) {
         let texts = self
             .crossed
@@ -277,7 +277,7 @@ impl LabelLink {
         let ratio = |groups: &Option<Groups>| groups.as_ref().and_then(correlation_ratio);
         let found =
             [pearson, ratio(&self.by_class), self.crossed.as_ref().and_then(cramers_v), ratio(&self.by_text)];
-        // Pearson's first, so that two equal measures are told with their sign.
+        // Pearson's first, so that two equal measures are reported with their sign.
         found
             .into_iter()
             .flatten()
@@ -291,7 +291,7 @@ fn merge_groups(known: &mut Groups, later: Groups) {
     }
 }
 
-/// The groups of a chunk's texts by hash, and each row's group (`u32::MAX` where the text is missing).
+/// The groups of a chunk's strings by hash, and each row's group (`u32::MAX` if the string is missing).
 fn group_texts(texts: &Texts<'_>, rows: usize) -> (Vec<u64>, Vec<u32>) {
     match texts {
         Texts::Dictionary(dictionary, values) => {

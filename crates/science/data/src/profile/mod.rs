@@ -14,13 +14,13 @@
 //! | values and how many different ones, up to [`MAX_VALUES`] | exact |
 //! | more values than that | counts too low by at most the stated error; number ± [`DISTINCT_STANDARD_ERROR`] |
 //! | quantiles, histogram | rank off by at most [`QUANTILE_RANK_ERROR`], in 99 of 100 cases |
-//! | patterns of texts that are not stored as a dictionary | from one row of 16 |
+//! | patterns of strings that are not stored as a dictionary | from one row of 16 |
 //!
-//! In tables of more than 3,584 columns a column keeps less, so that all of them have room: see
-//! [`crate::limits`]. Each summary says how exact it is.
+//! In tables of more than 3,584 columns a column keeps less, so that all of them have room: see [`crate::limits`]. Each
+//! summary states how exact it is.
 //!
-//! Of large tables the quantiles are taken from one of each few neighbouring rows, chosen by chance: at least
-//! [`MIN_QUANTILE_ROWS`] values then stand for all. That error is included.
+//! Of large tables the quantiles are taken from one random row of each few neighbouring rows: at least
+//! [`MIN_QUANTILE_ROWS`] values then represent all. That error is included.
 
 mod column;
 mod distinct;
@@ -66,7 +66,7 @@ pub const PROFILE_VERSION: u32 = 1;
 /// So many values of a column, at least, go into its quantiles.
 pub const MIN_QUANTILE_ROWS: u64 = 2 << 20;
 
-/// Of no more neighbours than this one stands for all.
+/// At most so many neighbours are represented by one.
 const MAX_QUANTILE_STEP: u64 = 64;
 
 /// A data set's statistics.
@@ -133,7 +133,7 @@ impl Profile {
     /// Reads a source whole, but looks at the numbers of a sample of its rows only: one of each few neighbours, at least
     /// `rows_min` in all. For comparing distributions, not to be kept.
     ///
-    /// Rows, missing values, texts and truth values are those of all rows; all else about numbers is of the sample.
+    /// Rows, missing values, strings and booleans are those of all rows; all else about numbers is of the sample.
     ///
     /// # Errors
     /// [`DataError`]: a file that cannot be read.
@@ -144,7 +144,7 @@ impl Profile {
         Ok(Self { rows_rejected: coverage.rows_rejected, rows_sampled, ..profile })
     }
 
-    /// Says which file of its set the rows of this profile come from: places are then those of the set.
+    /// Sets the file of its set that the rows of this profile come from: places are then those of the set.
     pub(crate) fn is_of_file(&mut self, file: usize) {
         for column in &mut self.columns {
             column.faults.examples.iter_mut().for_each(|example| example.place.file = file);
@@ -239,7 +239,7 @@ impl ColumnProfile {
         self.numbers.as_ref().map(|numbers| &numbers.quantiles)
     }
 
-    /// Moments of the finite values. `None` for other than numbers and times.
+    /// Moments of the finite values. `None` for other than numbers and timestamps.
     #[must_use]
     pub fn moments(&self) -> Option<Moments> {
         self.numbers.as_ref().map(|numbers| numbers.moments)

@@ -1,7 +1,7 @@
 //! Mean, variance, skewness and kurtosis that merge, and co-moments of two columns.
 //!
-//! Each chunk's powers are taken around its own mean, in two runs over the cached values, and chunks are merged with
-//! the pairwise formulas of P. Pébay, "Formulas for robust, one-pass parallel computation of covariances and
+//! Each chunk's powers are taken around its mean, in two runs over the cached values, and chunks are merged with the
+//! pairwise formulas of P. Pébay, "Formulas for robust, one-pass parallel computation of covariances and
 //! arbitrary-order statistical moments" (2008). Nothing large is ever subtracted from something large.
 
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ impl Moments {
         self.variance().map(f64::sqrt)
     }
 
-    /// Skewness, m3 / m2^1.5 by population moments; `None` where all numbers are equal.
+    /// Skewness, m3 / m2^1.5 by population moments; `None` if all numbers are equal.
     #[must_use]
     pub fn skewness(&self) -> Option<f64> {
         (self.m2 > 0.0).then(|| (self.count as f64).sqrt() * self.m3 / self.m2.powf(1.5))

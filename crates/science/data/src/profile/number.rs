@@ -99,7 +99,7 @@ pub(crate) struct NumberProfile {
 /// How closely the numbers of a column are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closeness {
-    /// Of so many neighbours one stands for all in the quantiles; a power of two.
+    /// In the quantiles one of so many neighbours represents all; a power of two.
     pub(crate) quantile_step: usize,
     /// Of so many neighbours one is looked at. With 1 all are; with more, different values are counted only while they
     /// are few.
@@ -113,7 +113,7 @@ pub(crate) struct Scratch {
     pub(crate) key_counts: Vec<u64>,
 }
 
-/// A number as it lies in an Arrow array.
+/// A number as it is in an Arrow array.
 pub(crate) trait Native: Copy + PartialOrd {
     fn to_f64(self) -> f64;
     fn to_bits(self) -> u64;
@@ -177,7 +177,7 @@ impl NumberProfile {
         }
     }
 
-    /// Adds an array's values that are not null, as closely as told.
+    /// Adds an array's values that are not null, in the given detail.
     pub(crate) fn observe<T>(
         &mut self,
         array: &PrimitiveArray<T>,
@@ -210,8 +210,8 @@ impl NumberProfile {
         self.add_finite(&scratch.floats, closeness.quantile_step);
     }
 
-    /// Of each `step` neighbouring rows one, chosen by chance, unless it has no number. NaN are counted in every row:
-    /// they are missing values, whose share is compared.
+    /// One random row of each `step` neighbouring rows, unless it has no number. NaN are counted in every row: they are
+    /// missing values, whose fraction is compared.
     fn sample<T>(&mut self, array: &PrimitiveArray<T>, step: usize) -> Vec<T::Native>
     where
         T: ArrowPrimitiveType,
@@ -233,7 +233,7 @@ impl NumberProfile {
         chosen.filter(|value| !value.is_nan()).collect()
     }
 
-    /// Counts values, if asked to, and puts the finite ones into `floats`.
+    /// Counts values, if requested, and puts the finite ones into `floats`.
     fn take<N: Native>(
         &mut self,
         natives: &[N],
@@ -297,7 +297,7 @@ impl NumberProfile {
         self.order.merge(&Order::of(floats));
     }
 
-    /// The number that 64 bits stand for.
+    /// The number that 64 bits encode.
     pub(crate) fn to_float(form: NumberForm, bits: u64) -> f64 {
         match form {
             NumberForm::Int | NumberForm::Time => bits.cast_signed() as f64,

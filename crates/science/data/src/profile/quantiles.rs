@@ -1,10 +1,10 @@
 //! Quantiles of any number of values in bounded memory: the sketch of Karnin, Lang and Liberty, "Optimal quantile
 //! approximation in streams" (2016), with a large buffer in front.
 //!
-//! Values wait in a buffer. When it is full it is sorted, and one of each [`BUFFER_STEP`] neighbours, chosen by chance,
-//! goes on with their weight. A level holds sorted values of weight 2^level; one that is too long hands every second
-//! of its values, even or odd by chance, to the level above. Chance comes from a seeded generator, so that the same
-//! values in the same order give the same sketch.
+//! Values wait in a buffer. When it is full it is sorted, and one random value of each [`BUFFER_STEP`] neighbours is
+//! kept with their weight. A level holds sorted values of weight 2^level; one that is too long hands every second of
+//! its values, even or odd at random, to the level above. The generator is seeded, so that the same values in the same
+//! order give the same sketch.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -24,7 +24,7 @@ const SHRINK: f64 = 2.0 / 3.0;
 /// Values that wait.
 const BUFFER_LENGTH: usize = 4096;
 
-/// Of so many neighbours in the sorted buffer one goes on: 2^3.
+/// Of so many neighbours in the sorted buffer one is kept: 2^3.
 const BUFFER_STEP: usize = 1 << BUFFER_LEVEL;
 
 /// The level the buffer goes to.
@@ -33,7 +33,7 @@ const BUFFER_LEVEL: usize = 3;
 /// Weights are below 2^64.
 const MAX_LEVELS: usize = 60;
 
-/// The share of all values by which the rank of a quantile may be off, in 99 of 100 cases. Measured over orders and
+/// The fraction of all values by which the rank of a quantile may be off, in 99 of 100 cases. Measured over orders and
 /// distributions: see the tests of this module.
 pub const QUANTILE_RANK_ERROR: f64 = 0.003;
 
@@ -65,17 +65,17 @@ impl Default for Quantiles {
 }
 
 impl Quantiles {
-    /// How many values it stands for.
+    /// How many values it represents.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds finite values whose smallest and largest are known. Of each `step` neighbours one stands for all; `step`
-    /// is a power of two, 1 to take every value.
+    /// Adds finite values whose smallest and largest are known. Of each `step` neighbours one represents all; `step` is
+    /// a power of two, 1 to take every value.
     pub(crate) fn add(&mut self, values: &[f64], (min, max): (f64, f64), step: usize) {
         let Some(first) = values.first() else { return };
-        // The values choose the chance: sketches of parts would otherwise all make the same choices, and the errors of
+        // The values determine the seed: sketches of parts would otherwise all make the same choices, and the errors of
         // a merged one add up.
         self.random = hash_number(self.random ^ first.to_bits());
         self.count += values.len() as u64;
@@ -122,7 +122,7 @@ impl Quantiles {
         self.buffer = buffer;
     }
 
-    /// The share of all values by which the rank of a quantile may be off, in 99 of 100 cases.
+    /// The fraction of all values by which the rank of a quantile may be off, in 99 of 100 cases.
     #[must_use]
     pub fn rank_error(&self) -> f64 {
         QUANTILE_RANK_ERROR * (TOP_LENGTH / self.top_length) as f64
@@ -216,7 +216,7 @@ impl Quantiles {
         self.buffer_up(&later.buffer);
     }
 
-    /// Every value that is kept, ascending, with the number of values it stands for. The numbers add up to
+    /// Every value that is kept, ascending, with the number of values it represents. The numbers add up to
     /// [`Quantiles::count`]. Drift statistics are computed from this.
     #[must_use]
     pub fn weighted(&self) -> Vec<(f64, u64)> {
@@ -228,7 +228,7 @@ impl Quantiles {
         all
     }
 
-    /// The values at these shares of the sorted values (0 to 1, ascending); `None` if there are no values. Smallest
+    /// The values at these fractions of the sorted values (0 to 1, ascending); `None` if there are no values. Smallest
     /// and largest are exact.
     #[must_use]
     pub fn at(&self, shares: &[f64]) -> Option<Vec<f64>> {
@@ -254,7 +254,7 @@ impl Quantiles {
         Some(values)
     }
 
-    /// How many values lie in each of the bins between these ascending edges; the last bin holds its upper edge too.
+    /// How many values are in each of the bins between these ascending edges; the last bin includes its upper edge.
     #[must_use]
     pub fn histogram(&self, edges: &[f64]) -> Vec<u64> {
         let mut counts = vec![0; edges.len().saturating_sub(1)];
@@ -378,12 +378,12 @@ mod tests {
     }
 
     /// Proves that ranks keep their promise in every order of values, in one sketch, merged from many, and with one of
-    /// four values standing for all; that weights add up; and that the stored form stays small and comes back whole.
+    /// four values for all; that weights add up; and that the stored form stays small and comes back whole.
     #[test]
     fn ranks_keep_their_promise() {
         for count in [100usize, 5000, 500_000] {
             for (order, values) in orders(count) {
-                // One of four stands for all only where there are many.
+                // One of four represents all only if there are many.
                 for step in [1, 4].into_iter().filter(|step| count > 100_000 * (step - 1)) {
                     let mut one = Quantiles::default();
                     values.chunks(8192).for_each(|chunk| one.add(chunk, bounds(chunk), step));
@@ -393,7 +393,7 @@ mod tests {
                         sketch.add(part, bounds(part), step);
                         merged.merge(sketch);
                     }
-                    // A sample of few values has an error of its own.
+                    // A sample of few values has an additional error.
                     let sampling =
                         if step > 1 { 1.5 / (count as f64 / step as f64).sqrt() } else { 1.0 / count as f64 };
                     for sketch in [one, merged] {

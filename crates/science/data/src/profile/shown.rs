@@ -9,7 +9,7 @@ use crate::personal::masked;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A whole number.
     Int(i64),
@@ -55,7 +55,7 @@ pub(crate) fn hidden(value: Value) -> Value {
     }
 }
 
-/// The value that 64 bits stand for; without a form, a truth value.
+/// The value that 64 bits encode; without a form, a boolean.
 pub(super) fn shown(form: Option<NumberForm>, bits: u64) -> Value {
     let Some(form) = form else { return Value::Bool(bits == 1) };
     match form {

@@ -18,13 +18,13 @@ pub const TOP_VALUES: usize = 10;
 /// How many bins a summary's histogram has.
 pub const HISTOGRAM_BINS: usize = 20;
 
-/// The shares at which a summary gives quantiles.
+/// The fractions at which a summary gives quantiles.
 pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
 /// A quantile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quantile {
-    /// The share of values that are not larger, 0 to 1.
+    /// The fraction of values that are not larger, 0 to 1.
     pub share: f64,
     /// The value.
     pub value: Value,
@@ -39,7 +39,7 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-/// How long texts are, in letters.
+/// Lengths of strings, in characters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LengthSummary {
     /// The shortest.
@@ -52,16 +52,16 @@ pub struct LengthSummary {
     pub p99: u64,
     /// The longest.
     pub max: u64,
-    /// Texts without a letter.
+    /// Strings without a character.
     pub empty: u64,
 }
 
-/// Shapes of texts.
+/// Shapes of strings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PatternSummary {
     /// The most frequent shapes: `A` an upper-case letter, `a` another one, `9` a digit, `+` more of the same.
     pub top: Vec<ValueCount>,
-    /// How many texts were looked at; a sample if fewer than there are.
+    /// How many strings were looked at; a sample if fewer than there are.
     pub rows: u64,
 }
 
@@ -77,19 +77,19 @@ pub struct ColumnSummary {
     pub rows: u64,
     /// Cells without a value.
     pub null_count: u64,
-    /// Misfits, texts that stood for missing values, rows of files without the column.
+    /// Misfits, strings for missing values, rows of files without the column.
     pub faults: CellFaults,
     /// Different values.
     pub distinct_estimate: u64,
     /// Whether that number, and every count of `top_values`, is exact.
     pub distinct_is_exact: bool,
-    /// Standard error of the number, as a share of it; 0 where exact.
+    /// Standard error of the number, as a fraction of it; 0 if exact.
     pub distinct_error: f64,
-    /// The smallest value; of times, ISO 8601; of texts the first by alphabet, where all are known.
+    /// The smallest value; of timestamps, ISO 8601; of strings the first by alphabet, if all are known.
     pub min: Option<Value>,
     /// The largest value.
     pub max: Option<Value>,
-    /// Mean of the finite values; of truth values the share of `true`.
+    /// Mean of the finite values; of booleans the fraction of `true`.
     pub mean: Option<f64>,
     /// Sample standard deviation.
     pub stddev: Option<f64>,
@@ -99,7 +99,7 @@ pub struct ColumnSummary {
     pub excess_kurtosis: Option<f64>,
     /// Quantiles at [`QUANTILE_SHARES`].
     pub quantiles: Vec<Quantile>,
-    /// By how much a quantile's share may be off, in 99 of 100 cases.
+    /// By how much a quantile's fraction may be off, in 99 of 100 cases.
     pub quantile_rank_error: f64,
     /// Values between the smallest and the largest.
     pub histogram: Option<Histogram>,
@@ -117,9 +117,9 @@ pub struct ColumnSummary {
     pub negative_count: u64,
     /// Whether values ascend or descend in row order (equal neighbours allowed); of numbers and times.
     pub order: Option<Order>,
-    /// Lengths of texts.
+    /// Lengths of strings.
     pub lengths: Option<LengthSummary>,
-    /// Shapes of texts.
+    /// Shapes of strings.
     pub patterns: Option<PatternSummary>,
     /// How the column goes with the label.
     pub label_association: Option<Association>,
@@ -145,7 +145,7 @@ impl ColumnProfile {
             rows: self.rows,
             null_count: self.null_count,
             faults: without_personal_data(self.faults.clone()),
-            // A sketch may say more than there can be.
+            // A sketch may estimate more than there can be.
             distinct_estimate: distinct.min(self.value_count()),
             distinct_is_exact: is_exact,
             distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },

@@ -165,7 +165,7 @@ fn relations_to_the_label_are_found() {
     assert!(x.value > 0.99);
 }
 
-/// Proves that a column which is whole numbers in one part and fractions, or texts, in another is still counted as one.
+/// Proves that a column which is whole numbers in one part and floats, or strings, in another is still counted as one.
 #[test]
 fn parts_with_other_types_merge() {
     let mut one = profile("a\n1\n2\n2\n", None);
@@ -195,8 +195,8 @@ fn a_stored_column_stays_small() {
     }
 }
 
-/// Proves on the published Adult files (if they are there) that the profiles show what is wrong: the two files'
-/// labels differ, and `?` stands for missing values.
+/// Proves on the published Adult files (if they are there) that the profiles show what is wrong: the two files' labels
+/// differ, and `?` is used for missing values.
 #[test]
 fn the_adult_files_show_their_labels() {
     let shared = std::env::var("TRACKWAY_SHARED")
@@ -252,8 +252,8 @@ fn a_wide_table_is_profiled_in_groups() {
     assert!(wide.columns[1_999].summary().label_association.is_some());
 }
 
-/// Proves that a column that keeps less than others, as in the widest tables, still has exact counts, bounds and moments, says how
-/// exact the rest is, keeps to that, and can be stored and merged.
+/// Proves that a column that keeps less than others, as in the widest tables, still has exact counts, bounds and
+/// moments, states how exact the rest is, keeps to that, and can be stored and merged.
 #[test]
 fn a_finished_column_says_how_exact_it_is() {
     let rows = 50_000;

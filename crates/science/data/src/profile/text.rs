@@ -1,4 +1,4 @@
-//! Lengths and shapes of texts.
+//! Lengths and shapes of strings.
 
 use arrow::array::{Array, StringArray};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const EXACT_LENGTHS: usize = 64;
 /// Buckets per doubling of longer lengths: one is at most 1/16 wide.
 const BUCKETS_PER_DOUBLING: usize = 16;
 
-/// Of plain texts one row in so many is looked at for its pattern.
+/// Of strings without a dictionary one row in so many is looked at for its pattern.
 const PATTERN_STEP: usize = 16;
 
 /// Runs of letters or digits up to this length are spelled out in a pattern; longer ones become `a+`, `A+`, `9+`.
@@ -21,18 +21,18 @@ const MAX_SPELLED_RUN: usize = 4;
 /// The longest pattern, in letters.
 const MAX_PATTERN_LENGTH: usize = 24;
 
-/// How long the texts of a column are, in letters (Unicode scalar values).
+/// Lengths of the strings of a column, in characters (Unicode scalar values).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lengths {
-    /// The shortest; `u64::MAX` without texts.
+    /// The shortest; `u64::MAX` without strings.
     pub min: u64,
     /// The longest.
     pub max: u64,
     /// Sum of all lengths.
     pub total: u64,
-    /// How many texts.
+    /// How many strings.
     pub count: u64,
-    /// Texts per bucket: each length up to 64 has one, then 16 per doubling.
+    /// Strings per bucket: each length up to 64 has one, then 16 per doubling.
     buckets: Vec<u64>,
 }
 
@@ -63,13 +63,13 @@ impl Lengths {
         self.buckets.iter_mut().zip(&later.buckets).for_each(|(count, more)| *count += more);
     }
 
-    /// The mean length; `None` without texts.
+    /// The mean length; `None` without strings.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64)
     }
 
-    /// The length below which this share of the texts lies; exact up to 64, then within 1/16.
+    /// The length below which this fraction of the strings is; exact up to 64, then within 1/16.
     #[must_use]
     pub fn at(&self, share: f64) -> Option<u64> {
         let rank = share * self.count as f64;
@@ -100,11 +100,11 @@ fn lowest_of(bucket: usize) -> u64 {
     ((BUCKETS_PER_DOUBLING + within) as u64) << (doubling - 4)
 }
 
-/// What the texts of a column look like.
+/// Shapes and lengths of the strings of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TextProfile {
     pub(crate) lengths: Lengths,
-    /// Texts without a letter.
+    /// Strings without a character.
     pub(crate) empty: u64,
     /// Patterns of the rows looked at; see [`pattern`].
     pub(crate) patterns: ValueCounts,
@@ -230,7 +230,7 @@ fn class_of(letter: char) -> char {
 mod tests {
     use super::*;
 
-    /// Proves that texts of one shape share a pattern, and that long runs and long texts stay short.
+    /// Proves that strings of one shape have the same pattern, and that long runs and long strings stay short.
     #[test]
     fn patterns_show_the_shape() {
         for (text, expected) in [

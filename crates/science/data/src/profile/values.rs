@@ -1,9 +1,9 @@
 //! Which values a column has, how often each, and how many different ones: exact for few, bounded for many.
 //!
 //! Up to [`MAX_VALUES`] different values are counted exactly. With more, the counter of J. Misra and D. Gries, "Finding
-//! repeated elements" (1982), takes over: when the table is full, the median count is taken from every value and
-//! those without a count left go. A count is then too low by at most [`ValueCounts::error`], and every value that
-//! occurs more often than that is in the table. From that moment on different values are counted by
+//! repeated elements" (1982), takes over: when the table is full, the median count is subtracted from every value and
+//! those without a count left are dropped. A count is then too low by at most [`ValueCounts::error`], and every value
+//! that occurs more often than that is in the table. From then on different values are counted by
 //! [HyperLogLog](super::distinct), which is first fed with all values of the table: all there were.
 
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,11 @@ pub const MAX_KEPT_BYTES: usize = 96;
 /// A value as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// Whole numbers, times and truth values by their 64 bits.
+    /// Whole numbers, timestamps and booleans by their 64 bits.
     Numbers(Vec<u64>),
     /// Floats by their 64 bits.
     Floats(Vec<u64>),
-    /// Texts one after the other in an arena; a key is where one begins and how long it is.
+    /// Strings one after the other in an arena; a key is where one begins and how long it is.
     Texts { spans: Vec<(u32, u32)>, arena: Vec<u8> },
 }
 
@@ -106,7 +106,7 @@ impl ValueCounts {
     fn add_hashed_text(&mut self, hash: u64, text: &[u8], count: u64) {
         if let Some(slot) = self.count_hash(hash, count) {
             if let Keys::Texts { spans, arena } = &mut self.keys {
-                // One byte more tells that there was more.
+                // One byte more shows that there was more.
                 let kept = &text[..text.len().min(MAX_KEPT_BYTES + 1)];
                 spans[slot] = (arena.len() as u32, kept.len() as u32);
                 arena.extend_from_slice(kept);
@@ -257,7 +257,7 @@ impl ValueCounts {
         self
     }
 
-    /// The table with numbers as the texts they are shown as.
+    /// The table with numbers as the strings they are shown as.
     pub(crate) fn into_texts(self, to_text: impl Fn(u64) -> String) -> Self {
         if matches!(self.keys, Keys::Texts { .. }) {
             return self;
@@ -300,7 +300,7 @@ impl ValueCounts {
         }
     }
 
-    /// Numbers with their counts, most frequent first, equal counts by value; empty for texts.
+    /// Numbers with their counts, most frequent first, equal counts by value; empty for strings.
     pub(crate) fn numbers(&self) -> Vec<(u64, u64)> {
         let (Keys::Numbers(numbers) | Keys::Floats(numbers)) = &self.keys else { return Vec::new() };
         let mut all: Vec<_> = self.occupied().map(|slot| (numbers[slot], self.counts[slot])).collect();
@@ -308,7 +308,7 @@ impl ValueCounts {
         all
     }
 
-    /// Texts with their counts, most frequent first, equal counts by value; empty for numbers. A text longer than
+    /// Strings with their counts, most frequent first, equal counts by value; empty for numbers. A string longer than
     /// [`MAX_KEPT_BYTES`] ends in `…`.
     pub(crate) fn texts(&self) -> Vec<(String, u64)> {
         let mut all: Vec<_> = self.stored_texts().map(|(_, text, count)| (text, count)).collect();
@@ -339,7 +339,7 @@ fn shown(bytes: &[u8]) -> String {
     if bytes.len() > MAX_KEPT_BYTES { format!("{whole}…") } else { whole.to_owned() }
 }
 
-/// As stored, most frequent values first. Hashes of texts are stored because a long text is not.
+/// As stored, most frequent values first. Hashes of strings are stored because a long string is not.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -455,7 +455,7 @@ mod tests {
         }
     }
 
-    /// Proves that texts are counted by the whole text but kept short, and come back from storage to be merged.
+    /// Proves that strings are counted by the whole string but kept short, and come back from storage to be merged.
     #[test]
     fn long_texts_are_counted_whole_and_kept_short() {
         let long = |end: &str| format!("{}é{end}", "x".repeat(MAX_KEPT_BYTES - 1));

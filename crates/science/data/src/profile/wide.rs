@@ -1,7 +1,7 @@
 //! Tables of very many columns, in bounded memory: their columns are read in groups, one group after the other.
 //!
-//! Of Parquet each byte is still read once, because each column lies by itself; only the label is read with every
-//! group. Of CSV a group is another reading of the file, so groups are as large as the memory lets them.
+//! Of Parquet each byte is still read once, because each column is stored separately; only the label is read with every
+//! group. Of CSV a group is another reading of the file, so groups are as large as the memory permits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +33,7 @@ pub(crate) fn is_wide(source: &Source, watch: &Watch<'_>) -> bool {
     source.columns().len() as u64 * COLUMN_BYTES * (units as u64 + 1) > PROFILE_BYTES
 }
 
-/// Nothing is kept but what the source has learnt: all keys, with types that hold their values.
+/// Nothing is kept but what the source collects: all keys, with types that hold their values.
 struct AllKeys;
 
 impl Pass for AllKeys {
@@ -69,8 +69,8 @@ impl Plan {
             let groups = group(&layout.open_bytes, usize::MAX, budget, |_| cost);
             return Self { groups, lanes: 1, units_in_flight };
         }
-        // Where there are fewer units than threads, such as one row group, or where memory lets fewer threads have all
-        // columns open, threads share out the columns.
+        // With fewer units than threads, such as one row group, or if memory permits fewer threads with all columns
+        // open, threads divide the columns.
         let affordable = affordable_readers(layout.open_bytes.iter().sum());
         let readers = layout.units.map_or(threads, |units| units.max(1).min(affordable));
         let lanes = if readers < threads { threads.div_ceil(readers) } else { 1 };
@@ -180,7 +180,7 @@ pub(crate) fn scan_beside<B: Beside>(
     };
     let (results, found): (Vec<_>, Vec<_>) = results.into_iter().unzip();
     let (profiler, mut coverage) = assemble(source, label, &plan, results);
-    // Each group knows no keys but its own.
+    // Each group counts only its keys.
     coverage.unknown_keys = unknown_keys.unwrap_or(coverage.unknown_keys);
     Ok((profiler, found, coverage))
 }

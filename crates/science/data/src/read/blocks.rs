@@ -1,7 +1,7 @@
 //! Text files in blocks that end where a record ends.
 //!
-//! Blocks are cut one after the other, because only what stands before a byte tells whether it is within quotes.
-//! Cutting looks at quotes and line ends only and runs at memory speed; parsing, the dear part, then goes on in
+//! Blocks are cut one after the other, because only the bytes before a position determine whether it is within quotes.
+//! Cutting looks at quotes and line ends only and runs at memory speed; parsing, the expensive part, then runs in
 //! parallel.
 
 use std::io;
@@ -17,10 +17,10 @@ pub const MAX_RECORD_BYTES: usize = 64 << 20;
 /// Bytes of a file that become one unit of work.
 pub(crate) const BLOCK_BYTES: usize = 8 << 20;
 
-/// How much of a file's beginning tells its encoding.
+/// How much of a file's beginning is used to detect its encoding.
 const ENCODING_SAMPLE_BYTES: usize = 4096;
 
-/// How the bytes of a text file stand for letters. Single rows of other bytes are dealt with where they are read.
+/// The encoding of a text file. Single rows of other bytes are dealt with where they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Utf8,
@@ -29,7 +29,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// By the byte order mark, else by where the zeros of Latin letters stand. With the mark's length.
+    /// By the byte order mark, else by the positions of the zeros of Latin letters. With the mark's length.
     pub(crate) fn detect(head: &[u8]) -> (Self, usize) {
         match head {
             [0xEF, 0xBB, 0xBF, ..] => return (Self::Utf8, 3),
@@ -46,7 +46,7 @@ impl Encoding {
         }
     }
 
-    /// Appends bytes as UTF-8 and says how many could be decoded: a letter cut in two waits for its rest.
+    /// Appends bytes as UTF-8 and returns how many could be decoded: a letter cut in two waits for its rest.
     pub(crate) fn decode(self, bytes: &[u8], text: &mut Vec<u8>) -> usize {
         let unit = match self {
             Self::Utf8 => {
@@ -94,7 +94,7 @@ pub(crate) struct Block {
     pub(crate) first_line: u64,
     /// Whether it is the file's first.
     pub(crate) is_first: bool,
-    /// How many of the file's bytes it stands for.
+    /// How many of the file's bytes it covers.
     pub(crate) source_bytes: u64,
 }
 

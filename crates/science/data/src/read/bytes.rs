@@ -45,7 +45,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Arc<dyn ByteSource>> {
     }
 }
 
-/// Fills the buffer from `offset` on unless the source ends first; says how much was read.
+/// Fills the buffer from `offset` on unless the source ends first; returns how much was read.
 pub(crate) fn read_full(source: &dyn ByteSource, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {
@@ -77,7 +77,7 @@ impl ChunkReader for ParquetBytes {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // A damaged footer may claim any length; no memory is asked for that the file cannot fill.
+        // A damaged footer may claim any length; no memory is allocated that the file cannot fill.
         if start.saturating_add(length as u64) > self.0.size_bytes() {
             let end = self.0.size_bytes();
             return Err(ParquetError::EOF(format!(
@@ -95,8 +95,8 @@ impl ChunkReader for ParquetBytes {
     }
 }
 
-/// The same for reading pages. Where the Parquet reader reads the header of a page, what it claims is looked at first: a page
-/// is decoded whole, into as much memory as its header says.
+/// The same for reading pages. Before the Parquet reader decodes a page, the size in its header is checked: a page is
+/// decoded whole, into as much memory as its header gives.
 #[derive(Clone)]
 pub(crate) struct ParquetPages {
     pub(crate) bytes: ParquetBytes,

@@ -1,13 +1,13 @@
-//! Texts into typed cells.
+//! Strings into typed cells.
 
 use std::borrow::Cow;
 
 use crate::infer::ColumnType;
 
-/// Texts that usually stand for a missing value, besides the empty one. Used where the run file names none.
+/// Strings that usually mean a missing value, besides the empty one. Used if the run file names none.
 pub const USUAL_MISSING: &[&str] = &["?", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "nil"];
 
-/// The texts that stand for a missing value. The empty text always does.
+/// The strings that mean a missing value. The empty string always does.
 #[derive(Debug, Clone)]
 pub(crate) struct Missing {
     texts: Vec<String>,
@@ -31,7 +31,7 @@ impl Missing {
         Self { texts, first_bytes, longest }
     }
 
-    /// The index of the text in [`Missing::texts`] if it stands for a missing value.
+    /// The index of the string in [`Missing::texts`] if it means a missing value.
     #[inline]
     pub(crate) fn find(&self, value: &[u8]) -> Option<usize> {
         let Some(first) = value.first() else { return Some(0) };
@@ -121,7 +121,7 @@ pub(crate) fn parse_bool(value: &[u8]) -> Option<bool> {
     }
 }
 
-/// Microseconds since 1970 of a date or time as [`crate::infer::is_timestamp`] knows them; without a zone: UTC.
+/// Microseconds since 1970 of a date or time in the forms of [`crate::infer::is_timestamp`]; without a zone: UTC.
 pub(crate) fn parse_timestamp(value: &[u8]) -> Option<i64> {
     if let Some(micros) = parse_usual_timestamp(value) {
         return Some(micros);
@@ -203,7 +203,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     cycle * 146_097 + day_of_cycle - 719_468
 }
 
-/// Bytes as text: UTF-8, else letter by letter as Windows-1252, which Latin-1 files are in practice.
+/// Bytes as a string: UTF-8, else letter by letter as Windows-1252, which Latin-1 files are in practice.
 pub(crate) fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -228,7 +228,8 @@ fn windows_1252(byte: u8) -> char {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally(pub(crate) std::collections::BTreeMap<ColumnType, u64>);
 
-/// The share of texts up to which a column of numbers, times or truth values stays one, with the texts as misfits.
+/// The fraction of strings up to which a column of numbers, timestamps or booleans stays one, with the strings as
+/// misfits.
 const MAX_DIRT_SHARE: f64 = 0.05;
 
 impl Tally {
@@ -238,7 +239,7 @@ impl Tally {
         }
     }
 
-    /// The narrowest type that fits all values, a few texts left aside.
+    /// The narrowest type that fits all values, except a few strings.
     pub(crate) fn decide(&self) -> ColumnType {
         let total: u64 = self.0.values().sum();
         let texts = self.0.get(&ColumnType::Text).copied().unwrap_or(0);
@@ -272,7 +273,7 @@ mod tests {
             }
         }
 
-        /// Proves that no text makes a parser panic, and that it says yes exactly where the type detection does.
+        /// Proves that no string makes a parser panic, and that it accepts exactly what the type detection does.
         #[test]
         fn parsers_agree_with_the_detected_type(text in "[-+0-9.eE:TZtrufalsnd ]{0,24}") {
             let bytes = text.trim().as_bytes();
@@ -296,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Proves that times in all accepted forms are the same moment, on both sides of 1970 and of leap days.
+    /// Proves that times in all accepted forms are the same timestamp, on both sides of 1970 and of leap days.
     #[test]
     fn times_are_microseconds_since_1970() {
         for (text, micros) in [

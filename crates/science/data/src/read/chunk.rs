@@ -16,7 +16,7 @@ use super::coverage::{CellFaults, Place};
 /// | `Float` | `Float64` |
 /// | `Bool` | `Boolean` |
 /// | `Timestamp` | `Timestamp(Microsecond)`; times without a zone are taken as UTC |
-/// | `Text`, `Mixed` | `Utf8`, or `Dictionary(Int32, Utf8)` where a Parquet file stores one; see [`Texts`] |
+/// | `Text`, `Mixed` | `Utf8`, or `Dictionary(Int32, Utf8)` if a Parquet file stores one; see [`Texts`] |
 /// | `Null` | `Null` |
 /// | `Binary`, `List`, `Object` | as the Parquet file has it; JSON's nested values are `Utf8` |
 ///
@@ -69,7 +69,7 @@ pub enum Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of an array; `None` if it holds something else.
+    /// The strings of an array; `None` if it holds something else.
     #[must_use]
     pub fn of(array: &'a ArrayRef) -> Option<Self> {
         match array.data_type() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::infer::ColumnType;
 
-/// The most examples kept per column and per kind of rejection; the counts go on.
+/// The most examples kept per column and per kind of rejection; the counts continue.
 pub const MAX_FAULT_EXAMPLES: usize = 5;
 
 /// The longest piece of a faulty value that is shown, in bytes.
@@ -32,7 +32,7 @@ pub enum RejectKind {
     Ragged,
     /// A quote that is still open when the file ends.
     OpenQuote,
-    /// A line that is no JSON object.
+    /// A line that is not a JSON object.
     BadJson,
 }
 
@@ -65,7 +65,7 @@ pub struct CellFaults {
     pub misfit_kinds: BTreeMap<ColumnType, u64>,
     /// The first [`MAX_FAULT_EXAMPLES`] misfits, in file order.
     pub examples: Vec<Fault>,
-    /// Missing cells by the text that stood for them (`""`, `?`, `NA` …). Parquet's and JSON's nulls have no text.
+    /// Missing cells by their string (`""`, `?`, `NA` …). Parquet's and JSON's nulls have none.
     pub missing_texts: BTreeMap<String, u64>,
     /// Rows of files that do not have this column; null in the batch.
     pub absent: u64,
@@ -194,7 +194,7 @@ fn append(examples: &mut Vec<Fault>, later: Vec<Fault>) {
     examples.extend(later.into_iter().take(room));
 }
 
-/// The beginning of a value, as text.
+/// The beginning of a value, as a string.
 fn shown(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(&value[..value.len().min(MAX_SHOWN_BYTES)]).into_owned();
     if value.len() > MAX_SHOWN_BYTES { format!("{text}…") } else { text }

@@ -34,7 +34,7 @@ pub(crate) struct CsvLayout {
     pub(crate) fields: usize,
 }
 
-/// Reads a block. `columns` says for each column of the source which field it is, and its type.
+/// Reads a block. `columns` has for each column of the source which field it is, and its type.
 pub(crate) fn read_block(
     block: &Block,
     layout: &CsvLayout,
@@ -42,7 +42,7 @@ pub(crate) fn read_block(
     missing: &Missing,
     sink: &mut ChunkSink<'_>,
 ) -> Result<(), Stop> {
-    // A delimiter that is no ASCII could cut a letter in two.
+    // A delimiter that is not ASCII could cut a letter in two.
     let is_utf8 = layout.delimiter.is_ascii() && std::str::from_utf8(&block.text).is_ok();
     let mut splitter = Splitter::new(&block.text, layout.delimiter, block.first_line);
     if layout.has_header && block.is_first {
@@ -254,7 +254,7 @@ impl Cells for Nothing {
     }
 }
 
-/// Texts. In a block of UTF-8 every field is UTF-8, so that one check at the end does.
+/// Strings. In a block of UTF-8 every field is UTF-8, so that one check at the end does.
 struct TextCells {
     builder: BinaryBuilder,
     is_utf8: bool,

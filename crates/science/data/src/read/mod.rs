@@ -8,9 +8,10 @@
 //! reason, with the first examples. A cell that does not fit its column's type is a *misfit*: counted, shown, null in
 //! the batch; its row stays. All of that is the [`Coverage`].
 //!
-//! **Types** of CSV and JSON columns come from samples. Where the whole file holds something wider (a first `2.5` after
-//! a million whole numbers), the scan says so, widens the type and begins again, so that what a pass sees never
-//! depends on the sample. [`Source::with_columns`] fixes the types instead; whatever does not fit them is then a misfit.
+//! **Types** of CSV and JSON columns come from samples. If the whole file holds something wider (a first `2.5` after a
+//! million whole numbers), the scan reports it, widens the type and begins again, so that what a pass sees never
+//! depends on the sample. [`Source::with_columns`] fixes the types instead; whatever does not fit them is then a
+//! misfit.
 
 mod blocks;
 mod bytes;
@@ -82,11 +83,11 @@ pub struct Source {
 /// One file of a source.
 #[derive(Clone)]
 pub struct SourceFile {
-    /// As it is shown: relative to the base folder where it lies below it.
+    /// As it is shown: relative to the base folder if it is below it.
     pub path: String,
     /// Its size when it was opened.
     pub size_bytes: u64,
-    /// Where it is, and its state when it was opened; nothing of what lies behind a URL, which is read as one version.
+    /// Where it is, and its state when it was opened; nothing for a URL, which is read as one version.
     opened: Option<(PathBuf, Identity)>,
     bytes: Arc<dyn ByteSource>,
     kind: FileKind,
@@ -164,7 +165,7 @@ pub(crate) enum FileKind {
 impl Source {
     /// Finds and opens the files of a data set; relative paths start at `base`. Of text files, samples are read.
     ///
-    /// Hidden files of a folder and files that are no tables (by extension) are passed over; the latter are noted.
+    /// Hidden files of a folder and files that are not tables (by extension) are skipped; the latter are noted.
     ///
     /// # Errors
     /// [`DataError`]: no file, none that is a table, an unreadable or corrupt one, `columns` that do not fit.
@@ -290,7 +291,7 @@ impl Source {
         Ok(self)
     }
 
-    /// The index of a column. `role` says in an error what the column was to be (`label`, `group` …).
+    /// The index of a column. `role` names in an error what the column was to be (`label`, `group` …).
     ///
     /// # Errors
     /// [`DataError::NoColumn`], with the nearest name.
@@ -332,7 +333,7 @@ impl Source {
         &self.files
     }
 
-    /// What a person should know: files passed over, columns that only some files have.
+    /// Notes for a user: skipped files, columns that only some files have.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -344,7 +345,7 @@ impl Source {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Rows, where footers tell it: known only if every file is Parquet.
+    /// Rows, if footers have them: known only if every file is Parquet.
     #[must_use]
     pub fn rows(&self) -> Option<u64> {
         let rows = |file: &SourceFile| match &file.kind {
@@ -355,7 +356,7 @@ impl Source {
         self.files.iter().map(rows).sum()
     }
 
-    /// About how many rows there are: exact where footers tell it, else a low guess from the files' size.
+    /// About how many rows there are: exact if footers have it, else a low guess from the files' size.
     pub(crate) fn about_rows(&self) -> u64 {
         const LONG_CELL_BYTES: u64 = 24;
         let guess = || self.size_bytes() / (LONG_CELL_BYTES * self.columns.len().max(1) as u64);
@@ -371,7 +372,7 @@ impl Source {
         self.files.iter().find(is_changed)
     }
 
-    /// How a scan can share out its work and its memory.
+    /// How a scan can divide its work and its memory.
     pub(crate) fn layout(&self) -> Layout {
         let mut layout = Layout { open_bytes: vec![0; self.columns.len()], units: Some(0), by_column: true };
         let index: HashMap<&str, usize> =
@@ -387,7 +388,7 @@ impl Source {
                     }
                 }
                 FileKind::Empty => {}
-                // A key may turn up that is no column yet.
+                // A key may turn up that is not a column yet.
                 FileKind::Json => (layout.units, layout.by_column) = (None, false),
                 FileKind::Csv(_) | FileKind::Lines => layout.units = None,
             }
@@ -440,11 +441,11 @@ impl Source {
     }
 }
 
-/// What a plan for a scan needs to know of a source.
+/// What a plan for a scan needs from a source.
 pub(crate) struct Layout {
     /// About how many bytes each column takes while it is read; 0 where all columns are read together anyway.
     pub(crate) open_bytes: Vec<u64>,
-    /// Units of work; unknown for texts, which are cut while they are read.
+    /// Units of work; unknown for text files, which are cut while they are read.
     pub(crate) units: Option<usize>,
     /// Whether some columns can be read without the others.
     pub(crate) by_column: bool,
@@ -618,7 +619,7 @@ impl TableFormat {
     }
 }
 
-/// How a file is read as a table; `None` if its name does not tell.
+/// How a file is read as a table; `None` if its name does not determine it.
 fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
     match spec.format.unwrap_or_else(|| format_of(path)) {
         DataFormat::Parquet => Some(TableFormat::Parquet),

@@ -1,6 +1,6 @@
 //! Damaged files, made from good ones by a seeded generator: every one is read with all rows accounted for, or refused.
 //!
-//! `TRACKWAY_FUZZ_MUTANTS` says how many of each format there are; the few of a usual run take some seconds.
+//! `TRACKWAY_FUZZ_MUTANTS` sets how many of each format there are; the few of a usual run take some seconds.
 //! `TRACKWAY_FUZZ_KEEP` names a folder in which those are kept at which a decoder panicked.
 
 use std::fs;
@@ -24,7 +24,7 @@ use super::*;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
 
-/// Mutants of each format where nobody asks for more.
+/// Mutants of each format by default.
 const USUAL_MUTANTS: u64 = 700;
 
 const ROWS: i64 = 120;
@@ -101,7 +101,7 @@ fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
         if bytes.is_empty() {
             return bytes;
         }
-        // Every fourth change is near the end, where a Parquet file says what it holds.
+        // Every fourth change is near the end, where a Parquet file has its metadata.
         let length = bytes.len() as u64;
         let span = if !random.next_u64().is_multiple_of(4) { length } else { length.min(2048) };
         let at = (length - span + random.next_u64() % span) as usize;

@@ -37,14 +37,14 @@ const DECODED_VALUE_BYTES: u64 = 8;
 /// What the values of one row may take when they are decoded.
 const ROW_BYTES_MAX: u64 = 64 << 20;
 
-/// Values that one byte of a nested column may stand for, where they would take more than [`ROW_BYTES_MAX`] in all. Lists
-/// whose lengths and values all repeat come near it with 20,000 values in each.
+/// Values that one byte of a nested column may give, if they would take more than [`ROW_BYTES_MAX`] in all. Lists whose
+/// lengths and values all repeat come near it with 20,000 values in each.
 const VALUES_PER_BYTE_MAX: u64 = 4096;
 
 /// A page has a header of some bytes, and at most 2^31 values.
 const ROWS_PER_BYTE_MAX: u64 = 1 << 27;
 
-/// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the text.
+/// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the string.
 const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
 
 /// What one column takes while it is read, at most, with the usual page sizes: a page, a dictionary, and what comes out.
@@ -57,7 +57,7 @@ fn decoded<T>(step: impl FnOnce() -> T) -> Result<T, String> {
     contained(step).map_err(|panic| format!("decoding it failed: {panic}; {DAMAGED}"))
 }
 
-/// An error of the decoder with what to do. One about a limit says so itself.
+/// An error of the decoder with what to do. One about a limit contains it already.
 fn hinted(error: &str) -> String {
     if error.contains(PAGE_VARIABLE) { error.to_owned() } else { format!("{error}; {DAMAGED}") }
 }
@@ -77,12 +77,12 @@ pub(crate) struct RowRange {
     pub(crate) rows: u64,
     /// Number of the first row in the file, from 1.
     pub(crate) first_row: u64,
-    /// About how many of the file's bytes it stands for.
+    /// About how many of the file's bytes it covers.
     pub(crate) bytes: u64,
 }
 
 impl ParquetFile {
-    /// Reads the footer. The error text says what is wrong with it.
+    /// Reads the footer. The error explains what is wrong with it.
     pub(crate) fn open(source: Arc<dyn ByteSource>) -> Result<Self, String> {
         let bytes = ParquetBytes(source);
         let metadata =
@@ -118,7 +118,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The footer says twice how many rows there are; both must agree, and none be negative.
+    /// The footer has the number of rows twice; both must agree, and none be negative.
     fn check_row_counts(&self) -> Result<(), String> {
         let total = self.footer().file_metadata().num_rows();
         let groups = self.footer().row_groups();
@@ -182,7 +182,7 @@ impl ParquetFile {
         ranges
     }
 
-    /// Reads a range. `columns` says for each column of the source which column of the file it is, and its type.
+    /// Reads a range. `columns` has for each column of the source which column of the file it is, and its type.
     pub(crate) fn read(
         &self,
         range: &RowRange,
@@ -264,7 +264,7 @@ impl ParquetFile {
         (CHUNK_BYTES / row_bytes).clamp(1, CHUNK_ROWS)
     }
 
-    /// The file's schema with texts as dictionaries where all pages of these row groups hold keys.
+    /// The file's schema with strings as dictionaries if all pages of these row groups hold keys.
     fn schema_for(&self, groups: &[usize]) -> Arc<Schema> {
         let schema = self.metadata.schema();
         let mut leaf = 0;
@@ -306,7 +306,8 @@ fn retyped(field: &Arc<Field>, data_type: DataType) -> Arc<Field> {
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// About how many bytes the values of a column take when they are decoded. A few bytes can stand for very many equal values.
+/// About how many bytes the values of a column take when they are decoded. A few bytes can encode very many equal
+/// values.
 fn decoded_bytes(column: &ColumnChunkMetaData) -> u64 {
     let values = column.num_values().unsigned_abs();
     column.uncompressed_size().unsigned_abs().max(values.saturating_mul(DECODED_VALUE_BYTES))

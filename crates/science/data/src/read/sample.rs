@@ -22,7 +22,7 @@ use crate::remote::ByteSource;
 /// Bytes of all files of a set that are read as samples.
 const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
 
-/// Bounds of one file's share.
+/// Bounds of one file's part.
 const SAMPLE_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
 
 /// Behind the beginning, so many places of a file are looked at.
@@ -36,7 +36,7 @@ pub(crate) fn bytes_per_file(files: usize) -> usize {
     (SAMPLE_BUDGET_BYTES / files.max(1)).clamp(*SAMPLE_BYTES.start(), *SAMPLE_BYTES.end())
 }
 
-/// What a sample tells.
+/// What is derived from a sample.
 pub(crate) struct Sampled {
     pub(crate) kind: FileKind,
     pub(crate) columns: Vec<Column>,
@@ -154,8 +154,8 @@ fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missi
     }
 }
 
-/// Whole lines from places spread over the file behind its beginning. A place may lie within quotes: then its rows
-/// are mostly ragged and count for nothing.
+/// Whole lines from places spread over the file after its beginning. A place may be within quotes: then its rows are
+/// mostly ragged and do not count.
 fn places(bytes: &Arc<dyn ByteSource>, sample_bytes: usize) -> io::Result<Vec<Vec<u8>>> {
     let size = bytes.size_bytes();
     let mut head = [0; 4096];

@@ -1,18 +1,18 @@
 //! Separated values into fields: 64 bytes at a time become a mask of the bytes that mean something.
 //!
-//! The rules are those of RFC 4180, read generously: a quote opens a quoted field only as the field's first byte
-//! that is no blank; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the
-//! field; a line ends at `\n`, `\r\n` or `\r`; empty lines are no rows.
+//! The rules are those of RFC 4180, read generously: a quote opens a quoted field only as the field's first non-blank
+//! byte; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the field; a line
+//! ends at `\n`, `\r\n` or `\r`; empty lines are not rows.
 
 use crate::limits::limits;
 
 /// The one quote letter.
 pub(crate) const QUOTE: u8 = b'"';
 
-/// Marks the length of a field that is not its bytes as they stand: escaped quotes, or text behind the quotes.
+/// Marks the length of a field that differs from its bytes: escaped quotes, or text after the quotes.
 const ESCAPED: u32 = 1 << 31;
 
-/// Where a field lies in the text.
+/// The place of a field in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     start: u32,
@@ -58,7 +58,7 @@ fn unescape(raw: &[u8], field: &mut Vec<u8>) {
     field.extend_from_slice(rest);
 }
 
-/// Whether the quote at `at`, which lies outside of quotes, is the first byte of its field that is no blank.
+/// Whether the quote at `at`, which is outside of quotes, is the first non-blank byte of its field.
 pub(crate) fn opens_quote(text: &[u8], at: usize, delimiter: u8) -> bool {
     let before = text[..at].iter().rev().find(|byte| !matches!(byte, b' ' | b'\t') || **byte == delimiter);
     before.is_none_or(|byte| *byte == delimiter || matches!(byte, b'\n' | b'\r'))

@@ -144,7 +144,7 @@ fn dirty_csv_is_read_as_published() {
     }
 }
 
-/// Proves that dirt among numbers is a misfit, and that a column of texts is not: a share decides.
+/// Proves that dirt among numbers is a misfit, and that a column of strings is not: a fraction decides.
 #[test]
 fn a_few_texts_among_numbers_are_misfits() {
     let mut text = String::from("a\n");
@@ -156,8 +156,8 @@ fn a_few_texts_among_numbers_are_misfits() {
     check("b.csv", b"a\n1\n2\noops\n", "a:Text\n0.2: 1\n0.3: 2\n0.4: oops");
 }
 
-/// Proves that a value wider than the sample promised widens the column for all rows, wherever it stands: no row sees
-/// a type that hangs on the sample.
+/// Proves that a value wider than the sample promised widens the column for all rows, wherever it is: no row has a type
+/// that depends on the sample.
 #[test]
 fn types_widen_when_the_file_demands_it() {
     let mut text = String::from("a,b\n");
@@ -194,7 +194,7 @@ fn json_lines_are_rows_by_key() {
     );
 }
 
-/// Proves that plain text is lines, empty ones too, and that what is no table is passed over and said so.
+/// Proves that plain text is lines, empty ones too, and that a file that is not a table is skipped and noted.
 #[test]
 fn text_is_lines_and_the_rest_is_noted() {
     check("a.txt", b"one\r\n\ntwo", "line:Text\n0.1: one\n0.2: \n0.3: two");
@@ -296,7 +296,7 @@ fn parquet_of_every_codec_is_read() {
     }
 }
 
-/// Proves that a packed text file is refused, or passed over beside tables, with what to do about it.
+/// Proves that a packed text file is refused, or skipped beside tables, with what to do about it.
 #[test]
 fn packed_text_is_told_what_to_do_about() {
     let folder = folder(&[("a.csv.gz", b"\x1f\x8b"), ("b.csv", b"x\n1\n")]);
@@ -412,7 +412,7 @@ fn reference(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
                 rows.push(fields.collect());
             }
             csv_core::ReadRecordResult::InputEmpty => {
-                // The end of the input is told by an empty one, which flushes the last row.
+                // An empty input marks the end, which flushes the last row.
                 let (result, _, _, count) = reader.read_record(&[], &mut record[..], &mut ends[..]);
                 if matches!(result, csv_core::ReadRecordResult::Record) {
                     rows.push(vec![Vec::new(); count]);
@@ -440,7 +440,7 @@ fn a_file_that_changes_while_it_is_scanned_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves that where blocks are cut changes no field and no line number, on texts dense in quotes and line ends.
+    /// Proves that the cuts of blocks change no field and no line number, on texts dense in quotes and line ends.
     #[test]
     fn where_blocks_are_cut_changes_nothing(
         letters in prop::collection::vec(prop::sample::select(b"ab1,,,\"\"\n\n\r \xFF".to_vec()), 0..120),
@@ -494,8 +494,8 @@ proptest! {
     }
 }
 
-/// Proves that a page whose header claims 2 GiB is refused before memory is asked for, with the limit by its name, whatever
-/// the footer says.
+/// Proves that a page whose header claims 2 GiB is refused before memory is allocated, with the name of the limit,
+/// whatever the footer claims.
 #[test]
 fn a_page_that_claims_too_much_is_refused() {
     let batch = RecordBatch::try_from_iter([(

@@ -16,23 +16,23 @@ use crate::infer::Column;
 use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, Source};
 
-/// The most places told per finding; the counts go on.
+/// The most places reported per finding; the counts continue.
 pub const SCHEMA_EXAMPLES_MAX: usize = 5;
 
 /// The most rows whose fingerprints are kept at once for a column that must be unique (8 bytes each); of larger tables
 /// a part of the fingerprints at a time, in further readings.
 const UNIQUE_ROWS_AT_ONCE: u64 = 32 << 20;
 
-/// A condition on rows, evaluated by whoever knows SQL.
+/// A condition on rows, evaluated by a crate with SQL.
 pub trait RowRule: Sync {
-    /// Whether each row meets the condition; null where that cannot be said, which is no fault of the row.
+    /// Whether each row meets the condition; null if that is unknown, which is not a violation.
     ///
     /// # Errors
     /// Why the condition cannot be evaluated, such as a column that is not there.
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String>;
 }
 
-/// Makes a condition of a rule's SQL, or says why it cannot.
+/// Makes a condition of a rule's SQL, or returns why it cannot.
 pub type RuleCompiler<'s> = dyn Fn(&SqlRule) -> Result<Box<dyn RowRule>, String> + 's;
 
 /// What a check needs besides the data.
@@ -41,7 +41,7 @@ pub struct Surroundings<'s> {
     pub now_micros: i64,
     /// `train` or `serve`; rules of columns that are not in it do not apply. `None`: all do.
     pub environment: Option<&'s str>,
-    /// Makes a rule of its SQL, or says why it cannot.
+    /// Makes a rule of its SQL, or returns why it cannot.
     pub compile: &'s RuleCompiler<'s>,
     /// Opens the data set that a column refers to.
     pub open: &'s dyn Fn(&Reference) -> Result<Source, DataError>,
@@ -141,7 +141,7 @@ impl<'s> Plan<'s> {
             columns.push(Planned { rules, column, compiled, referenced });
         }
         report.other_columns(source, schema);
-        // Rules may speak of columns that have none of their own.
+        // Rules may use columns without rules.
         let rules = schema.rules.iter().filter_map(|rule| {
             let compiled = (surroundings.compile)(rule);
             compiled
@@ -413,7 +413,7 @@ impl Pass for Part {
     }
 }
 
-/// Where wanted fingerprints stand: the first two places of each.
+/// Where wanted fingerprints are: the first two places of each.
 struct Locate<'w> {
     wanted: &'w Keys,
     seen: Vec<(u64, Place, String)>,

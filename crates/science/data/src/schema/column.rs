@@ -23,7 +23,7 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    /// The name of the check and what is said of it.
+    /// The name of the check and its message.
     pub(super) fn told(self) -> (&'static str, &'static str) {
         match self {
             Self::BelowMin => ("min", "below the smallest value allowed"),
@@ -46,7 +46,7 @@ pub(super) struct Compiled {
     regex: Option<Regex>,
     length_min: u64,
     length_max: u64,
-    /// Whether anything is asked of single texts or numbers.
+    /// Whether single strings or numbers have rules.
     asks: bool,
     pub(super) increasing: bool,
 }
@@ -125,7 +125,7 @@ impl Compiled {
                 let judged = (0..rows).filter_map(|row| Some((row, self.judge(texts.get(row)?)?)));
                 judged.for_each(|(row, it)| broken(row, it));
             }
-            // Each distinct text is judged once.
+            // Each distinct string is checked once.
             Texts::Dictionary(keys, distinct) => {
                 let verdicts: Vec<_> =
                     distinct.iter().map(|text| text.and_then(|text| self.judge(text))).collect();

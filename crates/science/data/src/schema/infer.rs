@@ -1,4 +1,4 @@
-//! A first schema, from a profile: what certainly should stay so as rules, what may be chance as comments.
+//! A first schema, from a profile: what certainly should stay so as rules, what may be coincidence as comments.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,14 +12,14 @@ use crate::profile::{ColumnProfile, ColumnSummary, Profile, Value};
 const CATEGORY_VALUES_MAX: u64 = 50;
 /// Each of them must have come so often, on average.
 const ROWS_PER_VALUE_MIN: u64 = 20;
-/// From so many rows on, one shape of all texts, or nothing but rising numbers, is taken for a rule.
+/// From so many rows on, one shape of all strings, or nothing but rising numbers, is taken for a rule.
 const ROWS_FOR_A_RULE: u64 = 100;
 
 /// The schema that a profile suggests, as TOML with comments. It holds for the data it was made from.
 ///
-/// Rules are: types, that columns are there, missing values (none where there were none, else up to half as many again),
+/// Rules are: types, that columns are there, missing values (none if there were none, else up to half as many again),
 /// numbers that never were negative, values of categories, shapes of codes, numbers that only rise. Everything else
-/// that was seen stands in comments, to be made a rule by whoever knows.
+/// that was seen is in comments, which a user can turn into rules.
 #[must_use]
 pub fn infer(profile: &Profile) -> String {
     let mut text = format!(
@@ -117,7 +117,7 @@ fn write_order(column: &ColumnProfile, summary: &ColumnSummary, line: &mut impl 
 }
 
 /// A shape (`A` capitals, `a` other letters, `9` digits, `+` more of the same) as a regex. `None` for shapes with
-/// letters beyond ASCII or too plain to say anything.
+/// letters beyond ASCII or too plain to be useful.
 fn regex_of(shape: &str) -> Option<String> {
     if !shape.is_ascii() || !shape.contains('9') || shape.chars().all(|char| "9+".contains(char)) {
         return None;

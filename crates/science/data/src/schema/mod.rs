@@ -3,7 +3,7 @@
 //!
 //! A rule is a sentence about a column, the table, or a row. Each has a severity; what does not hold is a
 //! [`Finding`](trackway_core::checks::Finding) with its count and the first places. A rule that could not be checked is
-//! said to be so, never passed over.
+//! reported as such, never skipped.
 
 mod bounds;
 mod check;
@@ -49,11 +49,11 @@ pub struct TableRules {
     pub rows_min: Option<u64>,
     /// The most rows.
     pub rows_max: Option<u64>,
-    /// The column that says when a row came about.
+    /// The column with the time of a row.
     pub time: Option<String>,
     /// The newest row is at most so old.
     pub fresh_within_hours: Option<f64>,
-    /// The most rows, as a share, that may be unreadable.
+    /// The largest fraction of rows that may be unreadable.
     pub rejected_share_max: f64,
     /// Whether there may be columns that the schema does not name.
     pub other_columns: OtherColumns,
@@ -65,7 +65,7 @@ pub struct TableRules {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OtherColumns {
-    /// Say so.
+    /// Report it.
     #[default]
     Warn,
     /// Let it be.
@@ -89,7 +89,7 @@ pub struct ColumnRules {
     /// In which data it is: `train`, `serve`; in all when empty. A label is in `train` only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environments: Vec<String>,
-    /// The largest share of missing values, NaN among them.
+    /// The largest fraction of missing values, NaN among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null_share_max: Option<f64>,
     /// The smallest value; of a time as ISO 8601.
@@ -98,7 +98,7 @@ pub struct ColumnRules {
     /// The largest value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Bound>,
-    /// Every value there may be, as text.
+    /// Every allowed value, as a string.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Allowed>,
     /// Whether no value comes twice.
@@ -128,7 +128,7 @@ pub struct ColumnRules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Allowed {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A whole number.
     Int(i64),
@@ -166,7 +166,7 @@ pub struct SqlRule {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Not readable as one; says the line and what is wrong.
+    /// Not readable as one; has the line and what is wrong.
     #[error("not a valid schema: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// Another version.
@@ -205,7 +205,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A schema that asks for nothing: a place for conditions on rows.
+    /// A schema without requirements: a place for conditions on rows.
     #[must_use]
     pub fn of_rows() -> Self {
         let table = TableRules {

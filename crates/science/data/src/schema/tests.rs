@@ -24,7 +24,7 @@ fn open(base: &Path, path: &str) -> Source {
     Source::open(base, "train", &DataSpec { path: path.into(), ..DataSpec::default() }).unwrap()
 }
 
-/// `a < b`, the only rule these tests know.
+/// `a < b`, the only rule of these tests.
 struct Less;
 
 impl RowRule for Less {
@@ -139,7 +139,7 @@ fn rules_of_numbers_and_times() {
     );
 }
 
-/// Proves that the table's own rules hold what they say: rows, rows that cannot be read, age, unnamed columns.
+/// Proves that the table's rules hold: rows, rows that cannot be read, age, unnamed columns.
 #[test]
 fn rules_of_the_table() {
     let schema = "[table]\nrows_min = 9\nrejected_share_max = 0.1\ntime = \"at\"\nfresh_within_hours = 5.0\n[[column]]\nname = \"v\"\ntype = \"int\"\n";
@@ -155,7 +155,7 @@ fn rules_of_the_table() {
 }
 
 /// Proves that values which another file does not have are found, that rules of rows are applied, that what cannot be
-/// checked is told, and that a rule of another environment does not apply.
+/// checked is reported, and that a rule of another environment does not apply.
 #[test]
 fn what_lies_outside_the_column() {
     let folder = folder(&[("a.csv", "a,b,user\n1,2,u1\n3,2,u9\n4,,\n"), ("users.csv", "id\nu1\nu2\n")]);

@@ -39,7 +39,7 @@ pub struct FilesDiff {
     pub removed: Vec<String>,
 }
 
-/// A file whose content lies somewhere else.
+/// A file whose content is at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Moved {
     /// Where it was.
@@ -78,7 +78,7 @@ fn files(before: &[SnapshotFile], after: &[SnapshotFile]) -> FilesDiff {
     }
     let (was, is) = (by_path(before), by_path(after));
     let mut found = FilesDiff::default();
-    // Files that only the first has, by content, so that each stands for one move at most.
+    // Files that only the first has, by content, so that each is one move at most.
     let mut gone: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (path, content) in &was {
         match is.get(path) {

@@ -1,8 +1,8 @@
-//! Snapshots: what a data set consisted of at one moment, kept for good.
+//! Snapshots: the contents of a data set at one time, kept for good.
 //!
 //! A snapshot is named by its content: its id is the `data_sha256` that a run over the same data records. It holds no
 //! time, no absolute path and nothing of the machine, so the same data gives the same bytes everywhere. Beside the
-//! manifest lies the profile, so that later comparisons read no data.
+//! manifest is the profile, so that later comparisons read no data.
 //!
 //! ```text
 //! snapshots/ID/manifest.json        the files, the schema, the account of the rows
@@ -12,8 +12,7 @@
 //! ```
 //!
 //! **Crashes.** A snapshot is written into a folder of another name, synced, and renamed; it is there whole or not at
-//! all. What a crash leaves behind (`snapshots/.….part-…`) is never read. A line of a name that was not written to its end
-//! is passed over.
+//! all. What a crash leaves behind (`snapshots/.….part-…`) is never read. An incomplete line of a name is skipped.
 
 mod diff;
 mod keeper;
@@ -49,9 +48,9 @@ pub struct Snapshot {
     pub rows_rejected: u64,
     /// All columns of the tables, with types that hold all values.
     pub schema: Option<Vec<Column>>,
-    /// Texts that stand for a missing value, where they were given.
+    /// Strings that mean a missing value, if they were given.
     pub missing: Vec<String>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
     /// The files, sorted by path; never empty.
     pub files: Vec<SnapshotFile>,
@@ -68,7 +67,7 @@ pub struct SnapshotFile {
     pub blake3: String,
     /// What it was read as.
     pub format: DataFormat,
-    /// Rows read; `None` if it is no table.
+    /// Rows read; `None` if it is not a table.
     pub rows: Option<u64>,
     /// Rows that could not be read.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -90,7 +89,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Snapshot {
-    /// Of a data set that was read, with the texts that stood for missing values where they were given.
+    /// Of a data set that was read, with the strings that mean missing values if they were given.
     #[must_use]
     pub fn of(manifest: &DataManifest, missing: &[String]) -> Self {
         let file = |file: &crate::DataFile| SnapshotFile {

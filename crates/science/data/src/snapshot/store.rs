@@ -12,7 +12,7 @@ use trackway_files::{TempFile, TempFolder};
 use super::{SNAPSHOT_VERSION, Snapshot};
 use crate::profile::Profile;
 
-/// So many digits of an id are shown, and that many tell two snapshots of one project apart.
+/// So many digits of an id are shown, and that many distinguish two snapshots of one project.
 pub const SHORT_ID_LENGTH: usize = 12;
 
 /// Why snapshots cannot be kept or read.
@@ -60,7 +60,7 @@ impl SnapshotId {
     }
 }
 
-/// Where a name points from one moment on.
+/// The target of a name from a given time on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameEntry {
     /// The snapshot.
@@ -168,7 +168,8 @@ impl SnapshotStore {
         Profile::from_json(&text).map(Some).map_err(damaged)
     }
 
-    /// The id that a word means: 4 hexadecimal digits or more are an id or the beginning of one, and never a name; else it is a name.
+    /// The id of a reference: 4 hexadecimal digits or more are an id or the beginning of one, and never a name; else it
+    /// is a name.
     ///
     /// # Errors
     /// [`SnapshotError::Ambiguous`]; a name's file that cannot be read.
@@ -226,7 +227,7 @@ impl SnapshotStore {
         let folder = self.names_folder();
         fs::create_dir_all(&folder).map_err(disk("make", &folder))?;
         let path = self.file_of(name);
-        // A line feed goes first where a crash left half a line, which is then passed over.
+        // A line feed goes first if a crash left half a line, which is then skipped.
         let torn = fs::read(&path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
         let mut line = if torn { vec![b'\n'] } else { Vec::new() };
         line.extend(serde_json::to_vec(entry).expect("an entry is plain data"));

@@ -53,7 +53,7 @@ const FILES: [(&str, &str); 3] = [
     ("data/logo.png", "no table"),
 ];
 
-/// Proves that the same data gives the same snapshot and profile to the byte wherever it lies and whatever is cached,
+/// Proves that the same data gives the same snapshot and profile to the byte wherever it is and whatever is cached,
 /// that files that did not change are not read again, and that every row is in the account.
 #[test]
 fn the_same_data_gives_the_same_bytes() {
@@ -82,7 +82,7 @@ fn only_changed_files_are_read_again() {
     let (first, ..) = take(folder.path(), None);
     write(folder.path(), "data/b.csv", "age,plan\n28.5,free\n90,pro\n");
     let (second, profile, hits) = take(folder.path(), None);
-    // Two of three files, and all three when the manifest alone is asked for.
+    // Two of three files, and all three when only the manifest is requested.
     assert_eq!((hits, profile.rows), (5, 4));
     assert_ne!(first.data_sha256, second.data_sha256);
     let age = profile.column("age").unwrap().summary();
@@ -134,7 +134,8 @@ fn a_store_keeps_snapshots_and_names() {
     assert!(matches!(store.snapshot(id), Err(SnapshotError::Damaged { .. })));
 }
 
-/// Proves that an id never moves: a name that an older program took and that reads as an id is found by its renamed word only.
+/// Proves that an id never moves: a name that an older program took and that reads as an id is found only by its
+/// changed form.
 #[test]
 fn an_id_is_never_a_name() {
     let folder = folder(&FILES);
@@ -160,7 +161,7 @@ fn an_id_is_never_a_name() {
     }
 }
 
-/// Proves that a diff tells changed, moved, added and removed files apart, and columns that came, went or changed.
+/// Proves that a diff distinguishes changed, moved, added and removed files, and columns that came, went or changed.
 #[test]
 fn a_diff_tells_what_changed() {
     let folder = folder(&FILES);

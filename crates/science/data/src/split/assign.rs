@@ -1,4 +1,4 @@
-//! Parts, folds and rungs of every row of a table, and the proof that they are what was asked for.
+//! Parts, folds and rungs of every row of a table, and the proof that they are as requested.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,15 +18,15 @@ pub enum SplitMethod {
     Hash,
     /// By the hash of the row's group, which stays whole.
     Group,
-    /// By hash within each class, so that every part has every class's share to the row.
+    /// By hash within each class, so that every part has every class's fraction to the row.
     Stratified,
-    /// Groups stay whole, and every part has about the same share of every class.
+    /// Groups stay whole, and every part has about the same fraction of every class.
     StratifiedGroup,
     /// By time: later parts hold later rows.
     Time,
 }
 
-/// What is asked for.
+/// The requested split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitPlan {
     /// By what.
@@ -35,7 +35,7 @@ pub struct SplitPlan {
     pub shares: Option<Shares>,
     /// Folds of the first part, 2 at least; `None`: none.
     pub folds: Option<usize>,
-    /// Shares of the rungs, ascending, each above 0 and at most 1; empty: none.
+    /// Fractions of the rungs, ascending, each above 0 and at most 1; empty: none.
     pub rungs: Vec<f64>,
     /// Another seed gives another split.
     pub seed: u64,
@@ -46,20 +46,20 @@ pub struct SplitPlan {
 pub struct Assignment {
     /// The part; `None` for a row that has no time.
     pub parts: Vec<Option<Part>>,
-    /// The fold; `None` outside of the first part. Empty where no folds were asked for.
+    /// The fold; `None` outside of the first part. Empty if no folds were requested.
     pub folds: Vec<Option<Part>>,
-    /// The smallest rung that a row belongs to; it belongs to all larger ones too. Empty where none were asked for.
+    /// The smallest rung that a row belongs to; it belongs to all larger ones too. Empty if none were requested.
     pub rungs: Vec<Option<f64>>,
 }
 
 /// What was found when the assignment was looked at from scratch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitProof {
-    /// Different rows (by key) that lie in two parts. By hash and stratified it must be 0.
+    /// Different rows (by key) that are in two parts. By hash and stratified it must be 0.
     pub rows_shared: u64,
-    /// Groups that lie in two parts; `None` without groups. By group it must be 0.
+    /// Groups that are in two parts; `None` without groups. By group it must be 0.
     pub groups_shared: Option<u64>,
-    /// Different rows or groups that lie in two folds. It must be 0, but for time.
+    /// Different rows or groups that are in two folds. It must be 0, but for time.
     pub folds_shared: Option<u64>,
     /// Pairs of neighbouring parts of which the later does not begin after the earlier ends; `None` without a time.
     pub times_overlapping: Option<u64>,
@@ -86,14 +86,14 @@ impl SplitProof {
 /// Folds of which parts are put together where groups and classes must both hold: more than these gain nothing.
 const SMALL_FOLDS_MAX: usize = FOLD_COUNT_MAX;
 
-/// How far a part's share may be off for a number of folds to be enough.
+/// How far a part's fraction may be off for a number of folds to be enough.
 const SHARE_TOLERANCE: f64 = 0.005;
 
 impl SplitPlan {
-    /// Shares out the rows.
+    /// Assigns the rows.
     ///
     /// # Errors
-    /// [`SplitError`]: fewer groups or moments than parts or folds.
+    /// [`SplitError`]: fewer groups or timestamps than parts or folds.
     pub fn assign(&self, rows: &SplitRows) -> Result<Assignment, SplitError> {
         let all: Vec<usize> = (0..rows.keys.len()).collect();
         let parts = match &self.shares {
@@ -196,7 +196,7 @@ impl SplitPlan {
         }
     }
 
-    /// Rows that some rung has and a larger one lacks, each rung decided anew.
+    /// Rows that some rung has and a larger one lacks, each rung decided again.
     fn not_nested(&self, rows: &SplitRows, assignment: &Assignment) -> u64 {
         let is_wrong = |row: usize| {
             let key = self.unit_key(rows, row).to_le_bytes();
@@ -224,7 +224,7 @@ fn groups_of(rows: &SplitRows, chosen: &[usize], unit: impl Fn(u64) -> f64) -> B
     groups
 }
 
-/// Balanced folds, as many as the shares need, dealt out to the parts.
+/// Balanced folds, as many as the fractions need, distributed over the parts.
 fn groups_into_parts(
     groups: &BTreeMap<u64, GroupClasses>,
     shares: &Shares,
@@ -244,7 +244,7 @@ fn groups_into_parts(
     Ok(groups.keys().copied().zip(assigned.into_iter().map(part)).collect())
 }
 
-/// How many different keys lie in two parts.
+/// How many different keys are in two parts.
 fn shared(keys: &[u64], parts: &[Option<Part>]) -> u64 {
     /// Marks a key that was counted.
     const COUNTED: u16 = u16::MAX;

@@ -1,20 +1,20 @@
-//! Parts by time: what is later is judged with what was known earlier.
+//! Parts by time: later rows are tested with what was known earlier.
 
 use super::parts::Shares;
 
 /// Where a part begins and ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeCut {
-    /// The first moment of the part, in the unit of the input.
+    /// The first timestamp of the part, in the unit of the input.
     pub from: i64,
-    /// The last moment of the part, in it.
+    /// The last timestamp of the part, inclusive.
     pub to: i64,
 }
 
-/// The range of each part, oldest first, so that the parts have the shares asked for, equal moments are never parted,
-/// and after each part's end nothing within `embargo` is used.
+/// The range of each part, oldest first, so that the parts have the requested fractions, equal timestamps are never
+/// separated, and after each part's end nothing within `embargo` is used.
 ///
-/// `None` when a part would be empty: too few different moments, or an embargo that swallows one.
+/// `None` when a part would be empty: too few different timestamps, or an embargo that swallows one.
 #[must_use]
 pub fn cut_by_time(shares: &Shares, moments: &mut [i64], embargo: u64) -> Option<Vec<TimeCut>> {
     moments.sort_unstable();

@@ -11,7 +11,7 @@ pub struct GroupClasses {
     pub unit: f64,
 }
 
-/// The fold of each group, so that no group is in two folds and each fold has about the same share of every class.
+/// The fold of each group, so that no group is in two folds and each fold has about the same fraction of every class.
 ///
 /// Greedy, as scikit-learn's `StratifiedGroupKFold`: groups whose classes are spread most unevenly come first; each goes
 /// to the fold that keeps the spread of every class over the folds smallest, and among equal ones to the smallest.

@@ -1,9 +1,8 @@
 //! Which row goes where: parts of a split, folds, and the nested subsets of the rungs.
 //!
 //! Everything is decided from hashes of a seed and a key, so that the same rows get the same parts on every machine,
-//! whatever their order and number of files. A row's key is, unless told otherwise, the hash of its content: equal rows
-//! then never lie on two sides. [`prove_disjoint`] checks an assignment from scratch; callers run it before they write
-//! one down.
+//! whatever their order and number of files. A row's key is, by default, the hash of its content: equal rows then never
+//! are on two sides. [`prove_disjoint`] checks an assignment from scratch; callers run it before they write one down.
 
 mod assign;
 mod by_time;

@@ -5,7 +5,7 @@ use trackway_formats::subset::unit_of;
 /// The index of a part, in the order of [`Shares`].
 pub type Part = u8;
 
-/// Names of parts with their shares, which sum to one: `train=0.8, validation=0.1, test=0.1`.
+/// Names of parts with their fractions, which sum to one: `train=0.8, validation=0.1, test=0.1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shares {
     names: Vec<String>,
@@ -16,13 +16,13 @@ pub struct Shares {
 /// The most folds; more than a few dozen are leave-one-out by another name.
 pub const FOLD_COUNT_MAX: usize = 100;
 
-/// Why a split cannot be made as asked.
+/// Why a split cannot be made as requested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SplitError {
     /// Fewer than two parts, or more than 255.
     #[error("a split has 2 to 255 parts, not {0}")]
     Parts(usize),
-    /// A share that is none.
+    /// An invalid fraction.
     #[error("`{name}` has a fraction of {share}; it must be between 0 and 1")]
     Share {
         /// The part.
@@ -30,13 +30,13 @@ pub enum SplitError {
         /// What was given.
         share: f64,
     },
-    /// Shares that are not the whole.
+    /// Fractions that are not the whole.
     #[error("the fractions sum to {0}, not to 1")]
     Sum(f64),
     /// Two parts of one name.
     #[error("two parts are called `{0}`")]
     Name(String),
-    /// Too few different moments for the parts.
+    /// Too few different timestamps for the parts.
     #[error("there are too few different times to make so many parts")]
     Moments,
     /// A number of folds that makes no sense.
@@ -45,21 +45,21 @@ pub enum SplitError {
         FOLD_COUNT_MAX
     )]
     Folds {
-        /// What was asked for.
+        /// The requested number.
         folds: usize,
         /// How many groups there are.
         groups: usize,
     },
 }
 
-/// How far from one shares may sum, for 1/3 + 1/3 + 1/3 written in decimals.
+/// How far from one fractions may sum, for 1/3 + 1/3 + 1/3 written in decimals.
 const SUM_TOLERANCE: f64 = 1e-3;
 
 impl Shares {
-    /// Of names and shares.
+    /// Of names and fractions.
     ///
     /// # Errors
-    /// [`SplitError`]: not 2 to 255 parts, a share outside 0 to 1, a sum that is not one, a name that comes twice.
+    /// [`SplitError`]: not 2 to 255 parts, a fraction outside 0 to 1, a sum that is not one, a name that comes twice.
     pub fn new(parts: &[(&str, f64)]) -> Result<Self, SplitError> {
         if !(2..=usize::from(Part::MAX)).contains(&parts.len()) {
             return Err(SplitError::Parts(parts.len()));
@@ -103,14 +103,14 @@ impl Shares {
     }
 }
 
-/// The part of the row, or the group, with this key. Needs no other row, so it works on a stream; sizes are as asked
-/// up to chance (for 10,000 rows and a share of 0.1: 1,000 ± 60).
+/// The part of the row, or the group, with this key. Needs no other row, so it works on a stream; sizes are as
+/// requested up to randomness (for 10,000 rows and a fraction of 0.1: 1,000 ± 60).
 #[must_use]
 pub fn by_hash(shares: &Shares, seed: u64, key: &[u8]) -> Part {
     shares.part_at(unit_of(seed, "split", key))
 }
 
-/// The part of each row so that every class is shared out as asked, to the row. `units` come from [`unit_of`] with
+/// The part of each row so that every class is divided as requested, to the row. `units` come from [`unit_of`] with
 /// purpose `split`, `classes` are small numbers, one for each label. Rows of equal unit (equal keys) stay together.
 #[must_use]
 pub fn by_hash_within_classes(shares: &Shares, units: &[f64], classes: &[u32]) -> Vec<Part> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::parts::Part;
 
-/// Something that must lie on one side and lies on two.
+/// Something that must be on one side and is on two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
     /// The row on the one side.

@@ -1,4 +1,4 @@
-//! What a split needs to know of every row, from one reading.
+//! What a split needs of every row, from one reading.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Coverage, Place, Source};
 use crate::rows::RowHashes;
 
-/// The most different labels of a split that keeps their shares.
+/// The most different labels of a split that keeps their fractions.
 pub const CLASSES_MAX: usize = 1_000;
 
 /// The columns that a split looks at.
@@ -41,7 +41,7 @@ pub struct SplitRows {
     pub classes: Vec<u32>,
     /// The labels, in order of their text.
     pub class_names: Vec<String>,
-    /// The moment of each row, `None` where it is missing; empty without a time.
+    /// The timestamp of each row, `None` if it is missing; empty without a time column.
     pub moments: Vec<Option<i64>>,
 }
 

@@ -15,8 +15,8 @@ fn sizes(parts: &[Part]) -> Vec<usize> {
     (0..count).map(|part| parts.iter().filter(|it| usize::from(**it) == part).count()).collect()
 }
 
-/// Proves that the subsets of the rungs hold one another and have the sizes asked for, and that a row's place in them
-/// says nothing about its part.
+/// Proves that the subsets of the rungs contain one another and have the requested sizes, and that a row's place in
+/// them is independent of its part.
 #[test]
 fn subsets_are_nested() {
     let shares = Shares::new(&THREE).unwrap();
@@ -31,7 +31,7 @@ fn subsets_are_nested() {
     assert!((0.76..0.84).contains(&(train / one.len() as f64)));
 }
 
-/// Proves that a split by hash is the same in every order, changes with the seed, and has the shares asked for. The
+/// Proves that a split by hash is the same in every order, changes with the seed, and has the requested fractions. The
 /// first parts are pinned: a change of the hash would move rows between the parts of users.
 #[test]
 fn by_hash_is_deterministic() {
@@ -44,7 +44,7 @@ fn by_hash_is_deterministic() {
     assert_eq!(split(1)[..24], PINNED);
 }
 
-/// Proves that within classes the shares are met to the row, and that equal rows stay together.
+/// Proves that within classes the fractions are met to the row, and that equal rows stay together.
 #[test]
 fn within_classes_to_the_row() {
     let shares = Shares::new(&THREE).unwrap();
@@ -57,7 +57,7 @@ fn within_classes_to_the_row() {
     assert_eq!(sizes(&twins), [10]);
 }
 
-/// Proves that folds keep groups whole and share out a rare class as evenly as the groups let them.
+/// Proves that folds keep groups whole and divide a rare class as evenly as the groups permit.
 #[test]
 fn folds_of_groups() {
     let group = |index: usize| {
@@ -77,7 +77,7 @@ fn folds_of_groups() {
     assert_eq!(error, "5 folds of 3 groups: choose 2 to 100 folds, and no more than there are groups");
 }
 
-/// Proves that a cut by time parts no equal moments, leaves the embargo out, and refuses an empty part.
+/// Proves that a cut by time separates no equal timestamps, leaves the embargo out, and refuses an empty part.
 #[test]
 fn cuts_by_time() {
     let shares = Shares::new(&THREE).unwrap();
@@ -99,7 +99,7 @@ fn overlaps_are_found() {
     assert_eq!(prove_disjoint(&[0, 1, 0, 1], [7, 8, 9, 7]), Err(Overlap { first_row: 0, second_row: 3 }));
 }
 
-/// Proves that impossible shares are refused with what is wrong.
+/// Proves that impossible fractions are refused with what is wrong.
 #[test]
 fn impossible_shares() {
     let said = |parts: &[(&str, f64)]| Shares::new(parts).unwrap_err().to_string();
@@ -114,7 +114,7 @@ fn impossible_shares() {
 }
 
 proptest! {
-    /// Proves that groups split by hash never lie on two sides, and that every row has a part.
+    /// Proves that groups split by hash never are on two sides, and that every row has a part.
     #[test]
     fn groups_stay_whole(seed: u64, groups in prop::collection::vec(0u64..30, 1..300)) {
         let shares = Shares::new(&THREE).unwrap();
@@ -126,7 +126,7 @@ proptest! {
 
 const PINNED: [Part; 24] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0];
 
-/// Rows of 40 users, two of each three of class 0, at ascending moments; each tenth row twice.
+/// Rows of 40 users, two of each three of class 0, at ascending times; each tenth row twice.
 fn rows() -> SplitRows {
     let of = |row: usize| row - usize::from(row % 10 == 9);
     SplitRows {
@@ -149,8 +149,8 @@ fn plan(method: SplitMethod) -> SplitPlan {
     }
 }
 
-/// Proves that every method keeps its promise on rows that come twice, in groups and at equal moments, that parts have
-/// about the shares asked for, that folds cover the first part, and that another seed gives another split.
+/// Proves that every method keeps its promise on rows that come twice, in groups and at equal times, that parts have
+/// about the requested fractions, that folds cover the first part, and that another seed gives another split.
 #[test]
 fn every_method_keeps_its_promise() {
     let rows = rows();
@@ -179,7 +179,8 @@ fn every_method_keeps_its_promise() {
     }
 }
 
-/// Proves that the proof finds what is wrong: a row, a group or a moment on two sides, a fold, a rung that is no subset.
+/// Proves that the proof finds what is wrong: a row, a group or a timestamp on two sides, a fold, a rung that is not a
+/// subset.
 #[test]
 fn the_proof_finds_what_is_wrong() {
     let rows = rows();
@@ -202,8 +203,8 @@ fn the_proof_finds_what_is_wrong() {
     });
 }
 
-/// Proves that the rows of a table, in several files and formats, come with their places, keys, classes and moments, and
-/// that a key column stands for the row.
+/// Proves that the rows of a table, in several files and formats, come with their places, keys, classes and timestamps,
+/// and that a key column replaces the row.
 #[test]
 fn a_table_becomes_rows_to_split() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
 const ROWS_AT_A_TIME: usize = 64 << 10;
 
 /// Writes where each row goes: `file` (its path), `row` (from 1: the line of a text file, else the row), `part`, and
-/// `fold` and `rung` where there are any. Rows stand in the order of the data.
+/// `fold` and `rung` if there are any. Rows are in the order of the data.
 ///
 /// # Errors
 /// [`WriteError`]. The file is there whole or not at all.
@@ -75,8 +75,8 @@ pub fn write_assignment(
     output.finish()
 }
 
-/// Reads the data once more and writes each part into a Parquet file of its own, `NAME.parquet`, rows in the order of
-/// the data. A cell that does not fit its column's type is null there; rejected rows are in no part.
+/// Reads the data once more and writes each part into a separate Parquet file, `NAME.parquet`, rows in the order of the
+/// data. A cell that does not fit its column's type is null there; rejected rows are in no part.
 ///
 /// # Errors
 /// [`WriteError`]. Every file is there whole or not at all.

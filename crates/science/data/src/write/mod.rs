@@ -27,7 +27,7 @@ const ROW_GROUP_ROWS: usize = 128 << 10;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// A name that tells no format.
+    /// A name without a known format.
     #[error("unknown format of `{}`: use the extension .parquet, .csv, .tsv or .jsonl", .path.display())]
     NoFormat {
         /// The file.
@@ -156,7 +156,7 @@ fn content(path: &Path) -> impl FnOnce(ParquetError) -> WriteError + use<'_> {
     move |error| WriteError::Content { path: path.to_owned(), message: error.to_string() }
 }
 
-/// One schema for all batches of a scan: a column is written as its type says, whatever single files hold.
+/// One schema for all batches of a scan: a column is written in its type, whatever single files hold.
 #[must_use]
 pub fn schema_of(batch: &RecordBatch, kinds: &[ColumnType]) -> Arc<Schema> {
     let fields = batch.schema_ref().fields().iter().zip(kinds).map(|(field, kind)| {

@@ -30,7 +30,8 @@ fn written(folder: &Path, name: &str) -> PathBuf {
     file.finish().unwrap()
 }
 
-/// Proves what texts hold, letter by letter: quotes, missing values beside empty texts, numbers that JSON does not have.
+/// Proves the content of text files, letter by letter: quotes, missing values beside empty strings, numbers that JSON
+/// does not have.
 #[test]
 fn texts_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +73,7 @@ fn all_formats_hold_the_same_rows() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Proves that a table that is given up leaves nothing, and that names and columns which do not fit are told.
+/// Proves that an abandoned table leaves nothing, and that names and columns which do not fit are reported.
 #[test]
 fn what_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();

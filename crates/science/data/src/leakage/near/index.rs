@@ -1,6 +1,6 @@
-//! Rows by the keys of their bands: who shares a band with a row is a candidate.
+//! Rows by the keys of their bands: rows with a band in common are candidates.
 
-/// A key that so many rows share says nothing about any of them.
+/// A key of more rows than this is not informative.
 const SHARED_BY_MAX: usize = 64;
 
 /// One band's keys, sorted, with a directory by their first bits. 8 bytes for each row, and 4 to 8 for the directory.

@@ -1,5 +1,5 @@
 //! MinHash of texts: 14 bands of 8 minima over five-word pieces, as FineWeb's datatrove uses them. Two texts of which
-//! 80 % of the pieces are common share a band with a chance of 0.92, of which half are, with 0.05.
+//! 80 % of the pieces are common have a band in common with a probability of 0.92, those of which half are, with 0.05.
 //! Candidates are compared by the pieces with the smallest hashes: all of them in texts of up to 132 words.
 
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use super::index::mix;
 /// Words of a piece.
 const PIECE_WORDS: usize = 5;
 
-/// Shorter texts say too little.
+/// Shorter texts have too few pieces.
 pub(in crate::leakage) const WORDS_MIN: usize = 10;
 
 /// Bands of a text.
@@ -21,7 +21,7 @@ pub(in crate::leakage) const BANDS: usize = 14;
 /// Minima of a band.
 const MINIMA: usize = 8;
 
-/// Pieces that are kept to compare texts by: the standard error of their common share is 0.035 at 0.8.
+/// Pieces that are kept to compare texts by: the standard error of their common fraction is 0.035 at 0.8.
 const PIECES_KEPT: usize = 128;
 
 /// Multipliers (odd) and summands, one pair for each minimum.
@@ -41,7 +41,7 @@ pub(in crate::leakage) struct Print {
 }
 
 impl Print {
-    /// `None` for a text of fewer than [`WORDS_MIN`] words. Case, and what stands between words, does not count.
+    /// `None` for a text of fewer than [`WORDS_MIN`] words. Case and the separators of words do not count.
     pub(in crate::leakage) fn of(text: &str) -> Option<Self> {
         let mut letters = String::new();
         let words: Vec<u64> = text
@@ -69,7 +69,7 @@ impl Print {
         Some(Self { bands, pieces: kept })
     }
 
-    /// The share of pieces of either text that both have (Jaccard): of the smallest pieces of both together.
+    /// The fraction of pieces of either text that both have (Jaccard): of the smallest pieces of both together.
     pub(in crate::leakage) fn similarity(&self, other: &Self) -> f64 {
         let most = match self.pieces.len().max(other.pieces.len()) < PIECES_KEPT {
             true => usize::MAX,

@@ -1,15 +1,15 @@
-//! Near-duplicates: rows that are not equal and yet cannot both be there by chance.
+//! Near-duplicates: rows that are not equal but too similar to be a coincidence.
 //!
 //! **Tables** ([`rows`]): two rows are near when they agree in at least 80 % of their columns, where numbers agree
-//! within 2 % of their column's spread, and when that agreement holds more bits than chance would bring among all the
-//! pairs there are. Candidates come from bands: a few columns together that two rows agree in, chosen so that chance
-//! rarely makes a pair, tried several times; each candidate is then compared column by column.
+//! within 2 % of their column's spread, and when that agreement holds more bits than a random pair would among all the
+//! pairs there are. Candidates come from bands: a few columns together that two rows agree in, chosen so that random
+//! pairs are rare, tried several times; each candidate is then compared column by column.
 //!
 //! **Texts** ([`texts`]): texts are near when at least 80 % of their five-word pieces are common.
 //!
-//! What real data does by chance (columns depend on one another, texts quote one another) is measured, not assumed:
-//! rows of the training side are looked up in the rest of it in the same way. Any random split of the same data
-//! shares about as many.
+//! The rate in real data (columns depend on one another, texts quote one another) is measured, not assumed: rows of the
+//! training side are looked up in the rest of it in the same way. Any random split of the same data would have about as
+//! many in common.
 
 pub(super) mod index;
 pub(super) mod minhash;
@@ -24,7 +24,7 @@ use crate::read::{Place, Source};
 /// The most pairs that are shown.
 const EXAMPLES_MAX: usize = 5;
 
-/// So many times the share that the training side has within itself is still chance.
+/// Up to so many times the fraction that the training side has within itself is expected.
 const CHANCE_FACTOR: f64 = 2.0;
 
 /// Near pairs of one kind.
@@ -44,7 +44,7 @@ pub struct NearRows {
     pub control_near_rows: u64,
     /// The closest pairs.
     pub examples: Vec<NearPair>,
-    /// What was compared, in words.
+    /// A description of what was compared.
     pub compared: String,
 }
 
@@ -55,7 +55,7 @@ pub struct NearPair {
     pub test: Place,
     /// Where on the training side.
     pub train: Place,
-    /// The share of columns, or of pieces, that agree.
+    /// The fraction of columns, or of pieces, that agree.
     pub similarity: f64,
 }
 

@@ -15,10 +15,10 @@ use crate::rows::RowHashes;
 /// Rows agree when at least this part of their columns does.
 const AGREEING_SHARE_MIN: f64 = 0.8;
 
-/// With fewer columns, agreement says little.
+/// With fewer columns, agreement is weak evidence.
 const COLUMNS_MIN: usize = 4;
 
-/// Of more columns, those that say most are compared.
+/// Of more columns, the most informative are compared.
 const COLUMNS_MAX: usize = 256;
 
 /// Numbers agree when they differ by no more than this part of their column's spread.
@@ -27,7 +27,8 @@ const TOLERANCE: f64 = 0.02;
 /// Bands on values as they are, and as many on numbers rounded to twice the tolerance.
 const BANDS_OF_EACH_KIND: usize = 8;
 
-/// A band has so many more bits than it takes to number the rows, so that a row meets few others in it by chance.
+/// A band has so many more bits than it takes to number the rows, so that few other rows have the same one by
+/// coincidence.
 const SPARE_BITS: f64 = 3.0;
 
 /// How many bits beyond the number of pairs and of ways to agree make an agreement certain.
@@ -47,11 +48,11 @@ const MISSING: u32 = f32::NAN.to_bits();
 struct Measure {
     /// Its index among the features.
     feature: usize,
-    /// For numbers: what lies in the middle, and how much is twice the tolerance. Else `None`.
+    /// For numbers: the middle, and twice the tolerance. Else `None`.
     number: Option<(f64, f64)>,
-    /// Bits that it says when two rows have the same value.
+    /// Bits of information when two rows have the same value.
     exact_bits: f64,
-    /// Bits that it says when two rows have nearly the same number.
+    /// Bits of information when two rows have nearly the same number.
     near_bits: f64,
 }
 
@@ -67,13 +68,13 @@ struct Band {
     seed: u64,
 }
 
-/// How rows are compared: learnt from samples.
+/// How rows are compared: derived from samples.
 #[derive(Debug)]
 pub(in crate::leakage) struct Plan {
     measures: Vec<Measure>,
     bands: Vec<Band>,
     agreeing_min: usize,
-    /// Bits of agreement that chance does not bring.
+    /// Bits of agreement that random pairs do not reach.
     bits_min: f64,
 }
 
@@ -88,8 +89,8 @@ pub(in crate::leakage) struct Lookup {
 }
 
 impl Plan {
-    /// `None`, with the reason, where rows say too little to tell near ones from others. `left_out` are features that
-    /// are not compared: identifiers differ always, longer texts are compared otherwise.
+    /// `None`, with the reason, if rows have too little information to find near ones. `left_out` are features that are
+    /// not compared: identifiers always differ, longer texts are compared in another way.
     pub(in crate::leakage) fn new(train: &Sample, test: &Sample, left_out: &[bool]) -> Result<Self, String> {
         let compared = (0..train.features.len()).filter(|feature| !left_out[*feature]);
         let same_kind = |feature: &usize| {
@@ -147,7 +148,7 @@ impl Plan {
         })
     }
 
-    /// The share of columns that agree, where the rows are near.
+    /// The fraction of columns that agree, if the rows are near.
     fn similarity(&self, one: &[u32], other: &[u32]) -> Option<f64> {
         let (mut agreeing, mut bits) = (0, 0.0);
         for (index, measure) in self.measures.iter().enumerate() {
@@ -193,7 +194,7 @@ fn evenly(all: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |index| index * all / count)
 }
 
-/// `None` for a column that says nothing.
+/// `None` for an uninformative column.
 fn measure(feature: usize, values: &Values) -> Option<Measure> {
     let measure = match &values.content {
         Content::Codes(codes) => {
@@ -233,7 +234,7 @@ fn spread(sorted: &[f64]) -> Option<(f64, f64)> {
     (deviation > 0.0).then_some((at(0.5)?, deviation))
 }
 
-/// Minus the logarithm of the chance that two of `rows` rows share a value, which so many rows have each.
+/// Minus the logarithm of the probability that two of `rows` rows have the same value; each value has so many rows.
 fn bits(rows: usize, shared_by: impl Iterator<Item = usize>) -> f64 {
     let same: f64 = shared_by.map(|count| count as f64 * (count as f64 - 1.0)).sum();
     bits_of(same, rows)

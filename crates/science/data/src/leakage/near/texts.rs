@@ -12,10 +12,10 @@ use crate::pass::Pass;
 use crate::read::{Chunk, Place, Source, Texts};
 use crate::rows::RowHashes;
 
-/// What is kept of the texts of the test side, in bytes. Of more, a random part is looked up.
+/// Bytes of the texts of the test side that are kept. Of more, a random part is looked up.
 pub(in crate::leakage) const TEST_BYTES_MAX: usize = 64 << 20;
 
-/// What is kept of the texts of the training side for the control.
+/// Bytes of the texts of the training side that are kept for the control.
 pub(in crate::leakage) const CONTROL_BYTES_MAX: usize = 4 << 20;
 
 /// Texts are near when this part of their pieces is common.
@@ -24,7 +24,7 @@ const SIMILARITY_MIN: f64 = 0.8;
 /// A column holds longer texts when at least this part of its rows do.
 const LONG_SHARE_MIN: f64 = 0.5;
 
-/// A text, where it stands and the fingerprint of its row.
+/// A text, its place and the fingerprint of its row.
 struct Kept {
     place: Place,
     row: u64,
@@ -39,7 +39,7 @@ pub(in crate::leakage) struct Prints {
     zeros: u32,
     rows_seen: u64,
     rows_kept: u64,
-    /// For each feature; always empty where it is no column of texts.
+    /// For each feature; always empty if it is not a column of strings.
     kept: Vec<Vec<Kept>>,
     texts: Vec<usize>,
 }
