@@ -1,4 +1,4 @@
-//! One streaming pass over a source: on all cores, in bounded memory, with a result that does not depend on threads.
+//! One streaming pass through a source: on all cores, in bounded memory, with a result that does not depend on threads.
 //!
 //! The source's units are read in parallel, each into a separate accumulator. Accumulators are merged in the order of
 //! the units, so that the result is the same with one thread and with many, run after run.

@@ -202,7 +202,7 @@ impl Sides<'_> {
         let mean = areas.iter().sum::<f64>() / count;
         let variance = areas.iter().map(|area| (area - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let deviation = variance.sqrt().max(area.standard_error) * (1.0 + 1.0 / count).sqrt();
-        // Out of fold, a random model is a little below one half; to be above it is no evidence yet.
+        // Out of fold, a random model is a little below one half; to be above it is not evidence yet.
         Ok(student_t_p_value((area.value - mean.max(0.5)) / deviation, count - 1.0))
     }
 

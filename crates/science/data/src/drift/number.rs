@@ -42,7 +42,7 @@ pub(super) fn judge(
         l_infinity: Some(l_infinity(&bins, &other_bins)),
         cramers_v: None,
     };
-    // The error of the sketches is no evidence.
+    // The error of the sketches is not evidence.
     let surely = (kolmogorov_smirnov - sketched).max(0.0);
     let p_value = kolmogorov_smirnov_p_value(surely, reference_rows, current_rows);
     let (test, statistic, effect_min, noise) = if effective_rows > LARGE_SAMPLE_ROWS {

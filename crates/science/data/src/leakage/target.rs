@@ -212,7 +212,7 @@ fn is_one_to_one(feature: &Values, label: &Values) -> bool {
             rows += 1.0;
         }
     });
-    // A value that occurs once is no evidence: it goes with one label whatever the column is.
+    // A value that occurs once is not evidence: it goes with one label whatever the column is.
     let bits: f64 =
         counts.values().filter(|count| **count > 1.0).map(|count| count * (rows / count).log2()).sum();
     holds && counts.len() > 1 && bits >= CERTAIN_BITS

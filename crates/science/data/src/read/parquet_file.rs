@@ -44,7 +44,7 @@ const VALUES_PER_BYTE_MAX: u64 = 4096;
 /// A page has a header of some bytes, and at most 2^31 values.
 const ROWS_PER_BYTE_MAX: u64 = 1 << 27;
 
-/// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the string.
+/// The largest dictionary that is kept as one: with more values than this a key is not cheaper than the string.
 const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
 
 /// What one column takes while it is read, at most, with the usual page sizes: a page, a dictionary, and what comes out.
