@@ -1,11 +1,11 @@
-//! Batches of the training data by number, and those that a run passes over.
+//! Batches of the training data by number, and those that a run skips.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Ranges that a run passes over at most.
+/// Ranges that a run skips at most.
 pub const SKIPPED_RANGES_MAX: usize = 256;
 
 /// Batches from `first` on, up to but without `end`. A batch is counted from 0 over all passes through the data.
@@ -43,7 +43,7 @@ impl FromStr for BatchRange {
     }
 }
 
-/// The batches that a run passes over. As text: ranges, ascending, separated by commas (`TRACKWAY_SKIP_BATCHES`).
+/// The batches that a run skips. As a string: ranges, ascending, separated by commas (`TRACKWAY_SKIP_BATCHES`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkippedBatches {
     /// Ascending, and with batches between them.
@@ -63,7 +63,7 @@ impl SkippedBatches {
         &self.ranges
     }
 
-    /// Passes over these too; false where there would be more than [`SKIPPED_RANGES_MAX`] ranges, and then nothing changes.
+    /// Skips these too; false if there would be more than [`SKIPPED_RANGES_MAX`] ranges, and then nothing changes.
     pub fn add(&mut self, range: BatchRange) -> bool {
         let (touched, mut apart): (Vec<BatchRange>, Vec<BatchRange>) =
             self.ranges.iter().partition(|known| known.first <= range.end && range.first <= known.end);
@@ -80,13 +80,13 @@ impl SkippedBatches {
         true
     }
 
-    /// Whether this batch is passed over.
+    /// Whether this batch is skipped.
     #[must_use]
     pub fn contains(&self, batch: u64) -> bool {
         self.ranges.iter().any(|range| (range.first..range.end).contains(&batch))
     }
 
-    /// The batch of a step, where each step takes the next one that is not passed over. Steps count from 1.
+    /// The batch of a step, if each step takes the next one that is not skipped. Steps count from 1.
     #[must_use]
     pub fn batch_of_step(&self, step: u64) -> u64 {
         let mut batch = step.saturating_sub(1);

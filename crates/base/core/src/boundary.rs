@@ -1,9 +1,9 @@
 //! The boundary around code that reads foreign bytes.
 //!
-//! Decoders of Parquet, Arrow and images belong to others, and damaged bytes make some of them panic. Such a panic says
-//! something about the file, not about Trackway: [`contained`] turns it into a value, and prints nothing. It is in the
+//! Decoders of Parquet, Arrow and images are third-party code, and damaged bytes make some of them panic. Such a panic
+//! is a fault of the file, not of Trackway: [`contained`] turns it into a value, and prints nothing. It is in the
 //! process of the caller, so what a decoder can do besides a panic is bounded before it starts: sizes that a file
-//! claims are checked against named limits, and nothing here recurses as deep as a file says. An abort (memory that
+//! claims are checked against named limits, and nothing here recurses as deep as a file demands. An abort (memory that
 //! the system refuses) is not contained.
 
 use std::any::Any;
@@ -19,7 +19,7 @@ pub struct Contained {
     place: Option<String>,
 }
 
-/// Shows what the panic says, and where in the source code it was.
+/// Shows the message of the panic, and where in the source code it was.
 impl fmt::Display for Contained {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)?;
@@ -92,7 +92,8 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that a panic becomes a value with its text and place, within another boundary too, and that work goes on.
+    /// Proves that a panic becomes a value with its message and place, within another boundary too, and that work
+    /// continues.
     #[test]
     fn a_panic_is_a_value() {
         let outer = contained(|| {

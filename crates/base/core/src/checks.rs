@@ -1,8 +1,8 @@
 //! What a check before launch answers, whatever it checks: data, memory, settings or a rehearsal.
 //!
-//! A check that could not run is *not run*, never *passed*, and blocks where the run file asked for it by name. A
-//! check that makes no sense for this run is *not applicable* and blocks nothing. What a check did not look at is
-//! part of its answer.
+//! A check that could not run is *not run*, never *passed*, and blocks if the run file requires it by name. A check
+//! that makes no sense for this run is *not applicable* and blocks nothing. What a check did not look at is part of its
+//! answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct Example {
     pub file: Option<String>,
     /// The row, from 1, as a person counts them in the file.
     pub row: Option<u64>,
-    /// The value, as text; never personal data.
+    /// The value, as a string; never personal data.
     pub value: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Finding {
         }
     }
 
-    /// Says what to do about it.
+    /// Sets what to do about it.
     #[must_use]
     pub fn action(mut self, action: impl Into<String>) -> Self {
         self.action = Some(action.into());
@@ -99,7 +99,7 @@ impl Finding {
 /// Why a check has no rows to go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoRows {
-    /// It is about what the run file says, and about what follows from that.
+    /// It is about the settings of the run file, and about what follows from them.
     Settings,
     /// It is about a file system, a remote or the room in it.
     Storage,
@@ -120,7 +120,7 @@ pub struct CheckResult {
     pub name: String,
     /// How it came out.
     pub verdict: Verdict,
-    /// How long it took; none when it took no time worth telling.
+    /// How long it took; none when negligible.
     pub seconds: Option<f64>,
     /// Why it did not run or does not apply; what it looked at, where it passed.
     pub why: Option<String>,
@@ -129,8 +129,8 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
-    /// A check that went through so many rows, or files, or pairs: its verdict is that of its worst finding; notes alone pass. Of no rows
-    /// nothing can be said, so unless it blocks anyway it did not run. What it found stays with it.
+    /// A check over so many rows, or files, or pairs: its verdict is that of its worst finding; notes alone pass.
+    /// Without rows nothing is known, so unless it blocks anyway it did not run. Its findings stay with it.
     #[must_use]
     pub fn of_rows(name: &str, rows: u64, findings: Vec<Finding>) -> Self {
         let result = Self::judged(name, findings);
@@ -158,7 +158,7 @@ impl CheckResult {
         Self { name: name.into(), verdict, seconds: None, why: None, findings }
     }
 
-    /// A check that is not about rows, found nothing and says what it looked at.
+    /// A check that is not about rows, found nothing and reports what it looked at.
     #[must_use]
     pub fn pass(name: &str, about: NoRows, why: impl Into<String>) -> Self {
         Self::about(name, about, Vec::new()).because(why)
@@ -176,7 +176,7 @@ impl CheckResult {
         Self { verdict: Verdict::NotApplicable, ..Self::not_run(name, why) }
     }
 
-    /// Says what it looked at. Of a check that did not run the reason stays.
+    /// Sets what it looked at. For a check that did not run the reason stays.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
         match self.verdict {
@@ -185,13 +185,13 @@ impl CheckResult {
         }
     }
 
-    /// Says how long it took.
+    /// Sets how long it took.
     #[must_use]
     pub fn took(self, seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..self }
     }
 
-    /// The same with each finding put in other words: the verdict stays.
+    /// The same with each finding rewritten: the verdict stays.
     #[must_use]
     pub fn reworded(self, reword: impl FnMut(Finding) -> Finding) -> Self {
         Self { findings: self.findings.into_iter().map(reword).collect(), ..self }
@@ -215,8 +215,8 @@ impl CheckResult {
 
 /// The verdict of all checks together: `block`, `warn` or `pass`.
 ///
-/// A check that could not run blocks when it is among `required`, the names that the run file asks for; else it
-/// warns, so that it is not mistaken for one that passed. A required name that no result bears blocks as well.
+/// A check that could not run blocks when it is among `required`, the names that the run file requires; else it warns,
+/// so that it is not mistaken for one that passed. A required name that no result bears blocks as well.
 #[must_use]
 pub fn overall(results: &[CheckResult], required: &[String]) -> Verdict {
     let is_required = |name: &str| required.iter().any(|wanted| wanted == name);
@@ -241,8 +241,8 @@ mod tests {
         CheckResult { verdict, ..CheckResult::pass(name, NoRows::Settings, "") }
     }
 
-    /// Proves that silence never passes: what could not run warns, blocks where it was asked for, and so does what
-    /// never answered; what does not apply does neither.
+    /// Proves that silence never passes: what could not run warns, blocks if it is required, and so does a required
+    /// check without a result; what does not apply does neither.
     #[test]
     fn what_did_not_run_never_passes() {
         let required = ["a".to_owned()];
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(open().with_findings(Vec::new()).verdict, Verdict::NotRun);
     }
 
-    /// Proves that a check's verdict is that of its worst finding, which comes first, and the words of the contract.
+    /// Proves that a check's verdict is that of its worst finding, which comes first, and the values of the contract.
     #[test]
     fn the_worst_finding_decides() {
         let finding =

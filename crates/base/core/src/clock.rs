@@ -52,7 +52,7 @@ impl<I: Ids + ?Sized> Ids for Arc<I> {
     }
 }
 
-/// A clock that moves only when told to; a sleep on it moves it and takes no time.
+/// A clock that moves only when it is set; a sleep on it moves it and takes no time.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     wall_micros: AtomicI64,

@@ -30,7 +30,7 @@ closed_list!(
 
 /// The rows that a number was computed from, and the rows that it should cover.
 ///
-/// A number that covers only some of its rows says nothing about the others, so it decides nothing.
+/// A number that covers only some of its rows proves nothing about the others, so it decides nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowCoverage {
     /// Rows that are in the number.

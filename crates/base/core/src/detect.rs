@@ -1,11 +1,11 @@
-//! What watches a training run while it goes on: the detectors by name, what may be done about a finding, and the finding.
+//! Watching a training run: the detectors by name, the policies for a finding, and the finding.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Step, closed_list};
 
 closed_list!(
-    /// A detector of trouble in a run that goes on. `docs/detectors.md` explains each.
+    /// A detector of problems in a running run. `docs/detectors.md` explains each.
     Detector, "detector", {
         /// A loss, a gradient or a weight is NaN or infinite.
         NonFinite = "non_finite",
@@ -51,11 +51,11 @@ closed_list!(
         Off = "off",
         /// It is written down and shown.
         Note = "note",
-        /// A checkpoint is asked for as well.
+        /// A checkpoint is requested as well.
         Checkpoint = "checkpoint",
         /// The run is asked to stop: it may save, and the attempt ends.
         Stop = "stop",
-        /// The run goes back to a committed step and passes over the data that broke it.
+        /// The run goes back to a committed step and skips the data that broke it.
         RollBack = "roll_back",
     }
 );
@@ -72,11 +72,11 @@ closed_list!(
     }
 );
 
-/// One finding of a detector: the beginning of an episode. It is told once; the detector is armed again when the run
-/// was healthy for a while.
+/// One finding of a detector: the beginning of an episode. It is reported once; the detector can fire again when the
+/// run was healthy for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Firing {
-    /// Who found it.
+    /// The detector.
     pub detector: Detector,
     /// How bad it is.
     pub severity: DetectionSeverity,

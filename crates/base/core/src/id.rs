@@ -6,7 +6,7 @@ use crate::{Ids, Timestamp};
 /// The lower bits of a ULID, behind its milliseconds since 1970.
 const ULID_RANDOM_BITS: u32 = 80;
 
-/// Why a text is no id.
+/// Why a string is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {kind} id `{text}` (expected `{prefix}` and 26 letters or digits)")]
 pub struct IdError {

@@ -1,5 +1,5 @@
-//! The words every other crate speaks: ids, time, steps, termination reasons, and the traits through which
-//! clocks, randomness and ids come in. No I/O happens here.
+//! The common types of all crates: ids, time, steps, termination reasons, and the traits through which clocks,
+//! randomness and ids come in. No I/O happens here.
 
 mod batches;
 pub mod boundary;
@@ -49,7 +49,7 @@ impl LaunchKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Train, Self::OneBatch, Self::Overfit, Self::Prove, Self::Evaluate];
 
-    /// The word used in `TRACKWAY_KIND` and in the ledger.
+    /// The value used in `TRACKWAY_KIND` and in the ledger.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,15 +1,15 @@
 //! Names that people give: which are legal, and what the others already mean (`docs/names.md`).
 //!
-//! One rule for every door: what a person gives is refused with the reason ([`Name::new`]), what comes from elsewhere is
-//! renamed ([`Name::renamed`]). A legal name never reads as an id, as the beginning of one, as `last` or as `RUN/NUMBER`, so that
-//! a word on a command line means one thing.
+//! One rule for every source: what a user gives is refused with the reason ([`Name::new`]), what comes from elsewhere
+//! is renamed ([`Name::renamed`]). A legal name never reads as an id, as the beginning of one, as `last` or as
+//! `RUN/NUMBER`, so that a reference on a command line has one meaning.
 
 use std::fmt;
 
 use crate::registry::ModelStage;
 use crate::{AttemptId, EvaluationId, ProofId, RunId};
 
-/// The word for the newest run, or the newest evaluation.
+/// The reference to the newest run, or the newest evaluation.
 pub const LAST: &str = "last";
 /// What a name that reads as something else is followed by where it cannot be refused.
 pub const RENAMED_SUFFIX: &str = "-renamed";
@@ -25,13 +25,13 @@ const ULID_LENGTH: usize = 26;
 /// The first digit of every ULID until the year 3084.
 const ULID_FIRST: char = '0';
 const PREFIXES: [&str; 4] = [RunId::PREFIX, AttemptId::PREFIX, ProofId::PREFIX, EvaluationId::PREFIX];
-/// Words of the registry that are no aliases; stages are none either.
+/// Words of the registry that are not aliases; stages are not either.
 const ALIAS_WORDS: [&str; 2] = ["latest", "none"];
 
 /// What a name is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// A run. Several may share a name.
+    /// A run. Several may have the same name.
     Run,
     /// A snapshot of data; its name is part of a file's.
     Snapshot,
@@ -45,7 +45,7 @@ pub enum Named {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
-/// Why a word is refused as a name.
+/// Why a string is refused as a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` cannot be the name of {}: {why}", .of.noun())]
 pub struct NameError {
@@ -80,7 +80,8 @@ impl Name {
     /// A name that a person gives.
     ///
     /// # Errors
-    /// [`NameError`] for a word that reads as something else already, or has letters that names of this kind do not have.
+    /// [`NameError`] for a string that reads as something else already, or has characters that names of this kind do
+    /// not have.
     pub fn new(named: Named, word: &str) -> Result<Self, NameError> {
         match fault(named, word) {
             None => Ok(Self(word.to_owned())),
@@ -88,8 +89,8 @@ impl Name {
         }
     }
 
-    /// A name that no person can be asked for: an import's, a script's, one that an older program took. A word that reads as
-    /// something else gets [`RENAMED_SUFFIX`], an empty one becomes `unnamed`.
+    /// A name from a source that cannot be asked for another one: an import's, a script's, one that an older program
+    /// took. One that reads as something else gets [`RENAMED_SUFFIX`], an empty one becomes `unnamed`.
     #[must_use]
     pub fn renamed(named: Named, word: &str) -> Self {
         match fault(named, word) {
@@ -99,7 +100,7 @@ impl Name {
         }
     }
 
-    /// The name as text.
+    /// The name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -119,7 +120,7 @@ impl From<Name> for String {
 }
 
 impl NameError {
-    /// Why the word is refused.
+    /// Why it is refused.
     #[must_use]
     pub fn why(&self) -> String {
         self.why.to_string()
@@ -165,7 +166,7 @@ pub fn attempt_of_run(word: &str) -> Option<(&str, u32)> {
     Some((run, number.parse().ok()?))
 }
 
-/// Whether a word is read as a digest or the beginning of one, and as nothing else.
+/// Whether a string is read as a digest or the beginning of one, and as nothing else.
 #[must_use]
 pub fn is_digest_prefix(word: &str) -> bool {
     (DIGEST_PREFIX_MIN..=DIGEST_LENGTH).contains(&word.len())
@@ -233,7 +234,7 @@ mod tests {
 
     const ID: &str = "run_01arz3ndektsv4rrffq69g5fav";
 
-    /// Proves that a word which means something else is refused as a name of anything, and that the reason is given.
+    /// Proves that a string which means something else is refused as a name of anything, and that the reason is given.
     #[test]
     fn words_that_mean_something_else_are_refused() {
         let digest = "0123456789abcdef".repeat(4);
@@ -285,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Proves that the words of the registry are no aliases, and that a snapshot is not named like a digest.
+    /// Proves that the words of the registry are not aliases, and that a snapshot is not named like a digest.
     #[test]
     fn each_kind_of_name_has_its_own_words() {
         for word in ["none", "latest", "production", "3", "v3", "-x", "a b"] {

@@ -1,4 +1,4 @@
-/// A word that is not in a closed list.
+/// A value that is not in a closed list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {list} `{word}`")]
 pub struct UnknownWord {
@@ -14,7 +14,7 @@ impl UnknownWord {
     }
 }
 
-/// A list of words that is closed: an enum with its words in text, JSON and back. The caller depends on `serde`.
+/// A closed list of values: an enum with its values as strings, in JSON and back. The caller depends on `serde`.
 #[macro_export]
 macro_rules! closed_list {
     ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -23,10 +23,10 @@ macro_rules! closed_list {
         pub enum $name { $($(#[$variant_doc])* $variant),+ }
 
         impl $name {
-            /// Every word of the list, in its documented order.
+            /// Every value of the list, in its documented order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word as it stands in the ledger and in JSON.
+            /// The value as it is in the ledger and in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
@@ -72,9 +72,9 @@ closed_list!(
         Completed = "completed",
         /// The script or a rule ended it because more training would not help.
         EarlyStopped = "early_stopped",
-        /// A person asked for the end.
+        /// A user requested the end.
         Cancelled = "cancelled",
-        /// The machine was taken away for somebody else.
+        /// The machine was taken away for another job.
         Preempted = "preempted",
         /// The machine, a device or its link broke.
         NodeFailure = "node_failure",
@@ -104,7 +104,7 @@ closed_list!(
         EvaluatorError = "evaluator_error",
         /// Money, quota or credit is spent.
         BudgetExhausted = "budget_exhausted",
-        /// A rung's promotion rule said no.
+        /// A rung's promotion rule refused it.
         RungRejected = "rung_rejected",
         /// A newer attempt owns the run's checkpoints.
         Fenced = "fenced",
@@ -160,7 +160,7 @@ closed_list!(
 );
 
 impl TerminationReason {
-    /// Whose matter an end of this kind is, unless evidence says otherwise.
+    /// The domain of an end of this kind, unless evidence contradicts it.
     #[must_use]
     pub const fn domain(self) -> Domain {
         match self {
@@ -183,7 +183,7 @@ impl TerminationReason {
         }
     }
 
-    /// Whether the same launch again may do better, unless evidence says otherwise.
+    /// Whether a repeated launch may succeed, unless evidence contradicts it.
     #[must_use]
     pub const fn retry_outlook(self) -> RetryOutlook {
         match self {
@@ -221,7 +221,7 @@ impl TerminationReason {
 mod tests {
     use super::*;
 
-    /// Proves that the taxonomy is the one REQUIREMENTS A3 lists, and that every word is read back as itself.
+    /// Proves that the taxonomy is the one REQUIREMENTS A3 lists, and that every value is read back as itself.
     #[test]
     fn the_taxonomy_is_closed_and_round_trips() {
         assert_eq!(TerminationReason::ALL.len(), 22);

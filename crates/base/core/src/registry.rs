@@ -1,13 +1,13 @@
-//! The words of gates and of the model registry.
+//! The states and verdicts of gates and of the model registry.
 
 use crate::closed_list;
 
 closed_list!(
-    /// What a gate says of a model; the worse, the earlier in the list.
+    /// The verdict of a gate about a model; the worse, the earlier in the list.
     GateVerdict, "verdict of a gate", {
         /// It is not met.
         Fail = "fail",
-        /// Nobody can tell from this evidence.
+        /// The evidence does not decide it.
         Inconclusive = "inconclusive",
         /// It is met.
         Pass = "pass",
@@ -31,9 +31,9 @@ closed_list!(
 closed_list!(
     /// What a row of a model's history did.
     ModelChange, "change of a model", {
-        /// A version came to be, as a candidate.
+        /// A version was registered, as a candidate.
         Register = "register",
-        /// A version came to another stage.
+        /// A version moved to another stage.
         Promote = "promote",
         /// Production went back to an earlier version.
         RollBack = "roll_back",

@@ -10,14 +10,14 @@ pub struct Rung(f64);
 #[error("invalid rung `{0}` (expected a percentage above 0% and up to 100%)")]
 pub struct RungError(String);
 
-/// Rungs are told apart by so many digits of their percentage.
+/// Rungs are distinguished by so many digits of their percentage.
 const PERCENT_DIGITS: f64 = 1e9;
 
 impl Rung {
     /// All of the data.
     pub const FULL: Self = Self(1.0);
 
-    /// The rung of a fraction; `None` for one that is not above 0 and up to 1, or too small to be told from 0%.
+    /// The rung of a fraction; `None` for one that is not above 0 and up to 1, or too small to differ from 0%.
     #[must_use]
     pub fn new(fraction: f64) -> Option<Self> {
         let rung = Self(fraction);

@@ -1,4 +1,4 @@
-//! A person's word that a data set may hold what would otherwise block.
+//! A sign-off: a person takes responsibility that a data set may hold what would otherwise block.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ pub struct SignOff {
     /// The column.
     pub column: String,
     /// The kinds, as checks name them: `email`, `phone`, `payment_card`, `iban`, `national_id`, `ip_address`. Every
-    /// kind must be named; there is no word for all.
+    /// kind must be named; there is no value for all.
     pub kinds: Vec<String>,
-    /// Who answers for it.
+    /// The person responsible for it.
     pub approved_by: String,
     /// Why the data is needed, or why it is harmless.
     pub why: String,
@@ -31,20 +31,20 @@ pub enum SignOffError {
     Ended {
         /// The column.
         column: String,
-        /// Who had signed.
+        /// The person that had signed.
         approved_by: String,
         /// Its last day.
         until: String,
     },
-    /// `until` is no date.
+    /// `until` is not a date.
     #[error("the sign-off for `{column}` has an invalid date: `until` is {until:?} (expected YYYY-MM-DD)")]
     NoDate {
         /// The column.
         column: String,
-        /// What it says.
+        /// Its value.
         until: String,
     },
-    /// Nobody, no reason, or nothing that is allowed.
+    /// No person, no reason, or nothing that is allowed.
     #[error("the sign-off for `{column}` is incomplete: `{what}` is not set")]
     Empty {
         /// The column.
@@ -55,10 +55,10 @@ pub enum SignOffError {
 }
 
 impl SignOff {
-    /// Whether it counts at this moment.
+    /// Whether it is valid at this time.
     ///
     /// # Errors
-    /// [`SignOffError`] says why it does not.
+    /// [`SignOffError`] explains why it is not.
     pub fn check(&self, now: Timestamp) -> Result<(), SignOffError> {
         let column = self.column.clone();
         let empty = |what| Err(SignOffError::Empty { column: column.clone(), what });
@@ -75,7 +75,7 @@ impl SignOff {
         let Ok(last_day) = until.parse::<jiff::civil::Date>() else {
             return Err(SignOffError::NoDate { column, until });
         };
-        // A moment after the last year that exists never comes.
+        // A time after the last year that exists never comes.
         let end = last_day.tomorrow().ok().and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
         if end.is_some_and(|end| now.as_micros() >= end.timestamp().as_microsecond()) {
             return Err(SignOffError::Ended { column, approved_by: self.approved_by.clone(), until });

@@ -1,13 +1,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A moment in UTC, counted in microseconds since 1970-01-01. Ordered, and small enough to store everywhere.
-/// In JSON it is RFC 3339 with all six digits.
+/// A time in UTC, counted in microseconds since 1970-01-01. Ordered, and small enough to store everywhere. In JSON it
+/// is RFC 3339 with all six digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// A moment from microseconds since the Unix epoch.
+    /// A time from microseconds since the Unix epoch.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
@@ -25,7 +25,7 @@ impl Timestamp {
         (self.0.saturating_sub(earlier.0)) as f64 / 1e6
     }
 
-    /// This moment moved by a number of seconds.
+    /// This time moved by a number of seconds.
     #[must_use]
     pub fn plus_seconds(self, seconds: f64) -> Self {
         Self(self.0.saturating_add((seconds * 1e6) as i64))
@@ -37,7 +37,7 @@ impl Timestamp {
         self.formatted(3)
     }
 
-    /// Moments beyond the years that RFC 3339 can name are written as their number.
+    /// Times beyond the years that RFC 3339 can name are written as their number.
     fn formatted(self, digits: usize) -> String {
         jiff::Timestamp::from_microsecond(self.0)
             .map_or_else(|_| format!("{}us", self.0), |moment| format!("{moment:.digits$}"))
@@ -79,14 +79,14 @@ impl FromStr for Timestamp {
 mod tests {
     use super::*;
 
-    /// Proves that text and number are the same moment, both ways.
+    /// Proves that string and number are the same time, both ways.
     #[test]
     fn rfc3339_round_trips_to_the_millisecond() {
         let moment = Timestamp::from_micros(1_795_244_400_123_000);
         assert_eq!(moment.to_rfc3339().parse::<Timestamp>().unwrap(), moment);
     }
 
-    /// Proves that JSON keeps every microsecond, of moments beyond the calendar too.
+    /// Proves that JSON keeps every microsecond, of times beyond the calendar too.
     #[test]
     fn json_keeps_every_microsecond() {
         for micros in [0, 1, -1, 1_795_244_400_123_456, i64::MAX] {

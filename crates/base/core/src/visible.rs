@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// What stands for a letter that is not displayed.
+/// Replaces a character that is not displayed.
 pub const REPLACEMENT: char = '\u{fffd}';
 
 /// Whether a letter steers what displays it: the control characters (C0 with ESC, BEL, CR and line feed, DEL, C1; not
@@ -27,8 +27,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON document whose texts steer nothing, with the same meaning: JSON itself escapes C0; DEL, C1 and the other
-/// letters that [steer](steers_display), which only its texts can hold, become `\u…`. Line feeds between members stay.
+/// A JSON document whose strings steer nothing, with the same meaning: JSON itself escapes C0; DEL, C1 and the other
+/// characters that [steer](steers_display), which only its strings can hold, become `\u…`. Line feeds between members
+/// stay.
 #[must_use]
 pub fn escaped_json(document: String) -> String {
     let steers = |letter: char| steers_display(letter) && letter != '\n';
@@ -81,7 +82,7 @@ mod tests {
         assert!(matches!(visible(harmless), Cow::Borrowed(text) if text == harmless));
     }
 
-    /// Proves that JSON keeps its layout and that what its texts hold is escaped.
+    /// Proves that JSON keeps its layout and that its strings are escaped.
     #[test]
     fn json_is_escaped() {
         let document = "{\n  \"a\u{9b}\u{202e}\": \"ü\"\n}".to_owned();

@@ -1,4 +1,5 @@
-//! Files that are Trackway's: who may read them, whether they are believed, and the one place that deletes. What is deleted is proved to be Trackway's by its type:
+//! Trackway's files: who may read them, whether they are trusted, and the one place that deletes. What is deleted is
+//! proved to be Trackway's by its type:
 //!
 //! - a [`TempFile`] or [`TempFolder`] was created by this process, under a name that did not exist;
 //! - an [`OwnedFolder`] was created by this process, or holds an entry that only Trackway writes. It deletes strictly below

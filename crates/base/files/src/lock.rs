@@ -18,7 +18,7 @@ impl FolderLock {
     /// Waits for the lock file `name` in `folder`, made when absent, at most `tries` × 20 ms.
     ///
     /// # Errors
-    /// `WouldBlock` when somebody else still holds it; when the disk refuses.
+    /// `WouldBlock` when another process still holds it; when the disk refuses.
     pub fn take(folder: &Path, name: &str, tries: u32) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

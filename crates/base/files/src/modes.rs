@@ -1,8 +1,8 @@
 //! Who may read and write what Trackway makes.
 //!
-//! What Trackway keeps is its user's: folders 0700, files 0600, whatever the umask. A **team home** is a folder with the
-//! set-group-id bit and the rights of its group (2770); below it folders are 2770 and files 0660. The folder itself says so,
-//! and hands it down, so that a training process needs no setting.
+//! What Trackway keeps is its user's: folders 0700, files 0600, whatever the umask. A **team home** is a folder with
+//! the set-group-id bit and the rights of its group (2770); below it folders are 2770 and files 0660. The folder's mode
+//! marks it and is inherited, so that a training process needs no setting.
 //!
 //! What a person names as an output keeps the rights that the umask of that person gives.
 
@@ -154,10 +154,10 @@ pub fn write_own(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_own(OpenOptions::new().write(true).create(true).truncate(true), path)?.write_all(bytes)
 }
 
-/// Opens a file that decides something: one that says how an attempt ended, or asks it to stop.
+/// Opens a file that decides something: how an attempt ended, or a request to stop it.
 ///
-/// It is believed when it has the owner of its folder and nobody else can write either; in the folder of a team, when both
-/// have the same group.
+/// It is trusted when it has the owner of its folder and no other user can write either; in the folder of a team, when
+/// both have the same group.
 ///
 /// # Errors
 /// `PermissionDenied` with the reason, when it is not to be believed; those of [`open_regular`].
@@ -190,7 +190,7 @@ pub fn open_of_user(path: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
-/// Why a file in a folder may be another user's word.
+/// Why a file in a folder may be written by another user.
 fn mistrust(file: &Metadata, folder: &Metadata) -> Option<String> {
     let is_team = folder.mode() & TEAM == TEAM && file.gid() == folder.gid();
     let writers = if is_team { 0o002 } else { 0o022 };
@@ -204,7 +204,7 @@ fn mistrust(file: &Metadata, folder: &Metadata) -> Option<String> {
         .then(|| format!("it belongs to user {}, and its folder to user {}", file.uid(), folder.uid()))
 }
 
-/// Whether this user may write a file or folder, and its disk lets anybody.
+/// Whether this user may write a file or folder, and its disk permits it.
 #[must_use]
 pub fn may_write(path: &Path) -> bool {
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };

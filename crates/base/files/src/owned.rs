@@ -50,7 +50,7 @@ impl OwnedFolder {
     /// Deletes a file, a link or a folder with everything in it. What does not exist is deleted already.
     ///
     /// # Errors
-    /// `PermissionDenied` when the path does not lie strictly below this folder, or leads through a link; when the disk
+    /// `PermissionDenied` when the path is not strictly below this folder, or leads through a link; when the disk
     /// refuses.
     pub fn remove(&self, path: &Path) -> io::Result<()> {
         self.inside(path)?;
@@ -82,7 +82,7 @@ impl OwnedFolder {
     /// Deletes the folder with everything in it.
     ///
     /// # Errors
-    /// When the disk refuses. What is gone already is no error.
+    /// When the disk refuses. What is gone already is not an error.
     pub fn remove_all(self) -> io::Result<()> {
         match fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -130,7 +130,7 @@ fn quoted(signs: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that a folder without a sign of Trackway is never one to delete from, and that a link is no sign.
+    /// Proves that a folder without a sign of Trackway is never one to delete from, and that a link is not a sign.
     #[test]
     fn a_folder_without_a_sign_is_not_owned() {
         let home = tempfile::tempdir().unwrap();

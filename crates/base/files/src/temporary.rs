@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{OwnedFolder, open_own};
 
-/// Tells the files apart that this process writes.
+/// Makes the names of this process's files unique.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Names that killed processes of this id may have left are passed, at most so many.
 const NAMES_TRIED_MAX: usize = 1_000;
@@ -193,7 +193,7 @@ impl TempFolder {
 impl Drop for TempFolder {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take() {
-            // What cannot be removed has a name that nobody reads.
+            // What cannot be removed has a name that is never read.
             let _ = folder.remove_all();
         }
     }
@@ -226,11 +226,11 @@ fn aside_of(part: &Path) -> PathBuf {
     part.with_file_name(format!("{before}-0{number}"))
 }
 
-/// Holds what was just made for as long as its maker lives, so that nobody clears it. Nothing where the file system has no
-/// locks: nobody clears there.
+/// Locks what was just made for as long as its maker lives, so that it is not cleared. Does nothing if the file system
+/// has no locks: nothing is cleared there.
 ///
 /// # Errors
-/// `AlreadyExists` when somebody takes it for abandoned, in the moment between both.
+/// `AlreadyExists` when another process takes it for abandoned, between both.
 fn hold(path: &Path, made: File) -> io::Result<Option<File>> {
     match made.try_lock() {
         Ok(()) => {}
@@ -244,7 +244,7 @@ fn hold(path: &Path, made: File) -> io::Result<Option<File>> {
     }
 }
 
-/// Files and folders with such a name whose maker does not live: nobody holds them.
+/// Files and folders with such a name whose maker does not live: they are not locked.
 fn abandoned(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -263,7 +263,7 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
     let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
     let (one, other) = (name(one)?, name(other)?);
-    // SAFETY: both texts end with NUL and live through the call.
+    // SAFETY: both strings end with NUL and live through the call.
     let result = unsafe {
         libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE)
     };
@@ -345,8 +345,8 @@ mod tests {
         assert_eq!((names(home.path()), names(&target)), (vec!["out".into()], vec!["model".into()]));
     }
 
-    /// Proves that what a killed process left is removed and what somebody is making is not; that a folder without a sign
-    /// stays; and that no other name is taken for a temporary one.
+    /// Proves that what a killed process left is removed and what a live one is making is not; that a folder without a
+    /// sign stays; and that no other name is taken for a temporary one.
     #[test]
     fn only_what_is_abandoned_is_cleared() {
         let home = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! The checkpoint manifest: what a committed checkpoint consists of (`docs/formats/checkpoint-manifest.md`).
 //!
-//! One JSON object names every file with its size, BLAKE3 and kind. The commit entry of the checkpoint log holds
-//! the SHA-256 of the manifest's bytes, and so stands for every byte of the checkpoint.
+//! One JSON object names every file with its size, BLAKE3 and kind. The commit entry of the checkpoint log holds the
+//! SHA-256 of the manifest's bytes, and so protects every byte of the checkpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word used in the manifest.
+    /// The value used in the manifest.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -146,7 +146,7 @@ pub struct Manifest {
     pub object_prefix: String,
     /// Processes that trained together.
     pub world_size: u32,
-    /// Values of metrics at that step; those that are not finite are the texts `NaN`, `inf` and `-inf`.
+    /// Values of metrics at that step; those that are not finite are the strings `NaN`, `inf` and `-inf`.
     #[serde(with = "metric_values")]
     pub metrics: BTreeMap<String, f64>,
     /// The SHA-256 of the run's config, when known.
@@ -249,7 +249,7 @@ struct Versioned {
 /// and `-`, not beginning with `.`, and not [`MANIFEST_FILE_NAME`]. So no name leads out of the folder.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// A sentence about what is wrong with it.
 pub fn check_file_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > MAX_FILE_NAME_BYTES {
         return Err(format!(
@@ -290,7 +290,7 @@ pub fn is_object_prefix(text: &str) -> bool {
 }
 
 /// The digest of a training state: BLAKE3 over a line per file, sorted by name, of all files but those of kind
-/// [`Kind::Other`]. Two checkpoints with the same digest hold the same state, whoever wrote them and when.
+/// [`Kind::Other`]. Two checkpoints with the same digest hold the same state, whichever process wrote them and when.
 #[must_use]
 pub fn state_digest(files: &[ManifestFile]) -> String {
     let mut state: Vec<_> = files.iter().filter(|file| file.kind != Kind::Other).collect();

@@ -3,7 +3,7 @@
 use trackway_core::closed_list;
 
 closed_list!(
-    /// A variable that Trackway reads or sets; `docs/environment.md` has the list with who sets them.
+    /// A variable that Trackway reads or sets; `docs/environment.md` lists what sets each.
     Variable, "variable of Trackway", {
         /// The folder with Trackway's state.
         Home = "TRACKWAY_HOME",
@@ -101,15 +101,15 @@ closed_list!(
         TaskSet = "TRACKWAY_TASK_SET",
         /// How answers are decoded, as JSON.
         Decoding = "TRACKWAY_DECODING",
-        /// The model that judges answers.
+        /// The judge model.
         JudgeModel = "TRACKWAY_JUDGE_MODEL",
-        /// The rubric by which it judges.
+        /// The rubric of the judge model.
         JudgeRubric = "TRACKWAY_JUDGE_RUBRIC",
         /// The columns it gets, as JSON.
         ScoringColumns = "TRACKWAY_SCORING_COLUMNS",
         /// `csv` or `arrow`.
         ScoringFormat = "TRACKWAY_SCORING_FORMAT",
-        /// `1`: gradients are asked for.
+        /// `1`: gradients are requested.
         ScoringGradients = "TRACKWAY_SCORING_GRADIENTS",
         /// The folder where the process that answers a query spills to disk.
         SqlSpillFolder = "TRACKWAY_SQL_SPILL_FOLDER",
@@ -174,7 +174,7 @@ mod tests {
                 });
                 let name = format!("TRACKWAY_{}", &rest[..end.unwrap_or(rest.len())]);
                 let is_of_tests = OF_TESTS.iter().any(|known| name.starts_with(known));
-                // A prefix alone, such as `TRACKWAY_`, is no variable.
+                // A prefix alone, such as `TRACKWAY_`, is not a variable.
                 let is_name = rest[end.unwrap_or(0)..].starts_with('"') && !name.ends_with('_');
                 assert!(
                     !is_name || is_of_tests || name.parse::<Variable>().is_ok(),

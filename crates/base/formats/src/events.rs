@@ -3,8 +3,8 @@
 use trackway_core::closed_list;
 
 closed_list!(
-    /// What an event is about; `docs/events.md` has the list with who writes them. Beside these there are the actions of Trackway on an
-    /// attempt.
+    /// The kind of an event; `docs/events.md` lists what writes each. Beside these there are the actions of Trackway on
+    /// an attempt.
     EventKind, "kind of event", {
         /// A tag of the run: `name`, `value`.
         Tag = "tag",
@@ -60,7 +60,7 @@ closed_list!(
         StepAnnounced = "step_announced",
         /// A rank learned of that step after it had passed it.
         StepAnnouncedTooLate = "step_announced_too_late",
-        /// The script was asked to end.
+        /// The script received SIGTERM.
         SigtermNoticed = "sigterm_noticed",
         /// SIGTERM cannot be handled, and why.
         SigtermHandlerFailed = "sigterm_handler_failed",
@@ -72,7 +72,7 @@ closed_list!(
         ControlAck = "control_ack",
         /// Frames that were not written, because the disk was too slow.
         FramesDropped = "frames_dropped",
-        /// The script was asked to end after so many steps, and did.
+        /// The script reached its maximum of steps and ended.
         MaxStepsReached = "max_steps_reached",
         /// The script waits in a save for a fault that is part of a rehearsal.
         HeldInSave = "held_in_save",
@@ -86,7 +86,7 @@ closed_list!(
         RehearsalBlind = "rehearsal_blind",
         /// Examples of progressive validation were trained on before.
         ProgressiveSeenBefore = "progressive_seen_before",
-        /// A callback of the SDK failed; training went on.
+        /// A callback of the SDK failed; training continued.
         CallbackFailed = "callback_failed",
         /// What a scikit-learn model is fitted for.
         FitTask = "fit_task",
@@ -120,7 +120,7 @@ closed_list!(
 );
 
 impl EventKind {
-    /// Whether an event that says so is of this kind.
+    /// Whether the name of an event is this kind.
     #[must_use]
     pub fn is(self, kind: &str) -> bool {
         self.as_str() == kind

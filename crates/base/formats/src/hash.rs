@@ -1,7 +1,7 @@
 //! The hash behind profiles of data and behind the keys of rows. It is part of the formats: profiles made on different
 //! machines are merged by it, and subsets are drawn by it, so it must never change without a new version of both.
 
-/// Scrambles a whole number; no two numbers share a hash (the finaliser of SplitMix64, Steele et al. 2014).
+/// Scrambles a whole number; different numbers have different hashes (the finaliser of SplitMix64, Steele et al. 2014).
 #[inline]
 #[must_use]
 pub fn hash_number(number: u64) -> u64 {

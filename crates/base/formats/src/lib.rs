@@ -1,5 +1,5 @@
-//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file and the settings file and what a rehearsal says.
-//! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
+//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file, the settings file and the
+//! records of a rehearsal. Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
 mod digest;

@@ -1,9 +1,9 @@
-//! What a training process says of itself in a rehearsal, a launch of kind `one_batch` or `overfit`: the words that the
+//! What a training process reports in a rehearsal, a launch of kind `one_batch` or `overfit`: the values that the
 //! recorders write and Trackway reads (docs/formats/rehearsal.md).
 //!
-//! It says them in events of the flight record. One, [`EventKind::RehearsalHandshake`], says that rehearsals are honoured at all.
-//! Events of kind [`EventKind::RehearsalFacts`] hold one [`Fact`] each, as JSON; the last one about a topic counts. Nothing here is
-//! a judgement: numbers and names only.
+//! It reports them in events of the flight record. One, [`EventKind::RehearsalHandshake`], shows that rehearsals are
+//! supported at all. Events of kind [`EventKind::RehearsalFacts`] hold one [`Fact`] each, as JSON; the last one about a
+//! topic counts. Nothing here is a conclusion: numbers and names only.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::EventKind;
 
 /// The metric under which a recorder writes the loss of a step that it saw by itself.
 pub const SEEN_LOSS: &str = "trackway/rehearsal/loss";
-/// What a recorder that honours both kinds says in `honours`.
+/// The value of `honours` of a recorder that supports both kinds.
 pub const HONOURED_KINDS: &str = "one_batch,overfit";
 /// Names in one [`Group`] at most; a model may have thousands of tensors.
 pub const GROUP_NAMES_MAX: usize = 16;
@@ -58,11 +58,11 @@ pub enum Fact {
     Resumed(StateDigests),
     /// Whether an evaluation was seen.
     Evaluation(Evaluation),
-    /// The loss when the input says nothing.
+    /// The loss on uninformative inputs.
     Probe(Probe),
 }
 
-/// Everything a launch said. `None`: it did not say.
+/// Everything a launch reported. `None`: not reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// What the recorder calls itself, such as `python 0.1.0`; none: it honours no rehearsals.
@@ -159,7 +159,7 @@ pub struct Loader {
     pub prefetch: Option<u32>,
     /// Whether workers live through epochs.
     pub persistent_workers: Option<bool>,
-    /// Whether the order is drawn anew in each epoch.
+    /// Whether the order is shuffled again in each epoch.
     pub shuffles: Option<bool>,
 }
 
@@ -169,7 +169,7 @@ pub struct Loader {
 pub struct Batches {
     /// How many are repeated.
     pub taken: u64,
-    /// How many were looked at, to tell them apart.
+    /// How many were compared.
     pub looked_at: u64,
     /// How many of these differ.
     pub distinct: u64,
@@ -193,7 +193,7 @@ pub struct Reload {
     pub unpaired: u64,
 }
 
-/// What the values of a tensor are like. NaN and infinities are counted, and stand in none of the other numbers.
+/// Statistics of a tensor. NaN and infinities are counted, and are in none of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TensorFacts {
@@ -317,9 +317,9 @@ pub struct Model {
     pub classes: Vec<String>,
     /// All of their parameters.
     pub parameters: Group,
-    /// Those that ask for no gradient.
+    /// Those that require no gradient.
     pub frozen: Group,
-    /// The greatest share that a dropout in it leaves out.
+    /// The greatest fraction that a dropout in it leaves out.
     pub dropout: f64,
     /// Modules that act differently in evaluation: dropout and batch norm.
     pub switching_modules: u64,
@@ -358,7 +358,7 @@ pub struct LossFunction {
     pub name: String,
     /// `mean`, `sum` or `none`.
     pub reduction: String,
-    /// Classes that it tells apart.
+    /// Classes that it predicts.
     pub classes: Option<u64>,
     /// Values that a sum goes over.
     pub terms: u64,
@@ -390,7 +390,7 @@ pub struct LossFunction {
     pub wrong_dtype: bool,
 }
 
-/// Gradients and updates. Groups are of parameters that ask for a gradient.
+/// Gradients and updates. Groups are of parameters that require a gradient.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Updates {
@@ -470,7 +470,7 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StateDigests {
-    /// The step after which it stands.
+    /// The step after which it was measured.
     pub step: u64,
     /// Of each module, by name.
     pub models: BTreeMap<String, String>,
@@ -488,7 +488,7 @@ pub struct Evaluation {
     pub calls: u64,
 }
 
-/// The loss of a batch whose inputs say nothing.
+/// The loss of a batch with uninformative inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Probe {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     /// Proves that facts are read as a script writes them, that the last one about a topic counts, that unknown fields
-    /// are passed over, and that unknown topics are told and not passed over.
+    /// are skipped, and that unknown topics are reported and not skipped.
     #[test]
     fn facts_are_taken_from_events() {
         let mut facts = Facts::default();
@@ -549,8 +549,8 @@ mod tests {
         }
     }
 
-    /// Proves the figures that a program computes of its own numbers: NaN and infinities counted apart, and the entropy of
-    /// labels in nats.
+    /// Proves the figures that a program computes of its numbers: NaN and infinities counted separately, and the
+    /// entropy of labels in nats.
     #[test]
     fn figures_are_those_of_the_numbers() {
         let tensor = TensorFacts::of("0", &[1.0, 3.0, f32::NAN, f32::INFINITY], &[2, 2]);

@@ -1,6 +1,6 @@
 //! Words of a shell's command line.
 
-/// A text as a shell takes it for one word.
+/// A string, quoted as one word of a shell.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:=+@%,".contains(&byte);
@@ -10,8 +10,8 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The words of a command line, without their quotes; what stands between commands (`;`, `|`, `&`, `<`, `>`, brackets) ends a word
-/// as a blank does. Nothing is expanded: this finds the names that are written out, and is no shell.
+/// The words of a command line, without their quotes; what separates commands (`;`, `|`, `&`, `<`, `>`, brackets) ends
+/// a word as a blank does. Nothing is expanded: this finds the names that are written out, and is not a shell.
 #[must_use]
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();

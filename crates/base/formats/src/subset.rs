@@ -51,13 +51,13 @@ pub fn indexes_of(seed: u64, count: u64, fraction: f64) -> Vec<u64> {
     first.into_iter().collect()
 }
 
-/// The key of a row that is told apart by a whole number.
+/// The key of a row that is identified by a whole number.
 #[must_use]
 pub fn key_of_number(number: i64) -> u64 {
     mix(FIRST, of_int(number))
 }
 
-/// The key of a row that is told apart by a text.
+/// The key of a row that is identified by a string.
 #[must_use]
 pub fn key_of_text(text: &str) -> u64 {
     mix(FIRST, of_text(text))
@@ -102,7 +102,7 @@ pub fn of_text(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// Proves that subsets hold one another for every seed, have the share that was asked for, and are never empty.
+    /// Proves that subsets contain one another for every seed, have the requested fraction, and are never empty.
     #[test]
     fn subsets_of_indexes_are_nested_and_as_large_as_asked_for() {
         for seed in [0, 17, u64::MAX] {

@@ -16,7 +16,7 @@ const RECORD_BYTES_MAX: usize = 256 << 20;
 /// Objects are taken apart this deep.
 const DEPTH_MAX: usize = 8;
 
-/// What a run file tells.
+/// The contents of a run file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WandbRun {
     /// The run's id, unique in its project.
@@ -157,7 +157,7 @@ impl WandbRun {
     fn take_config(&mut self, config: &[u8]) {
         for (number, item) in Fields::of(config) {
             let item = Item::of(item.bytes().unwrap_or_default());
-            // The client's own notes stand under one key.
+            // The client's notes are under one key.
             if item.name.is_empty() || item.name == "_wandb" || item.name.starts_with("_wandb.") {
                 continue;
             }
@@ -311,7 +311,7 @@ mod tests {
         assert!(run.history[0].seconds.is_some_and(|seconds| seconds > 1.7e9));
     }
 
-    /// Proves that a file that is cut off anywhere gives what is whole before the cut, and says how much is torn.
+    /// Proves that a file that is cut off anywhere gives what is complete before the cut, and how much is torn.
     #[test]
     fn torn_files_give_what_is_whole() {
         let bytes = vector("run-abc1.wandb");

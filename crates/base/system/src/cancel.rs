@@ -1,4 +1,4 @@
-//! What a person or the system asks of a use case while it works: to stop, or to go on without its terminal.
+//! Requests of a user or the system to a working use case: to stop, or to continue without its terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -20,32 +20,32 @@ struct Requests {
 }
 
 impl Cancel {
-    /// Asks for an end, because of a signal: once stops gracefully, twice kills.
+    /// Requests an end, because of a signal: once stops gracefully, twice kills.
     pub fn stop(&self, signal: i32) {
         self.requests.last_signal.store(signal, Ordering::SeqCst);
         self.requests.stops.fetch_add(1, Ordering::SeqCst);
         self.is_stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Asks a supervisor to leave its script running: the terminal is gone.
+    /// Requests that a supervisor leave its script running: the terminal is gone.
     pub fn detach(&self) {
         self.requests.is_detached.store(true, Ordering::SeqCst);
     }
 
-    /// How often an end was asked for: 1 stops gracefully, 2 kills.
+    /// How often an end was requested: 1 stops gracefully, 2 kills.
     #[must_use]
     pub fn stop_requests(&self) -> u32 {
         self.requests.stops.load(Ordering::SeqCst)
     }
 
-    /// The name of the signal that asked last.
+    /// The name of the last signal.
     #[must_use]
     pub fn last_signal(&self) -> &'static str {
         let last = self.requests.last_signal.load(Ordering::SeqCst);
         Signal::try_from(last).map_or("a signal", Signal::as_str)
     }
 
-    /// Whether a supervisor was asked to leave its script running.
+    /// Whether a supervisor has to leave its script running.
     #[must_use]
     pub fn is_detached(&self) -> bool {
         self.requests.is_detached.load(Ordering::SeqCst)

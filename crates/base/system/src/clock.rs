@@ -49,7 +49,7 @@ impl Ids for SystemIds {
     }
 }
 
-/// Sixteen random bytes. Read anew each time, so that a forked child does not repeat its parent's.
+/// Sixteen random bytes. Read again each time, so that a forked child does not repeat its parent's.
 fn random_bytes() -> [u8; 16] {
     let mut bytes = [0; 16];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));

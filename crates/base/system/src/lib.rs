@@ -1,5 +1,5 @@
-//! What only the operating system knows: the time, randomness, and a request to stop. Everything else takes these as parameters, so
-//! that it can be tested and replayed.
+//! What only the operating system provides: the time, randomness, and a request to stop. Everything else takes these as
+//! parameters, so that it can be tested and replayed.
 
 mod cancel;
 mod clock;

@@ -28,7 +28,7 @@ enum Line {
 #[serde(untagged)]
 enum Value {
     Number(f64),
-    /// `NaN`, `inf`: JSON has no words for them.
+    /// `NaN`, `inf`: JSON cannot express them.
     Text(String),
 }
 

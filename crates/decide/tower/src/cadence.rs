@@ -1,13 +1,14 @@
 //! How often to save: what a save costs against what a failure loses (`docs/checkpoint-cadence.md`).
 //!
-//! Young's first-order model (CACM 17(9), 1974) with Daly's higher-order optimum (FGCS 22(3), 2006), extended by the lag
-//! until a commit stands: what was saved and not yet committed is lost too, so a failure loses half an interval *and*
-//! the lag. A save costs what the loop stood still for, and the speed it lost while the save went on behind it.
+//! Young's first-order model (CACM 17(9), 1974) with Daly's higher-order optimum (FGCS 22(3), 2006), extended by the
+//! lag until the commit: what was saved and not yet committed is lost too, so a failure loses half an interval *and*
+//! the lag. A save costs the time for which it blocked the loop, and the speed that the loop lost while the save ran in
+//! the background.
 
 use serde::Serialize;
 use trackway_core::{Domain, TerminationReason};
 
-/// Fewer failures say too little about a rate: the interval of the mean time between them spans a factor of ten.
+/// With fewer failures a rate is too uncertain: the interval of the mean time between them spans a factor of ten.
 pub const FAILURES_MIN: u64 = 3;
 /// Mean times to failure for which the answer is given when the own one is not known, in hours.
 pub const TABLE_HOURS: [f64; 5] = [1.0, 4.0, 12.0, 24.0, 168.0];
@@ -25,11 +26,11 @@ const DAY_HOURS: f64 = 24.0;
 pub struct SaveCosts {
     /// Saves that were measured.
     pub save_count: u64,
-    /// Seconds the loop stood still for one.
+    /// Seconds for which one blocked the loop.
     pub stall_seconds: f64,
-    /// Seconds until its commit stood, the stall included.
+    /// Seconds until its commit, the stall included.
     pub commit_lag_seconds: f64,
-    /// The share of its speed that the loop lost meanwhile, 0 to 1, after the stall.
+    /// The fraction of its speed that the loop lost meanwhile, 0 to 1, after the stall.
     pub slowdown: f64,
     /// Seconds until the bytes were out of reach of the machine's loss too; none when only this machine's loss of the
     /// process is survived.
@@ -40,7 +41,7 @@ pub struct SaveCosts {
     pub interval_seconds: f64,
 }
 
-/// Failures that were seen: ends that lost what was not committed, and that a resume goes on from.
+/// Observed failures: ends that lost what was not committed, and from which a resume continues.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FailureHistory {
     /// How many.
@@ -49,8 +50,8 @@ pub struct FailureHistory {
     pub observed_seconds: f64,
 }
 
-/// Whether an end is one that a checkpoint is kept for: it came from outside or out of nothing, and a resume goes on
-/// from it. A bug that a resume meets again, a stop that was asked for and a rehearsed fault are none.
+/// Whether an end is one that checkpoints protect against: it came from outside or without a cause, and a resume
+/// continues from it. A bug that a resume meets again, a requested stop and an injected fault do not count.
 #[must_use]
 pub fn is_failure(reason: TerminationReason, domain: Option<Domain>) -> bool {
     use TerminationReason as Reason;
@@ -88,7 +89,7 @@ pub struct Cadence {
     pub interval_steps: u64,
     /// What one failure loses on average.
     pub loss_per_failure_seconds: f64,
-    /// The share of the time that goes into saving and into work that is lost, 0 to 1.
+    /// The fraction of the time that goes into saving and into lost work, 0 to 1.
     pub waste: f64,
     /// GPU hours of it per day of training.
     pub gpu_hours_per_day: f64,

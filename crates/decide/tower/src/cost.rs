@@ -61,7 +61,7 @@ impl CostPlan {
     }
 }
 
-/// How a cost stands to a budget.
+/// How a cost compares with a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// There is enough, failures included.

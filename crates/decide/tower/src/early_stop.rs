@@ -14,7 +14,7 @@ pub struct Patience {
     metric: String,
     greater_is_better: bool,
     evaluations: u32,
-    /// The share of the best value by which a better one must be better.
+    /// The fraction of the best value by which a better one must be better.
     improvement: f64,
     values: Vec<(Step, f64)>,
     best: Option<(Step, f64)>,
@@ -22,8 +22,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Stops after so many `evaluations` of `metric` in a row that were not better than the best one by more than the share
-    /// `improvement` of it.
+    /// Stops after so many `evaluations` of `metric` in a row that were not better than the best one by more than the
+    /// fraction `improvement` of it.
     #[must_use]
     pub fn new(metric: String, greater_is_better: bool, evaluations: u32, improvement: f64) -> Self {
         Self {
@@ -99,13 +99,13 @@ impl Patience {
 pub struct BandStop {
     /// The stream and its bands.
     pub progressive: Progressive,
-    /// The share by which the loss must fall from one window to the next.
+    /// The fraction by which the loss must fall from one window to the next.
     least_fall: f64,
     invalid: bool,
 }
 
 impl BandStop {
-    /// Stops when the loss falls by less than the share `least_fall` from one window of so many values to the next.
+    /// Stops when the loss falls by less than the fraction `least_fall` from one window of so many values to the next.
     #[must_use]
     pub fn new(window: u64, least_fall: f64) -> Self {
         Self { progressive: Progressive::new(window), least_fall, invalid: false }
@@ -149,8 +149,8 @@ mod tests {
         values.iter().enumerate().position(|(at, value)| patience.take(10 * at as Step, *value).is_some())
     }
 
-    /// Proves that patience counts evaluations since the best one, that a gain below the wanted share is none, either way
-    /// round, and that a value which is not a number is no gain.
+    /// Proves that patience counts evaluations since the best one, that a gain below the wanted fraction does not
+    /// count, either way round, nor a value which is not a number.
     #[test]
     fn patience_counts_what_is_no_better() {
         let patience = |greater, share| Patience::new("m".into(), greater, 3, share);
@@ -195,8 +195,8 @@ mod tests {
         })
     }
 
-    /// Proves that a loss which stands still stops the run at the end of a window, that one which goes on falling does not,
-    /// and neither does one whose batches came again.
+    /// Proves that a level loss stops the run at the end of a window, that one which keeps falling does not, and
+    /// neither does one whose batches came again.
     #[test]
     fn a_loss_that_stands_still_stops_the_run() {
         let flat = |step: Step| 1.0 + 2.0 * (-(step as f64) / 800.0).exp();
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(losses(flat, true), None);
     }
 
-    /// Proves that a loss which falls by as much as is asked for is stopped in at most 5 of 100 runs, over all windows.
+    /// Proves that a loss which falls by as much as is required is stopped in at most 5 of 100 runs, over all windows.
     #[test]
     fn a_run_that_learns_enough_is_rarely_stopped() {
         let stopped = (0..1_000).filter(|seed| {

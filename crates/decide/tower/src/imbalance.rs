@@ -22,7 +22,7 @@ pub struct ClassBalance {
     pub name: String,
     /// Rows that bear it.
     pub rows: u64,
-    /// Its share of all rows, 0 to 1.
+    /// Its fraction of all rows, 0 to 1.
     pub share: f64,
     /// How many rows it is worth, new rows overlapping old ones: (1 − βⁿ) / (1 − β) (Cui et al. 2019, arXiv 1901.05555).
     pub effective_rows: f64,
@@ -44,7 +44,7 @@ pub struct ImbalanceReport {
     pub rows: u64,
     /// Rows of the largest class for one of the smallest.
     pub ratio: f64,
-    /// Entropy of the shares over that of even ones: 1 is even, 0 is one class.
+    /// Entropy of the fractions over that of even ones: 1 is even, 0 is one class.
     pub evenness: f64,
     /// What a model reaches that always answers the largest class.
     pub majority_accuracy: f64,

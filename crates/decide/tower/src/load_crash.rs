@@ -41,11 +41,11 @@ pub struct LoadCrash {
     pub attempts: Vec<AttemptId>,
 }
 
-/// The checkpoint that the attempts of a run (oldest first, every one of them, also those that a person took up again)
-/// put under suspicion. Whether an older one is there to step back to is not known here and must be asked first.
+/// The checkpoint that the attempts of a run (oldest first, every one of them, also those that a user resumed) put
+/// under suspicion. Whether an older one exists to step back to is not known here and must be checked first.
 ///
-/// Attempts that were taken away (preempted, cancelled, lost with their machine) say nothing about a checkpoint and are
-/// passed over. One that made a step ends the series.
+/// Attempts that were taken away (preempted, cancelled, lost with their machine) are no evidence about a checkpoint and
+/// are skipped. One that made a step ends the series.
 #[must_use]
 pub fn load_crash(attempts: &[LoadAttempt]) -> Option<LoadCrash> {
     let mut crashes: Vec<&LoadAttempt> = attempts
@@ -64,7 +64,7 @@ pub fn load_crash(attempts: &[LoadAttempt]) -> Option<LoadCrash> {
     })
 }
 
-/// Whether the same checkpoint stands often enough in a row.
+/// Whether the same checkpoint appears often enough in a row.
 fn has_series(crashes: &[&LoadAttempt]) -> bool {
     crashes.windows(CRASHES_MAX).any(|window| {
         let first = &window[0].resumed_from;
@@ -85,7 +85,7 @@ impl LoadAttempt {
         match self.reason {
             Reason::CodeError | Reason::CheckpointError | Reason::NumericDivergence => true,
             Reason::Unknown => match (self.exit_code, self.signal) {
-                // A shell's way to say that a signal ended its child.
+                // A shell's way to report that a signal ended its child.
                 (Some(code @ 129..=192), _) => OWN_SIGNALS.contains(&(code - 128)),
                 (Some(code), _) => code != 0,
                 (None, Some(signal)) => OWN_SIGNALS.contains(&signal),
@@ -139,11 +139,11 @@ mod tests {
             ("a:code_error a:preempted a:node_failure a:code_error", Some(("a", 2))),
             ("a:preempted a:preempted a:cancelled a:network_error a:device_oom a:hang", None),
             ("a:code_error a:completed", None),
-            // A step or another checkpoint in between begins anew.
+            // A step or another checkpoint in between restarts the count.
             ("a:code_error a+1:code_error a:code_error", None),
             ("a+50:code_error a+50:code_error", None),
             ("a:code_error b:code_error a:code_error", None),
-            // Never a second step back before somebody got on.
+            // Never a second step back before an attempt made progress.
             ("b:code_error b:code_error a:code_error a:code_error", None),
             ("b:code_error b:code_error a:code_error a:preempted a:code_error a:code_error", None),
             ("b:code_error b:code_error a+7:code_error a:code_error a:code_error", Some(("a", 2))),

@@ -1,18 +1,18 @@
 //! Progressive validation: each batch is evaluated before the model is trained on it, so its loss is one on data that the
 //! model has not seen (Blum, Kalai and Langford, COLT 1999), and no data is held back for it.
 //!
-//! The values come in windows. The mean of a window has a band that holds whenever one looks; from a window to the next one
-//! the mean falls by an amount whose band holds at whichever window one stops.
+//! The values come in windows. The mean of a window has a band that holds at any time; from a window to the next one
+//! the mean falls by a value whose band holds at whichever window a caller stops.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Step;
 use trackway_statistics::{RunningMean, VALUES_MIN, fall_between};
 
-/// Values in a window where the run file says nothing.
+/// Values in a window if the run file does not set it.
 pub const WINDOW_DEFAULT: u64 = 1_000;
-/// Fewer values in a window say too little.
+/// With fewer values in a window the estimate is too uncertain.
 pub const WINDOW_MIN: u64 = VALUES_MIN;
-/// How sure the bands are.
+/// The confidence of the bands.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// The estimate of one stream of losses.
@@ -68,7 +68,7 @@ pub struct Fall {
 }
 
 impl Fall {
-    /// The most that the mean may have fallen, as a share of where it was.
+    /// The most that the mean may have fallen, as a fraction of where it was.
     #[must_use]
     pub fn share_at_most(&self) -> f64 {
         self.high / self.from.abs()
@@ -89,8 +89,8 @@ impl Progressive {
         Self { window, now: Window::at(0), before: None, fall: None, looks: 0, last_step: None }
     }
 
-    /// Takes the next loss. At the end of a window it answers with how far the mean fell since the one before, where that
-    /// can be said. Steps that come again, after a resume, begin a window anew.
+    /// Takes the next loss. At the end of a window it returns how far the mean fell since the one before, if known.
+    /// Steps that are repeated after a resume restart a window.
     pub fn take(&mut self, step: Step, loss: f64) -> Option<Fall> {
         let again = self.last_step.replace(step).is_some_and(|last| step <= last);
         if again {
@@ -101,7 +101,7 @@ impl Progressive {
         }
         self.now.mean.push(loss);
         self.now.last_step = step;
-        // A value that is not finite says nothing of the others: they begin anew behind it.
+        // A value that is not finite does not affect the others: they restart after it.
         if self.now.mean.mean().is_none() {
             (self.before, self.now) = (None, Window::at(step));
             return None;
@@ -152,8 +152,8 @@ mod tests {
         steps.filter_map(|step| progressive.take(step, mean * (0.9 + 0.2 * rng.next_unit()))).collect()
     }
 
-    /// Proves that the estimate is that of the newest window with enough values, and that a fall is told at the end of each
-    /// window but the first, within a band that holds the true one.
+    /// Proves that the estimate is that of the newest window with enough values, and that a fall is reported at the end
+    /// of each window but the first, within a band that holds the true one.
     #[test]
     fn windows_follow_one_another() {
         let mut progressive = Progressive::new(200);

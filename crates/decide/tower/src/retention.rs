@@ -5,9 +5,9 @@ use trackway_core::Timestamp;
 /// What is known of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// When it came to rest; none while it may still go on.
+    /// When it ended; none while it may still continue.
     pub ended_at: Option<Timestamp>,
-    /// Why nobody may touch it, such as a pinned checkpoint.
+    /// Why it must not be touched, such as a pinned checkpoint.
     pub held_by: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub fn fates(runs: &[RunFacts], rule: &RetentionRule, now: Timestamp) -> Vec<Fat
     let mut ends: Vec<Timestamp> = runs.iter().filter_map(|run| run.ended_at).collect();
     ends.sort_unstable_by(|left, right| right.cmp(left));
     let among_last = |ended: Timestamp| match rule.keep_last {
-        // Runs that ended at the same moment as the last kept one are kept, too.
+        // Runs that ended at the same time as the last kept one are kept, too.
         Some(count) => count > 0 && ends.get(count - 1).is_none_or(|last| ended >= *last),
         None => false,
     };

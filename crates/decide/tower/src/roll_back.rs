@@ -1,18 +1,18 @@
-//! Where a run goes back to after something broke it, and which batches it passes over then: committed steps and what was seen in,
-//! a place and a range out.
+//! Where a run goes back to after a problem, and which batches it then skips: committed steps and findings in, a step
+//! and a range out.
 //!
-//! A checkpoint shortly before the trouble may hold its beginning already. PaLM (Chowdhery et al. 2022, 5.1) went back about
-//! 100 steps before each spike of the loss and passed over 200 to 500 batches around it; the spike then did not come again,
-//! and the same batches did no harm from another checkpoint.
+//! A checkpoint shortly before the problem may already contain its beginning. PaLM (Chowdhery et al. 2022, 5.1) went
+//! back about 100 steps before each spike of the loss and skipped 200 to 500 batches around it; the spike then did not
+//! come again, and the same batches did no harm from another checkpoint.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{BatchRange, SkippedBatches, Step};
 
-/// Steps that a checkpoint must be older than the trouble, unless the run file says otherwise.
+/// Steps by which a checkpoint must be older than the problem, unless the run file sets it.
 pub const MARGIN_STEPS: u64 = 100;
-/// Batches on each side of the trouble that are passed over too, unless the run file says otherwise.
+/// Batches on each side of the problem that are skipped too, unless the run file sets it.
 pub const MARGIN_BATCHES: u64 = 100;
-/// Batches that one roll back passes over at most.
+/// Batches that one rollback skips at most.
 pub const SKIPPED_MAX: u64 = 100_000;
 
 /// What was seen, and how far to stay away from it.
@@ -22,14 +22,14 @@ pub struct Trouble {
     pub first_step: Step,
     /// The step at which it was certain.
     pub step: Step,
-    /// The batch of `first_step`, where the script tells.
+    /// The batch of `first_step`, if the script reports it.
     pub first_batch: Option<u64>,
-    /// The batch of `step`, where the script tells.
+    /// The batch of `step`, if the script reports it.
     pub last_batch: Option<u64>,
     /// Steps that the checkpoint must be older, if there is one.
     pub margin_steps: u64,
-    /// Batches before `first_batch` and after `last_batch` that are passed over too: what broke the numbers need not end where a
-    /// detector is sure.
+    /// Batches before `first_batch` and after `last_batch` that are skipped too: the cause need not end where the
+    /// detector fires.
     pub margin_batches: u64,
 }
 
@@ -38,12 +38,12 @@ pub struct Trouble {
 pub struct Back {
     /// The committed step to resume from; `None`: the beginning, because nothing was committed.
     pub to_step: Option<Step>,
-    /// The batches to pass over from there on; `None`: none.
+    /// The batches to skip from there on; `None`: none.
     pub skip: Option<BatchRange>,
 }
 
-/// Where to go back to after trouble. `committed`: the steps of the checkpoints that may be resumed from. `skipped`: what is passed
-/// over already. `before`: where the last roll back of the run went, if there was one.
+/// Where to go back to after a problem. `committed`: the steps of the checkpoints that may be resumed from. `skipped`:
+/// what is skipped already. `before`: where the last rollback of the run went, if there was one.
 ///
 /// The newest checkpoint at least `margin_steps` before the trouble is taken, or the oldest one before it where none is so old. A
 /// second roll back in a row to the same place goes one checkpoint further back.
@@ -59,7 +59,7 @@ pub fn after_trouble(
     let to_step = place(trouble, committed, before)?;
     let first = trouble.first_batch.unwrap_or_else(|| skipped.batch_of_step(trouble.first_step));
     let last = trouble.last_batch.unwrap_or_else(|| skipped.batch_of_step(trouble.step));
-    // What was trained on before the checkpoint cannot be passed over any more.
+    // What was trained on before the checkpoint cannot be skipped any more.
     let next = skipped.batch_of_step(to_step.unwrap_or(0) + 1);
     let first = first.saturating_sub(trouble.margin_batches).max(next);
     let end = last.saturating_add(1).saturating_add(trouble.margin_batches);
@@ -93,7 +93,8 @@ fn place(
     })
 }
 
-/// Where to go back to because a person says so: the newest checkpoint at or before `to_step`, or the one before the newest.
+/// Where to go back to on request of a user: the newest checkpoint at or before `to_step`, or the one before the
+/// newest.
 ///
 /// # Errors
 /// Why there is none.
@@ -150,7 +151,7 @@ mod tests {
         Ok((back.to_step, back.skip.map(|range| range.to_string()).unwrap_or_default()))
     }
 
-    /// Proves which checkpoint is taken at every distance, and that what was trained on before it is not passed over.
+    /// Proves which checkpoint is taken at every distance, and that what was trained on before it is not skipped.
     #[test]
     fn the_place_is_a_safe_distance_before_the_trouble() {
         let told = |to_step, skip: &str| Ok((to_step, skip.to_owned()));
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(back(SPIKE, &[400], Some(None)).unwrap().0, Some(400));
     }
 
-    /// Proves that batches are those the script tells, else those that follow from what is passed over already, and that
+    /// Proves that batches are those the script reports, else those that follow from what is skipped already, and that
     /// their number is bounded.
     #[test]
     fn batches_follow_from_what_is_known() {
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(back(late, &[400], None).unwrap().1, format!("499..{}", 499 + SKIPPED_MAX));
     }
 
-    /// Proves what a person may ask for.
+    /// Proves what a user may request.
     #[test]
     fn a_person_says_where_to() {
         let none = SkippedBatches::default();

@@ -7,7 +7,7 @@ use trackway_core::{Confidence, LaunchKind, TerminationReason};
 use trackway_tower::classify::{Stream, StreamLog};
 use trackway_tower::{Evidence, LogScanner, Verdict, classify};
 
-/// At least this share of the tails must get an accepted answer.
+/// At least this fraction of the tails must get an accepted answer.
 const ACCEPTED_SHARE_MIN: f64 = 0.95;
 
 #[derive(serde::Deserialize)]
@@ -47,8 +47,8 @@ fn answer(tail: &Tail) -> Verdict {
     classify(&evidence)
 }
 
-/// Proves on real log tails that the rules find the labelled reason at least 95 times in 100, and that no answer
-/// given as certain is wrong. Prints the accepted share, macro-F1 and the share of wrong answers given as certain.
+/// Proves on real log tails that the rules find the labelled reason at least 95 times in 100, and that no answer given
+/// as certain is wrong. Prints the accepted fraction, macro-F1 and the fraction of wrong answers given as certain.
 #[test]
 fn real_log_tails_are_understood() {
     let path = corpus_path();

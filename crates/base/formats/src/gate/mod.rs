@@ -1,9 +1,9 @@
 //! A gate: a rule over the evidence of an evaluation that a model must meet, such as `accuracy >= baseline - 0.002`.
 //!
-//! A rule ([`crate::rule`]) in which a name is a number of the evidence: a metric (`accuracy`), a slice's (`slice.women.recall`), a
-//! measure of fairness (`fairness.equal_opportunity`), a fact (`size_bytes`, `cost_usd`). `min(slice.recall)` and
-//! `max(slice.recall)` go over all slices. `baseline` is the same number of the model to compare with; `baseline(…)` names it.
-//! `value(accuracy)` asks for the number alone, without its interval.
+//! A rule ([`crate::rule`]) in which a name is a number of the evidence: a metric (`accuracy`), a slice's
+//! (`slice.women.recall`), a measure of fairness (`fairness.equal_opportunity`), a fact (`size_bytes`, `cost_usd`).
+//! `min(slice.recall)` and `max(slice.recall)` go over all slices. `baseline` is the same number of the model to
+//! compare with; `baseline(…)` names it. `value(accuracy)` uses the number alone, without its interval.
 
 #[cfg(test)]
 mod tests;

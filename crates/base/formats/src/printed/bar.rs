@@ -5,7 +5,7 @@ use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Units of a bar that goes through training steps; bars over bytes, files or examples do not.
 const STEP_UNITS: [&str; 7] = ["it", "batch", "batches", "step", "steps", "iter", "iters"];
-/// Words of a bar's description that say it judges and does not train, and what its values are called then.
+/// Words in the description of a bar that evaluates and does not train, and the prefix of its values then.
 const JUDGING: [(&str, &str); 7] = [
     ("val", "val"),
     ("eval", "eval"),
@@ -26,7 +26,7 @@ pub(super) enum Purpose {
     Training,
     /// It goes through epochs.
     Epochs,
-    /// It goes through data that is judged; the word stands before the names of its values.
+    /// It goes through evaluation data; the word is the prefix of the names of its values.
     Judging(&'static str),
     /// Anything else.
     Other,
@@ -36,18 +36,18 @@ pub(super) enum Purpose {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bar {
     pub purpose: Purpose,
-    /// What tells this bar from others: its description without numbers.
+    /// What distinguishes this bar from others: its description without numbers.
     pub name: String,
     /// The epoch that the description names, and whether it is written as one of so many (and so counted from 1).
     pub epoch: Option<(u64, bool)>,
     pub done: u64,
     pub total: Option<u64>,
     pub values: Vec<(String, f64)>,
-    /// Keras draws bars of the same form for training and judging.
+    /// Keras draws bars of the same form for training and evaluation.
     pub is_keras: bool,
 }
 
-/// A bar at the beginning of a line, and what stands behind it.
+/// A bar at the beginning of a line, and what follows it.
 pub(super) fn read_bar(line: &str) -> Option<(Bar, &str)> {
     read_tqdm(line).or_else(|| read_keras(line).map(|bar| (bar, "")))
 }
@@ -229,7 +229,7 @@ mod tests {
         );
     }
 
-    /// Proves that bars that do not train are told apart.
+    /// Proves that bars that do not train are distinguished.
     #[test]
     fn bars_for_other_purposes() {
         let purpose = |description: &str, rate: &str| {

@@ -55,8 +55,8 @@ fn memchr_any(line: &[u8], words: [&[u8]; 4]) -> bool {
     line.windows(3).any(|window| words.contains(&window))
 }
 
-/// The text without escape sequences and control characters. A backspace is left out alone: whoever prints it goes on
-/// to draw the whole line again.
+/// The text without escape sequences and control characters. A backspace alone is left out: a program that prints it
+/// then draws the whole line again.
 fn without_steering(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

@@ -1,11 +1,11 @@
-//! Metrics of a script that knows nothing of Trackway: what it prints while it trains.
+//! Metrics of a script without Trackway's SDK: what it prints while it trains.
 //!
 //! Read are JSON objects and Python dicts, one per line; progress bars of tqdm, Lightning and Keras, which draw over
 //! themselves; and free text such as `step 100: loss 0.5, lr=1e-3`. [`PrintedReader`] takes both outputs as they come
-//! and gives values with their steps. `docs/tracking.md` tells the user what is taken and what is not.
+//! and gives values with their steps. `docs/tracking.md` documents what is taken and what is not.
 //!
-//! Nothing is taken that only looks like a metric: free text counts when it names a step or a word that training is
-//! measured by. No bytes make it panic, and all it holds is bounded.
+//! Nothing is taken that only looks like a metric: free text counts when it names a step or a usual measure of
+//! training. No bytes make it panic, and all it holds is bounded.
 
 mod bar;
 mod lines;
@@ -20,7 +20,7 @@ mod text;
 use lines::Lines;
 use steps::Steps;
 
-/// A line longer than this is no metrics.
+/// A longer line has no metrics.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// At most so many values are taken from one line.
 const VALUES_MAX: usize = 256;
@@ -39,7 +39,7 @@ pub enum Printed {
 /// Values of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrintedMetrics {
-    /// The step that was printed with them or, where none was, the one that the script was last known to be at.
+    /// The step that was printed with them or, without one, the last known step of the script.
     pub step: u64,
     /// Names and values, in the order of printing; of JSON objects in the order of the names.
     pub values: Vec<(String, f64)>,
@@ -54,8 +54,8 @@ pub struct PrintedReader {
 }
 
 impl PrintedReader {
-    /// From now on only JSON objects count: the script tells its metrics itself, and what it prints for people, rounded,
-    /// would stand beside them. Objects were printed to be read.
+    /// From now on only JSON objects count: the script records its metrics itself, and what it prints for people,
+    /// rounded, would duplicate them. Objects were printed to be read.
     pub fn read_only_json(&mut self) {
         self.only_json = true;
     }
@@ -91,7 +91,7 @@ fn read_line(line: &str, only_json: bool, steps: &mut Steps, found: &mut dyn FnM
         }
     } else if let Some((bar, rest)) = bar::read_bar(line) {
         steps.bar(bar, found);
-        // Somebody else's line may follow a bar that did not end its own.
+        // Another program's line may follow a bar that did not end its line.
         if !rest.is_empty() {
             read_line(rest, only_json, steps, found);
         }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::named::Named;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
-/// The fields that say which step a line belongs to, the best first.
+/// The fields that name the step of a line, the best first.
 const STEP_FIELDS: [&str; 3] = ["step", "global_step", "iteration"];
-/// The field that says which epoch it belongs to; it is a metric as well.
+/// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
 
 /// The numbers of a line that is a JSON object; `None` when it is none or holds none.
@@ -39,7 +39,7 @@ pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
     Named { step, epoch: step_of(&fields, EPOCH_FIELD), values, ..Named::default() }
 }
 
-/// A number as a JSON value; what JSON has no word for is marked.
+/// A number as a JSON value; what JSON cannot express is marked.
 pub(super) fn number(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(
         || {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(read(r#"{"step": 3, "text": "0.5"}"#), None);
     }
 
-    /// Proves that a diverged loss is a metric, although JSON has no word for it.
+    /// Proves that a diverged loss is a metric, although JSON cannot express it.
     #[test]
     fn nan_and_infinity_are_kept() {
         let line =

@@ -7,8 +7,8 @@ use super::objects;
 /// Dicts deeper than this are no metrics.
 const DEPTH_MAX: usize = 4;
 
-/// The dict with its numbers, also those that stand in a text of their own (`'0.5'`, as Hugging Face prints them) or in
-/// a call (`tensor(0.5, device='cuda:0')`). Other values are null. `None` when it is no whole dict.
+/// The dict with its numbers, also those in a string (`'0.5'`, as Hugging Face prints them) or in a call (`tensor(0.5,
+/// device='cuda:0')`). Other values are null. `None` when it is not a whole dict.
 pub(super) fn read_dict(line: &str) -> Option<Map<String, Value>> {
     let mut reader = Reader { rest: line };
     let dict = reader.dict(0)?;
@@ -89,7 +89,7 @@ impl Reader<'_> {
         Some(inside[..end].to_owned())
     }
 
-    /// A number, a name, `None`, `True`; empty where something else stands.
+    /// A number, a name, `None`, `True`; empty if something else follows.
     fn word(&mut self) -> &str {
         self.rest = self.rest.trim_start();
         let end = self.rest.find(|letter: char| !letter.is_alphanumeric() && !"+-._".contains(letter));
@@ -98,7 +98,7 @@ impl Reader<'_> {
         word
     }
 
-    /// What stands in brackets of any kind, without the outer ones.
+    /// The content of brackets of any kind, without the outer ones.
     fn brackets(&mut self) -> Option<String> {
         let (mut depth, mut end) = (0usize, None);
         for (at, letter) in self.rest.char_indices() {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(numbers("{'low': -inf,}").unwrap()[0].1, f64::NEG_INFINITY);
     }
 
-    /// Proves that what is no whole dict is refused: a set, a torn line, text behind it, a well without ground.
+    /// Proves that an incomplete dict or something else is refused: a set, a torn line, text after it, endless nesting.
     #[test]
     fn what_is_no_dict() {
         for line in ["{1, 2}", "{'loss': 0.5", "{'loss': } x", "{'a': 1} b", "{'a' 1}", "{'a': (1}"] {

@@ -2,21 +2,21 @@
 //!
 //! A line that names its step has it. Bars and counts such as `Step [100/600]` go through the same steps again in each
 //! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before.
-//! A line that names none has the step that the script was last known to be at. While a bar is drawn such a line waits
-//! for the next drawing, which tells where it was printed: bars are drawn ten times a second at most.
+//! A line that names none has the last known step of the script. While a bar is drawn such a line waits for the next
+//! drawing, which shows where it was printed: bars are drawn ten times a second at most.
 
 use super::PrintedMetrics;
 use super::bar::{Bar, Purpose};
 use super::named::Named;
 
-/// So many different bars and counts are told apart; the one that was seen longest ago is forgotten.
+/// So many different bars and counts are distinguished; the one that was seen longest ago is forgotten.
 const TRACKS_MAX: usize = 16;
 /// So many lines without a step wait for the next drawing.
 const HELD_MAX: usize = 64;
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
 const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
 
-/// No training comes to a step behind this one, not even where tokens are counted: a line that names one is no metrics.
+/// No training reaches a step beyond this one, not even if tokens are counted: a line with such a step has no metrics.
 const STEP_MAX: u64 = 1_000_000_000_000_000;
 
 /// A bar or a count that begins again in each epoch.
@@ -32,7 +32,7 @@ struct Track {
     has_values: bool,
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
-    /// What was told last.
+    /// The values reported last.
     told: Vec<(String, f64)>,
     told_step: Option<u64>,
 }
@@ -42,12 +42,12 @@ struct Track {
 pub(super) struct Steps {
     /// The one seen last is last.
     tracks: Vec<Track>,
-    /// The name and total of the bar that says where the script is.
+    /// The name and total of the bar that shows the script's position.
     leader: Option<(String, Option<u64>)>,
     at: Option<u64>,
     /// Something finer than epochs has been seen.
     is_finer_than_epochs: bool,
-    /// The leader's bar is not at its end: it will be drawn again.
+    /// The leader's bar is not at its end: it will be redrawn.
     leader_is_drawn: bool,
     held: Vec<Vec<(String, f64)>>,
     /// Keras has begun an epoch and not drawn its bar yet.
@@ -87,7 +87,7 @@ impl Steps {
         }
     }
 
-    /// Keras says that an epoch begins.
+    /// Keras prints that an epoch begins.
     pub fn epoch_begins(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
         self.epoch_begun = true;
         self.flush_others(None, found);
@@ -245,7 +245,7 @@ impl Track {
         shown.len() == values.len() && values.iter().zip(shown).all(same)
     }
 
-    /// The pending drawing, without what was told at its step already and without judgements that did not change.
+    /// The pending drawing, without what was reported at its step already and without evaluations that did not change.
     fn tell(&mut self) -> Option<PrintedMetrics> {
         let mut metrics = self.pending.take()?;
         let same_step = self.told_step == Some(metrics.step);

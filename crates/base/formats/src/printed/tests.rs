@@ -30,7 +30,7 @@ fn read(text: &str) -> Vec<String> {
     found
 }
 
-/// Proves that a step that no training comes to, such as the largest number there is, is no step of the script.
+/// Proves that a step that no training reaches, such as the largest number there is, is not a step of the script.
 #[test]
 fn implausible_steps() {
     let text = "step 5: loss 1.0\nstep 9223372036854775807: loss 0.5\nloss 0.25\n";
@@ -79,7 +79,7 @@ fn keras_fit() {
     assert!(replay("keras_lines").iter().all(|line| bars.contains(line)), "{bars:?}");
 }
 
-/// Proves that `evaluate` behind `fit` is told apart from it.
+/// Proves that `evaluate` after `fit` is distinguished from it.
 #[test]
 fn keras_evaluate() {
     let text = "Epoch 1/1\n6/6 - 0s - 70ms/step - loss: 1.5\n2/2 - 0s - 7ms/step - loss: 0.25\n";
@@ -111,7 +111,8 @@ fn plain_prints() {
     assert_eq!(found.len(), 15, "{found:?}");
 }
 
-/// Proves that a script which tells its metrics itself is not read twice, but for the objects it prints to be read.
+/// Proves that the output of a script which records its metrics itself is not read twice, but for the objects it prints
+/// to be read.
 #[test]
 fn only_json_on_request() {
     let mut reader = PrintedReader::default();
@@ -124,7 +125,7 @@ fn only_json_on_request() {
     assert_eq!(found, ["2: loss=4"]);
 }
 
-/// Pieces of what the forms consist of, so that random texts come near to being one.
+/// Parts of the forms, so that random strings are often close to one.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,12}",

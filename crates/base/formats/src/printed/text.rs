@@ -3,7 +3,7 @@
 use super::named::Named;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
-/// Words that training is measured by. A name counts when one of its parts is among them.
+/// Words for measures of training. A name counts when one of its parts is among them.
 const MEASURES: [&str; 42] = [
     "loss",
     "losses",
@@ -48,7 +48,7 @@ const MEASURES: [&str; 42] = [
     "dice",
     "logloss",
 ];
-/// Two words that make one measure when they stand side by side.
+/// Two words that make one measure together.
 const MEASURES_OF_TWO: [(&str, &str); 2] = [("learning", "rate"), ("grad", "norm")];
 /// Words that say whose value it is; they join the name behind them.
 const WHOSE: [&str; 14] = [
@@ -90,11 +90,11 @@ enum Token<'a> {
         value: f64,
         whole: Option<u64>,
     },
-    /// Any other letter, or something that is neither a word nor a plain number, such as `12.3s`.
+    /// Any other character, or something that is neither a word nor a plain number, such as `12.3s`.
     Other(char),
 }
 
-/// The values of a line of text, with its step; `None` when nothing says that it is about training.
+/// The values of a line of text, with its step; `None` when it is not about training.
 pub(super) fn read_text(line: &str) -> Option<Named> {
     let tokens = tokens_of(line);
     let mut named = Named::default();
@@ -117,14 +117,14 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
             }
             Some((name, told)) => {
                 let measure = is_measure(&name);
-                // Only `name=value` and `name: value` say that any word is a name.
+                // Only in `name=value` and `name: value` may any word be a name.
                 if (measure || told) && named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX {
                     measured |= measure;
                     let share = of.filter(|of| *of > 0).map(|of| value / of as f64);
                     named.values.push((name, share.unwrap_or(value)));
                 }
             }
-            // `[640/60000 (1%)]` and `| 200/2983 batches |` say how far it is.
+            // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
             None if of.is_some() && named.step.is_none() => {
                 (named.position, named.total) = (whole, of);
             }
@@ -147,7 +147,7 @@ fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
     }
 }
 
-/// The words right before a number as a name, and whether `=` or `:` stands between them.
+/// The words right before a number as a name, and whether `=` or `:` is between them.
 fn name_before(tokens: &[Token<'_>], at: usize) -> Option<(String, bool)> {
     let mut end = at;
     let told = end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':'));
@@ -166,7 +166,7 @@ fn name_before(tokens: &[Token<'_>], at: usize) -> Option<(String, bool)> {
     joined(&words, told && tokens[at - 1] == Token::Other('=')).map(|name| (name, told))
 }
 
-/// The last word, with those before it that belong to it. Before `=` stands one word only: the ones before it are text.
+/// The last word, with those before it that belong to it. Before `=` only one word counts: the ones before it are text.
 fn joined(words: &[String], one_word: bool) -> Option<String> {
     let last = words.last()?;
     let mut name = last.clone();
@@ -190,7 +190,7 @@ fn joined(words: &[String], one_word: bool) -> Option<String> {
     Some(plain(name))
 }
 
-/// The names that other tools and the detectors know.
+/// The names that other tools and the detectors use.
 fn plain(name: String) -> String {
     match name.as_str() {
         "lr" => "learning_rate".into(),
@@ -206,7 +206,7 @@ fn is_measure(name: &str) -> bool {
     name.split(['_', '/', '.', '-']).any(|part| MEASURES.contains(&part)) || name.ends_with("learning_rate")
 }
 
-/// `Test set: …` says whose the values are.
+/// `Test set: …` is a prefix for all values.
 fn prefix_all(named: &mut Named, tokens: &[Token<'_>]) {
     let Some(Token::Word(first)) = tokens.first() else { return };
     let first = first.to_lowercase();
@@ -252,7 +252,7 @@ fn tokens_of(line: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The token that `text` is. A word gives punctuation at its end back: it is the line's.
+/// The token of `text`. A word gives punctuation at its end back: it is the line's.
 fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a> {
     let whole_text = *rest;
     *rest = behind;
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Proves that what scripts print besides is no metric.
+    /// Proves that other output of scripts is not a metric.
     #[test]
     fn lines_about_something_else() {
         for line in [

@@ -1,8 +1,8 @@
 //! The rule that promotes a run from one rung of its ladder to the next, such as `val_loss < 0.95 * previous`.
 //!
-//! A rule ([`crate::rule`]) in which a name is the last value of that metric in the rung; `last(name)` says the same;
-//! `best(name)` is its least value and `best(max name)` its greatest. `previous` is what the metric of the same comparison was
-//! in the rung before; `previous(…)` names it.
+//! A rule ([`crate::rule`]) in which a name is the last value of that metric in the rung; `last(name)` means the same;
+//! `best(name)` is its least value and `best(max name)` its greatest. `previous` is what the metric of the same
+//! comparison was in the rung before; `previous(…)` names it.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub struct Operand {
     pub metric: String,
     /// Which of its values.
     pub which: Which,
-    /// Of the rung before, and not of the one that is judged.
+    /// Of the rung before, and not of the present one.
     pub previous: bool,
 }
 

@@ -34,7 +34,7 @@ fn number(expression: &Expression<Operand>) -> String {
     }
 }
 
-/// Proves the order in which things bind, and what `previous` stands for.
+/// Proves the order in which operators bind, and what `previous` means.
 #[test]
 fn rules_are_read() {
     let cases = [
@@ -61,7 +61,7 @@ fn rules_are_read() {
     }
 }
 
-/// Proves that each mistake is told as what it is, and where.
+/// Proves that each mistake is reported as what it is, and where.
 #[test]
 fn mistakes_are_told_with_their_place() {
     let cases = [
@@ -100,7 +100,7 @@ fn mistakes_are_told_with_their_place() {
     assert!(Rule::parse(&"a".repeat(MAX_RULE_BYTES + 1)).unwrap_err().message.contains("at most"));
 }
 
-/// Proves that a comparison is shown as it was written, and that its values are told once each.
+/// Proves that a comparison is shown as it was written, and that its values are shown once each.
 #[test]
 fn comparisons_keep_their_text() {
     let rule = Rule::parse("(val_loss < 0.9 * previous) and val_loss - loss < loss").unwrap();
@@ -113,7 +113,7 @@ fn comparisons_keep_their_text() {
 }
 
 proptest! {
-    /// Proves that no text makes the parser panic, and that a mistake's place lies in the text.
+    /// Proves that no string makes the parser panic, and that a mistake's place is in the string.
     #[test]
     fn no_text_is_too_much(text in "[a-c0-9.<>=!+*/()` %-]{0,40}|(previous|best\\(|a|<|and |or |\\(|\\)|1|-| ){0,30}|\\PC{0,40}") {
         if let Err(error) = Rule::parse(&text) {

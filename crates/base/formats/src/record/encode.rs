@@ -13,7 +13,7 @@ const REPEAT_DEFINITIONS_EVERY_FRAMES: u32 = 4_096;
 
 /// Turns the frames of one segment into bytes, numbering them and interning metric names.
 ///
-/// Every method appends whole frames to `out`; the caller hands the bytes to one `write(2)`. Texts longer than
+/// Every method appends whole frames to `out`; the caller hands the bytes to one `write(2)`. Strings longer than
 /// [`MAX_NAME_BYTES`] or [`MAX_TEXT_BYTES`] are cut at a character. The encoder never fails.
 #[derive(Debug, Default)]
 pub struct Encoder {

@@ -4,7 +4,7 @@ use trackway_core::{Step, Timestamp};
 
 use crate::EventKind;
 
-/// Who wrote a segment.
+/// The writer of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The recorder inside the training process.
@@ -63,7 +63,7 @@ impl fmt::Display for Origin {
 pub struct SegmentHeader {
     /// When the segment was begun.
     pub at: Timestamp,
-    /// Who wrote it.
+    /// The writer.
     pub origin: Origin,
     /// The process that wrote it.
     pub pid: u32,
@@ -79,7 +79,7 @@ pub struct SegmentHeader {
     pub writer: String,
 }
 
-/// The number that stands for a metric name within one segment.
+/// The number of a metric name within one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub u32);
 
@@ -120,7 +120,7 @@ pub struct Event {
 /// A parameter of the run, as the script sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// When it was told.
+    /// When it was reported.
     pub at: Timestamp,
     /// Its name.
     pub name: String,
@@ -137,16 +137,16 @@ pub struct Heartbeat {
     pub step: Step,
 }
 
-/// What a checkpoint frame says about a checkpoint. The log of the checkpoint root is the truth; this is its echo.
+/// The state of a checkpoint in a frame. The log of the checkpoint root is authoritative; this is its echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CheckpointState {
     /// Bytes may exist; no reader uses them.
     Writing,
     /// Complete and verified by its manifest.
     Committed,
-    /// The run was taken up from this checkpoint.
+    /// The run resumed from this checkpoint.
     Resumed,
-    /// It did not verify and was passed over.
+    /// It did not verify and was skipped.
     Suspect,
     /// A state of a later version.
     Other(u8),
@@ -185,7 +185,7 @@ impl CheckpointState {
         }
     }
 
-    /// The word used in tables and JSON.
+    /// The value used in tables and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -234,7 +234,7 @@ pub enum ControlOutcome {
     Done,
     /// Not obeyed.
     Refused,
-    /// The recorder does not know the command.
+    /// The recorder does not support the command.
     UnknownCommand,
     /// An outcome of a later version.
     Other(u8),
@@ -261,7 +261,7 @@ impl ControlOutcome {
         }
     }
 
-    /// The word used in tables and JSON.
+    /// The value used in tables and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

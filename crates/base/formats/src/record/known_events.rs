@@ -4,7 +4,7 @@
 use super::Event;
 use crate::EventKind;
 
-/// The field `names` of [`EventKind::TensorboardRestart`]; `None` when it is no such list.
+/// The field `names` of [`EventKind::TensorboardRestart`]; `None` when it is not such a list.
 #[must_use]
 pub fn restarted_names(field: &str) -> Option<Vec<String>> {
     serde_json::from_str(field).ok()

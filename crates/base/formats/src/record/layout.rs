@@ -1,4 +1,4 @@
-//! Where the bytes of a frame lie, and how large anything may be.
+//! The positions of the bytes of a frame, and the limits of sizes.
 
 /// The first bytes of a segment file: a byte that is not ASCII, `TWFR`, a line end that text tools would alter.
 pub const FILE_MAGIC: [u8; 8] = *b"\x89TWFR\r\n\x1a";
@@ -57,7 +57,7 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
-/// The check of a frame header: the low half of the CRC-32C of what stands between the mark and the check.
+/// The check of a frame header: the low half of the CRC-32C of what is between the mark and the check.
 pub(super) fn header_check(header: &[u8]) -> u16 {
     crc32c(header) as u16
 }

@@ -1,11 +1,11 @@
 //! The flight record: what a training process appends to a file while it trains.
 //!
-//! A segment file holds the frames of one process, in the order in which they happened. Every frame carries a mark
-//! to find it again behind damage, its length, a sequence number and checksums; so a reader passes a torn frame and
-//! loses nothing but the frames that overlap the damage. `docs/formats/flight-record.md` states the format in
-//! MUST/MAY words, and `docs/formats/vectors/flight-record/` holds files with the frames they must give.
+//! A segment file holds the frames of one process, in the order in which they happened. Every frame carries a mark to
+//! find it again after damage, its length, a sequence number and checksums; so a reader passes a torn frame and loses
+//! nothing but the frames that overlap the damage. `docs/formats/flight-record.md` states the format in MUST/MAY words,
+//! and `docs/formats/vectors/flight-record/` holds files with the frames they must give.
 //!
-//! - [`Encoder`] turns frames into bytes; whoever writes them to a file owes one `write(2)` per call.
+//! - [`Encoder`] turns frames into bytes; the caller must write them to the file with one `write(2)` per call.
 //! - [`SegmentReader`] turns bytes, pushed as a file grows, into frames and reports of damage.
 //! - [`read_segment`] reads a whole segment and names every metric.
 

@@ -5,7 +5,7 @@ use super::layout::{
     RESYNC_MARK, crc32c, header_check,
 };
 
-/// Why a segment cannot be read at all. Damage is no such reason: it is reported and passed.
+/// Why a segment cannot be read at all. Damage is not such a reason: it is reported and skipped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The header frame is whole and names a version above [`FORMAT_VERSION`].
@@ -18,12 +18,12 @@ pub enum RecordError {
     },
 }
 
-/// A frame, and where it stood.
+/// A frame and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
     /// The offset of its first byte in the file.
     pub offset: u64,
-    /// Its number in the segment, counted from 0 by the writer; a gap tells how many frames were lost.
+    /// Its number in the segment, counted from 0 by the writer; a gap shows how many frames were lost.
     pub sequence: u32,
     /// The frame.
     pub frame: Frame,
@@ -36,7 +36,7 @@ pub enum DamageKind {
     Torn,
     /// Bytes that are no whole frame, up to the end of the file: a write that was cut off.
     TornTail,
-    /// A frame whose checksum holds but whose payload is not what its type asks for.
+    /// A frame whose checksum holds but whose payload does not match its type.
     Malformed,
 }
 
@@ -60,7 +60,7 @@ pub enum Item {
     Damage(Damage),
 }
 
-/// What stands behind the last item, so far.
+/// What follows the last item, so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
     /// Nothing: the last frame was whole.
@@ -103,7 +103,7 @@ pub struct SegmentReader {
     error: Option<RecordError>,
 }
 
-/// What stands at one place.
+/// What is at one position.
 enum Attempt {
     Whole { frame_type: u8, sequence: u32, payload_bytes: usize },
     Incomplete,
@@ -124,7 +124,7 @@ impl SegmentReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Says that no more bytes will come; what is left is then damage, not a frame in the making.
+    /// Marks the end of the bytes; what is left is then damage, not an unfinished frame.
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -135,7 +135,7 @@ impl SegmentReader {
         self.damage_from.unwrap_or(self.offset)
     }
 
-    /// What stands behind the last item, so far.
+    /// What follows the last item, so far.
     #[must_use]
     pub fn tail(&self) -> Tail {
         let end = self.offset + self.rest().len() as u64;
@@ -149,7 +149,7 @@ impl SegmentReader {
     /// [`SegmentReader::finish`], when there is nothing left).
     ///
     /// # Errors
-    /// [`RecordError::UnsupportedVersion`] when the header says so; every later call says it again.
+    /// [`RecordError::UnsupportedVersion`] according to the header; every later call returns it again.
     pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
         if let Some(error) = &self.error {
             return Err(error.clone());
@@ -187,7 +187,7 @@ impl SegmentReader {
         self.offset += bytes as u64;
     }
 
-    /// Passes the file's magic; a file without it is read from its first mark on. False: too few bytes to tell.
+    /// Passes the file's magic; a file without it is read from its first mark on. False: too few bytes.
     fn pass_magic(&mut self) -> bool {
         let rest = self.rest();
         if rest.starts_with(&FILE_MAGIC) {
@@ -230,7 +230,7 @@ impl SegmentReader {
         Some(Item::Damage(Damage { offset: from, skipped_bytes: self.offset - from, kind }))
     }
 
-    /// Moves to the next place where a mark begins, or may begin. False: more bytes are needed to go on.
+    /// Moves to the next position where a mark begins, or may begin. False: more bytes are needed.
     fn skip_to_next_mark(&mut self) -> bool {
         if self.rest().is_empty() {
             return self.finished;
@@ -247,7 +247,7 @@ impl SegmentReader {
     }
 }
 
-/// What stands at the beginning of `bytes`.
+/// What is at the beginning of `bytes`.
 fn look(bytes: &[u8]) -> Attempt {
     let mark = &bytes[..bytes.len().min(RESYNC_MARK.len())];
     if !RESYNC_MARK.starts_with(mark) {

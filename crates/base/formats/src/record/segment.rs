@@ -11,7 +11,7 @@ use super::reader::{Damage, Item, Located, RecordError, SegmentReader};
 pub struct NameTable(HashMap<NameId, String>);
 
 impl NameTable {
-    /// Takes a definition in. The first one of a number stands: a writer must not give a number a second name.
+    /// Takes a definition in. The first one of a number counts: a writer must not give a number a second name.
     pub fn learn(&mut self, definition: &NameDefinition) {
         self.0.entry(definition.id).or_insert_with(|| definition.name.clone());
     }
@@ -100,7 +100,7 @@ impl Segment {
 /// Reads a whole segment. A name whose first definition was torn is found in a later one.
 ///
 /// # Errors
-/// [`RecordError::UnsupportedVersion`]; damage is no error but listed in the result.
+/// [`RecordError::UnsupportedVersion`]; damage is not an error but listed in the result.
 pub fn read_segment(bytes: &[u8]) -> Result<Segment, RecordError> {
     let mut reader = SegmentReader::new();
     reader.push(bytes);

@@ -55,7 +55,7 @@ fn end_of(frames: &[Located], index: usize, file_bytes: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Proves that damage of any length anywhere costs exactly the frames it overlaps, and that its place is told.
+    /// Proves that damage of any length anywhere costs exactly the frames it overlaps, and that its place is reported.
     #[test]
     fn damage_costs_only_the_frames_it_overlaps(
         start in 0usize..6_000, length in 1usize..200, noise in 1u8..=255,
@@ -79,8 +79,8 @@ proptest! {
         prop_assert!(told, "the damage at {} is not reported", start);
     }
 
-    /// Proves that a segment cut anywhere gives every whole frame before the cut, and that an unfinished tail is told
-    /// apart from a clean end.
+    /// Proves that a segment cut anywhere gives every whole frame before the cut, and that an unfinished tail is
+    /// distinguished from a clean end.
     #[test]
     fn a_cut_costs_only_the_frame_it_goes_through(cut in 0usize..6_000) {
         let (bytes, frames) = segment(30);
@@ -158,7 +158,7 @@ fn torn_definitions_are_repeated() {
     assert_eq!(NameTable::default().name_or_placeholder(NameId(3)), "unnamed_3");
 }
 
-/// Proves that texts over the bounds are cut at a character and events that do not fit lose fields, not the frame.
+/// Proves that strings over the bounds are cut at a character and events that do not fit lose fields, not the frame.
 #[test]
 fn oversized_content_is_cut_not_refused() {
     let (mut encoder, mut out) = (Encoder::new(), Vec::new());

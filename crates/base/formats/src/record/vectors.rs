@@ -1,5 +1,5 @@
-//! The test vectors of `docs/formats/vectors/flight-record/`: `NAME.hex` is a segment, `NAME.json` what a reader must
-//! make of it. Set `TRACKWAY_WRITE_VECTORS=1` to write them anew after a deliberate change of the format.
+//! The test vectors of `docs/formats/vectors/flight-record/`: `NAME.hex` is a segment, `NAME.json` the result that a
+//! reader must produce. Set `TRACKWAY_WRITE_VECTORS=1` to write them again after a deliberate change of the format.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! From the text of a rule to its words.
+//! From the text of a rule to its tokens.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::{Operator, Relation, RuleError};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
     Number(f64),
-    /// A name as it stands, a keyword perhaps.
+    /// A name as it is written, possibly a keyword.
     Word(String),
     /// A name in backticks.
     Quoted(String),
@@ -18,21 +18,21 @@ pub(crate) enum Token {
     End,
 }
 
-/// A word and its bytes.
+/// A token and its bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lexeme {
     pub token: Token,
     pub span: Range<usize>,
 }
 
-/// The name as a rule holds it: in backticks where it is no plain word, or one of the `keywords`.
+/// The name as a rule contains it: in backticks if it is not a plain word, or is one of the `keywords`.
 pub(crate) fn quoted_name(name: &str, keywords: &[&str]) -> String {
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     let is_plain = starts && name.chars().all(is_of_name) && !is_keyword(name, keywords);
     if is_plain { name.to_owned() } else { format!("`{name}`") }
 }
 
-/// Words that no metric is called without backticks.
+/// Words that cannot be the name of a metric without backticks.
 pub(super) fn is_keyword(word: &str, keywords: &[&str]) -> bool {
     matches!(word, "and" | "or") || keywords.contains(&word)
 }
@@ -41,7 +41,7 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '.')
 }
 
-/// The words of a rule, with [`Token::End`] behind them.
+/// The tokens of a rule, with [`Token::End`] after them.
 pub(super) fn words(text: &str) -> Result<Vec<Lexeme>, RuleError> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! The grammar that rules over numbers share: comparisons (`<` `<=` `>` `>=` `==` `!=`) of sums, differences, products and
-//! quotients, put together with `and` and `or`; a name that is no identifier stands in backticks. What stands for a number
-//! is the [`Operand`] of each purpose: [`crate::promotion`], [`crate::gate`].
+//! The common grammar of rules over numbers: comparisons (`<` `<=` `>` `>=` `==` `!=`) of sums, differences, products
+//! and quotients, combined with `and` and `or`; a name that is not an identifier is in backticks. The [`Operand`] of
+//! each purpose is what represents a number: [`crate::promotion`], [`crate::gate`].
 //!
-//! Text in, rule or one mistake with its place out. What a rule says of numbers is decided elsewhere.
+//! Text in, rule or one mistake with its place out. Rules are evaluated elsewhere.
 
 mod lexer;
 mod parser;
@@ -14,17 +14,17 @@ use std::ops::Range;
 pub(crate) use lexer::quoted_name;
 pub use parser::Parser;
 
-/// A longer text is no rule.
+/// A longer text is not a rule.
 pub const MAX_RULE_BYTES: usize = 1_000;
 
-/// What stands for a number in the rules of one purpose.
+/// What represents a number in the rules of one purpose.
 pub trait Operand: Clone + PartialEq + Eq + Hash + Ord + fmt::Display + Sized {
-    /// The word that alone means the one other value of a comparison, of something else: `previous`, `baseline`.
+    /// The keyword that alone means the one other value of a comparison, of something else: `previous`, `baseline`.
     const OTHER: &'static str;
     /// A name for hints.
     const EXAMPLE: &'static str;
 
-    /// Reads one, whose first word is a name.
+    /// Reads one, whose first token is a name.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -65,7 +65,7 @@ pub struct Comparison<O> {
     pub relation: Relation,
     /// The right side.
     pub right: Expression<O>,
-    /// As it stands in the rule.
+    /// As it is in the rule.
     pub text: String,
 }
 

@@ -1,5 +1,5 @@
-//! From words to a rule. First a tree in which everything may stand everywhere, then what of it is a condition and what
-//! a number: so that a mistake is told as what it is.
+//! From tokens to a rule. First a tree in which everything may be everywhere, then which parts of it are conditions and
+//! which numbers: so that the error describes the mistake.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub(super) fn parse<O: Operand>(text: &str) -> Result<Condition<O>, RuleError> {
     }
 }
 
-/// The words of a rule, and the place in them.
+/// The tokens of a rule, and the position in them.
 pub struct Parser {
     words: Vec<Lexeme>,
     at: usize,
@@ -65,7 +65,7 @@ impl Parser {
         self.words[self.at].span.clone()
     }
 
-    /// The word, and on to the next; at the end it stays there.
+    /// Returns the token and moves to the next; at the end it stays there.
     pub(crate) fn next(&mut self) -> Lexeme {
         let word = self.words[self.at].clone();
         self.at = (self.at + 1).min(self.words.len() - 1);
@@ -209,7 +209,7 @@ impl Parser {
         }
     }
 
-    /// The word before an opening bracket, if that is what comes next.
+    /// The name before an opening bracket, if that is what comes next.
     pub(crate) fn call(&self) -> Option<String> {
         let is_call = self.words.get(self.at + 1).is_some_and(|next| next.token == Token::Open);
         match self.peek() {
@@ -218,7 +218,7 @@ impl Parser {
         }
     }
 
-    /// What stands in the brackets of a call.
+    /// The content of the brackets of a call.
     pub(crate) fn argument<T>(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, RuleError>,
@@ -230,7 +230,7 @@ impl Parser {
         Ok(parsed)
     }
 
-    /// A name that is none of the `keywords`, or stands in backticks.
+    /// A name that is none of the `keywords`, or is in backticks.
     pub(crate) fn metric(&mut self, keywords: &[&str]) -> Result<String, RuleError> {
         match self.peek().clone() {
             Token::Word(word) if is_keyword(&word, keywords) => Err(self

@@ -1,4 +1,4 @@
-//! The sections that say what is checked before a launch: `[preflight]`, `[governance]` and `[training]`.
+//! The sections about checks before a launch: `[preflight]`, `[governance]` and `[training]`.
 
 use std::collections::BTreeMap;
 
@@ -33,11 +33,11 @@ pub struct PreflightSection {
 pub struct SkippedCheck {
     /// The check, or a family of them.
     pub check: String,
-    /// Why; it stands in the receipt.
+    /// Why; it is in the receipt.
     pub why: String,
 }
 
-/// Who answers for what.
+/// Sign-offs and the people responsible.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GovernanceSection {
@@ -46,7 +46,7 @@ pub struct GovernanceSection {
 }
 
 /// What the script will do, for the checks of settings, memory and cost. Nothing of it reaches the script. `None`: not
-/// told.
+/// set.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrainingSection {
@@ -124,12 +124,12 @@ pub enum DataRole {
     Train,
     /// It decides between models.
     Validation,
-    /// It tells how good the last one is.
+    /// It measures how good the final model is.
     Test,
 }
 
 impl DataRole {
-    /// The role that a data set's name tells: `train`, `training`; `validation`, `valid`, `val`, `dev`; `test`.
+    /// The role implied by the name of a data set: `train`, `training`; `validation`, `valid`, `val`, `dev`; `test`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         match name {

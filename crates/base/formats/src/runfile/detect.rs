@@ -1,4 +1,4 @@
-//! `[detect]`: what is done about what the detectors find while a run goes on, and what they are set to.
+//! `[detect]`: the policies for findings of the detectors while a run is running, and their settings.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use super::walker::{Problems, Scope};
 /// The detectors that the run file names; the others are left at their defaults, and their findings are noted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DetectSection {
-    /// What the run file says of each.
+    /// The settings of each.
     #[serde(flatten)]
     pub detectors: BTreeMap<Detector, DetectorSettings>,
     /// How many steps before the trouble a checkpoint must be that a roll back goes to, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roll_back_steps: Option<u64>,
-    /// How many batches on each side of the trouble a roll back passes over too.
+    /// How many batches on each side of the problem a rollback skips too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip_batches: Option<u64>,
 }
 
-/// What the run file says of one detector. `None`: the default.
+/// The settings of one detector. `None`: the default.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DetectorSettings {
@@ -36,7 +36,7 @@ pub struct DetectorSettings {
 }
 
 impl DetectSection {
-    /// What is done when this detector fires; it is noted where the run file says nothing.
+    /// The policy when this detector fires; it is noted by default.
     #[must_use]
     pub fn policy_of(&self, detector: Detector) -> DetectionPolicy {
         self.detectors.get(&detector).and_then(|settings| settings.policy).unwrap_or(DetectionPolicy::Note)
@@ -49,7 +49,7 @@ const POLICIES: &[&str] = &["off", "note", "checkpoint", "stop", "roll_back"];
 pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
     let mut detectors: BTreeMap<Detector, DetectorSettings> = BTreeMap::new();
     for (name, entry) in scope.entries() {
-        // A name that is no detector was told as an unknown key.
+        // A name that is not a detector was reported as an unknown key.
         let Ok(detector) = name.parse::<Detector>() else { continue };
         let settings = match &entry.node.value {
             Value::Table(_) => {
@@ -69,7 +69,7 @@ pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
     DetectSection { detectors, roll_back_steps, skip_batches }
 }
 
-/// Going back and passing over data helps where data or chance broke the numbers, or the script; what is slow stays slow.
+/// Going back and skipping data helps if data, randomness or the script broke the numbers; what is slow stays slow.
 fn check_policy(detector: Detector, settings: DetectorSettings, place: &Place, problems: &mut Problems) {
     let fits = matches!(
         detector,

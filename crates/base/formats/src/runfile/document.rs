@@ -55,8 +55,8 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// What the file asks for that this version does not do, in file order. A caller refuses or warns by name;
-    /// it must not pass over it in silence.
+    /// What the file requests that this version does not do, in file order. A caller refuses or warns by name; it must
+    /// not skip it silently.
     #[must_use]
     pub fn unsupported(&self) -> Vec<Unsupported> {
         self.unsupported.clone()

@@ -7,7 +7,7 @@ use super::sections::{Goal, KeepBest};
 use super::values::{count, percentage, whole};
 use super::walker::{Problems, Scope};
 
-/// The fewest values in a window of progressive losses: of fewer nothing can be said.
+/// The fewest values in a window of progressive losses: with fewer the estimate is too uncertain.
 const WINDOW_MIN: u64 = 100;
 /// The most.
 const WINDOW_MAX: u64 = 1_000_000_000;
@@ -19,11 +19,11 @@ pub struct EarlyStopSection {
     pub patience: Option<u32>,
     /// Of this metric.
     pub metric: KeepBest,
-    /// The share of the best value by which a better one must be better.
+    /// The fraction of the best value by which a better one must be better.
     pub improvement: f64,
-    /// The share by which the progressive loss must fall from one window to the next.
+    /// The fraction by which the progressive loss must fall from one window to the next.
     pub progressive: Option<f64>,
-    /// Progressive losses in a window; the default where it is not said.
+    /// Progressive losses in a window; the default if it is not set.
     pub window: Option<u64>,
 }
 

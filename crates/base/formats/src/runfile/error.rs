@@ -68,7 +68,7 @@ impl fmt::Display for RunFileError {
 
 impl std::error::Error for RunFileError {}
 
-/// Blanks up to the column, tabs kept so that the caret stands right in a terminal, then one caret per
+/// Blanks up to the column, tabs kept so that the caret is in the right place in a terminal, then one caret per
 /// character of the fault on its first line.
 fn caret_line(text: &str, line_text: &str, span: &Range<usize>, column: usize) -> String {
     let before = column.saturating_sub(1);

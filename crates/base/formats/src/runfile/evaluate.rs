@@ -1,4 +1,4 @@
-//! `[evaluate]`: how committed checkpoints are judged.
+//! `[evaluate]`: how committed checkpoints are evaluated.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::walker::{Fault, Problems, Scope};
 use crate::gate::Number;
 use crate::shell::quoted;
 
-/// How long one launch of the evaluator may take when the run file does not say it.
+/// How long one launch of the evaluator may take by default.
 pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;
 
 /// The evaluation of committed checkpoints.
@@ -33,7 +33,7 @@ pub struct EvaluateSection {
     pub skip: Vec<String>,
     /// The file of tasks or prompts; a glob, a folder or a URL as well.
     pub task_set: Option<String>,
-    /// Its version; told by its name (`tasks-v3.jsonl`) when absent.
+    /// Its version; derived from its name (`tasks-v3.jsonl`) when absent.
     pub task_set_version: Option<String>,
     /// Named predicates over rows.
     pub slices: BTreeMap<String, String>,
@@ -41,7 +41,7 @@ pub struct EvaluateSection {
     pub gates: Vec<String>,
     /// The column of the predictions that holds what is right.
     pub label: Option<String>,
-    /// The class of the label whose chance is predicted; the last of two where absent.
+    /// The class of the label whose probability is predicted; the last of two if absent.
     pub positive: Option<String>,
     /// The column that holds the answer of the model.
     pub prediction: Option<String>,
@@ -55,13 +55,13 @@ pub struct EvaluateSection {
     pub unmatched_tasks: UnmatchedTasks,
     /// The column whose equal values belong together, such as a person.
     pub group: Option<String>,
-    /// Columns by whose values fairness is judged.
+    /// Columns whose values define the groups of fairness.
     pub fairness: Vec<String>,
     /// What the result is compared with: `last`, an evaluation's id, or `MODEL@ALIAS` of the registry.
     pub baseline: Option<String>,
     /// Decoding parameters, as they are.
     pub decoding: BTreeMap<String, Json>,
-    /// Who judges the answers, where a model does.
+    /// The judge, if a model judges the answers.
     pub judge: Option<JudgeSection>,
     /// The evaluator's seed (`TRACKWAY_SEED`); the run's when absent.
     pub seed: Option<u64>,
@@ -73,7 +73,7 @@ pub struct EvaluateSection {
     pub after: bool,
 }
 
-/// A model that judges, and by what.
+/// A judge model and its rubric.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JudgeSection {
     /// Its name.
@@ -114,7 +114,7 @@ impl Default for EvaluateSection {
 }
 
 impl EvaluateSection {
-    /// How the rows of the built-in evaluator are read: as the data set of the same path says, where there is one.
+    /// How the rows of the built-in evaluator are read: like the data set of the same path, if there is one.
     #[must_use]
     pub fn rows_spec(&self, data: &BTreeMap<String, DataSpec>) -> Option<DataSpec> {
         let path = self.rows.as_ref()?;
@@ -210,7 +210,7 @@ fn with_scorer(
     EvaluateSection { label, ..section }
 }
 
-/// A line for a shell; of a list each word as it stands.
+/// A command line for a shell; of a list each word as it is.
 fn scorer(node: &Node) -> Result<String, Fault> {
     match &node.value {
         Value::List(_) => Ok(command(node)?.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),

@@ -47,12 +47,12 @@ pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;
 use walker::Problems;
 
-/// A larger text is no run file; it is refused before it is parsed.
+/// A larger text is not a run file; it is refused before it is parsed.
 pub const MAX_RUN_FILE_BYTES: usize = 1 << 20;
 
 /// Reads a run file.
 ///
-/// `source_name` is the file's name in messages; `overrides` are the texts of `--set`, applied in order.
+/// `source_name` is the file's name in messages; `overrides` are the values of `--set`, applied in order.
 ///
 /// # Errors
 /// Every mistake of the file and the overrides, in order, at most [`MAX_ERRORS`]. A syntax error hides the rest,

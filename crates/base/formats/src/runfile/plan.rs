@@ -33,7 +33,7 @@ pub struct Plan {
     pub data: BTreeMap<String, DataSpec>,
     /// What is checked before the launch.
     pub preflight: Option<PreflightSection>,
-    /// Who answers for what.
+    /// The people responsible.
     #[serde(default)]
     pub governance: GovernanceSection,
     /// What the script will do, for checks.
@@ -114,11 +114,11 @@ impl Plan {
 
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
-    /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
-    /// size and the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
-    /// decides where an interrupted run resumes); when a run stops early, where it says so. Out: names, family, owner, prices and budgets, retries,
-    /// supervision, detectors, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
-    /// recorded). What a retry's `set` changed is recorded with that attempt.
+    /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world size and
+    /// the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
+    /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
+    /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, launcher,
+    /// `pass_environment` (it decides what is recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {
         let data: BTreeMap<&String, DataSpec> =

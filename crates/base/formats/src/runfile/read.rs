@@ -23,9 +23,9 @@ use crate::rule::{self, Rule};
 /// Rungs of a ladder at most.
 const MAX_RUNGS: usize = 20;
 
-/// The `[retry]` key that stands for every infrastructure reason.
+/// The `[retry]` key for every infrastructure reason.
 pub const INFRASTRUCTURE: &str = "infrastructure";
-/// The key of `[retry]` for the roll backs that detectors ask for.
+/// The key of `[retry]` for the rollbacks that detectors request.
 const ROLL_BACK: &str = "roll_back";
 
 pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
@@ -319,7 +319,7 @@ fn retry_rule(scope: &Scope, problems: &mut Problems) -> RetryRule {
     }
 }
 
-/// How often, and how patiently; what a launch that is repeated as it is has to say.
+/// How often, and with which backoff; the settings of a launch that is repeated as it is.
 pub(super) fn attempts_and_backoff(scope: &Scope, problems: &mut Problems) -> RetryRule {
     let backoff = scope.read("backoff", problems, duration_range);
     RetryRule {

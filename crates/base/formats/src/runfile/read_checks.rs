@@ -12,24 +12,24 @@ use super::tree::{Node, Value};
 use super::values::{amount, count, flag, list, positive_duration, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
 
-/// Types of matrix products, the same words as `trackway memory --precision`.
+/// Types of matrix products, the same values as `trackway memory --precision`.
 pub const PRECISIONS: &[&str] = &["fp32", "bf16", "fp16", "fp8"];
 /// Ways to spread a run over devices.
 pub const STRATEGIES: &[&str] = &["single", "data_parallel", "fully_sharded", "offloaded"];
-/// The same words as `trackway memory --optimizer`.
+/// The same values as `trackway memory --optimizer`.
 pub const OPTIMIZERS: &[&str] = &["adamw", "adamw-8bit", "sgd", "momentum", "adafactor", "lion", "muon"];
-/// The same words as `trackway memory --master-weights`.
+/// The same values as `trackway memory --master-weights`.
 pub const MASTER_WEIGHTS: &[&str] = &["copy", "weights", "none"];
-/// The same words as `trackway memory --recompute`.
+/// The same values as `trackway memory --recompute`.
 pub const RECOMPUTES: &[&str] = &["none", "selective", "full"];
-/// The same words as `trackway memory --attention`.
+/// The same values as `trackway memory --attention`.
 pub const ATTENTIONS: &[&str] = &["flash", "eager"];
-/// The same words as `trackway memory --loss`.
+/// The same values as `trackway memory --loss`.
 pub const LOSSES: &[&str] = &["eager", "compiled", "chunked", "classes"];
 
 /// No run has more of anything that is counted in a step.
 const MAX_COUNT: u64 = 1 << 24;
-/// Nobody has trained a model of more parameters.
+/// No model with more parameters has been trained.
 const MAX_PARAMETERS: f64 = 1e15;
 const MAX_RANK: u64 = 1024;
 
@@ -104,7 +104,7 @@ fn approval(scope: &Scope, problems: &mut Problems) -> SignOff {
     }
 }
 
-/// A day as `YYYY-MM-DD`, so that days compare as their texts do.
+/// A day as `YYYY-MM-DD`, so that days compare as their strings do.
 fn day(node: &Node) -> Result<String, Fault> {
     let given = text(node)?;
     let digits = |at: std::ops::Range<usize>| {

@@ -4,7 +4,7 @@
 /// The keys of one section.
 #[derive(Debug)]
 pub struct SectionSchema {
-    /// The section's name; `*` stands for a name the user chooses. Empty for the top of the file.
+    /// The section's name; `*` means a name the user chooses. Empty for the top of the file.
     pub name: &'static str,
     /// The keys it may hold.
     pub keys: &'static [&'static str],
@@ -194,7 +194,7 @@ const RENAMED: &[(&str, &str, &str)] = &[("", "stages", "ladder"), ("ladder", "l
 /// How alike (Jaro–Winkler, 0 to 1) a known name must be to be offered for a mistyped one.
 const LIKENESS_MIN: f64 = 0.75;
 
-/// A shorter word is one slip away from too many others.
+/// A shorter word is one typing error away from too many others.
 const SLIP_LETTERS_MIN: usize = 3;
 
 impl SectionSchema {
@@ -228,8 +228,8 @@ pub(super) fn section_schema(name: &str) -> Option<&'static SectionSchema> {
     SCHEMA.iter().find(|section| section.name == name)
 }
 
-/// The known name most like `word` without regard to case, if any is like enough: one slip of a finger away, or
-/// alike in its letters and their order.
+/// The known name most like `word` without regard to case, if any is similar enough: one typing error away, or alike in
+/// its letters and their order.
 #[must_use]
 pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let word = word.to_lowercase();

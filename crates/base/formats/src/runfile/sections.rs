@@ -74,13 +74,13 @@ pub struct DataSpec {
     pub label: Option<String>,
     /// The column whose values must not be split over data sets.
     pub group: Option<String>,
-    /// The column that says when a row came about.
+    /// The column with the time of a row.
     pub time: Option<String>,
     /// Column names of CSV files that have no header; empty when the first row is the header.
     pub columns: Vec<String>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
-    /// Texts that stand for a missing value, besides the empty one.
+    /// Strings that mean a missing value, besides the empty one.
     pub missing: Vec<String>,
     /// Conditions in SQL that every row must obey.
     pub rules: Vec<String>,
@@ -90,10 +90,10 @@ pub struct DataSpec {
     /// What the data is compared with: a kept profile (`.json`), a snapshot, or files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Columns by whose values rows and label rates are told apart.
+    /// Columns that group rows and label rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group_by: Vec<String>,
-    /// What it is for; told by its name when absent.
+    /// Its purpose; derived from its name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<DataRole>,
 }

@@ -182,7 +182,7 @@ fn every_key_reaches_its_value() {
     assert_eq!(defaults.unsupported(), []);
 }
 
-/// Proves that nothing this version does not do is passed over: each is named, with the place of its key.
+/// Proves that nothing this version does not do is skipped: each is named, with the place of its key.
 #[test]
 fn what_is_not_done_is_named() {
     let named: Vec<_> = read(FULL)
@@ -277,7 +277,8 @@ hint: known here: `name`, `team`
     );
 }
 
-/// Proves that the old name of a section is an error at its place, in the file and in an override, that says the new name.
+/// Proves that the old name of a section is an error at its place, in the file and in an override, that names the new
+/// one.
 #[test]
 fn an_old_name_is_refused_with_the_new_one() {
     check_errors(
@@ -319,7 +320,7 @@ fn an_argument_too_long_for_the_kernel_is_refused() {
     );
 }
 
-/// Proves that a bad value of each kind is told with what is wanted instead: one line of the file, one message.
+/// Proves that a bad value of each kind is reported with what is expected instead: one line of the file, one message.
 #[test]
 fn bad_values_are_told_with_what_is_wanted() {
     let cases = [
@@ -511,7 +512,7 @@ error: `run.name` is a string, so nothing can be set inside it
     );
 }
 
-/// Proves that the caret stands under the fault after tabs and after letters of several bytes.
+/// Proves that the caret is under the fault after tabs and after letters of several bytes.
 #[test]
 fn the_caret_stands_under_the_fault() {
     check_errors(
@@ -521,7 +522,7 @@ fn the_caret_stands_under_the_fault() {
     );
 }
 
-/// Proves that a file in another encoding is told with the place of its first wrong byte.
+/// Proves that a file in another encoding is reported with the place of its first wrong byte.
 #[test]
 fn bytes_that_are_no_utf8_are_told_with_their_place() {
     let bytes = b"[run]\nname = \"\xE4\"\n";
@@ -669,7 +670,7 @@ proptest! {
         check_spans(&text, &overrides);
     }
 
-    /// The same, for texts near the truth: the full file with a piece replaced, and overrides of its keys.
+    /// The same, for texts close to valid ones: the full file with a piece replaced, and overrides of its keys.
     #[test]
     fn any_damage_is_read_or_refused(at in 0..FULL.len(), length in 0..40usize, piece in "[\\[\\]{}=\"'.,#a-z0-9%\n ä]{0,12}", value in "\\PC{0,12}") {
         let (start, end) = (at, (at + length).min(FULL.len()));
@@ -712,8 +713,8 @@ fn roll_backs_are_read() {
     assert!(refused.contains("would not change what `throughput_drop` finds"), "{refused}");
 }
 
-/// Proves that `[detect]` takes a word or a table for a detector, names every detector there is, and is no part of the
-/// config's hash.
+/// Proves that `[detect]` accepts a string or a table for a detector, names every detector there is, and is not part of
+/// the config's hash.
 #[test]
 fn detectors_are_read() {
     use trackway_core::detect::{DetectionPolicy, Detector};
@@ -733,7 +734,8 @@ fn detectors_are_read() {
     assert!(read(&format!("{MINIMAL}[detect]\nhang = 5\n")).is_err());
 }
 
-/// Proves that `[early_stop]` is read with its defaults, must say when to stop, and counts in the config hash only where it is.
+/// Proves that `[early_stop]` is read with its defaults, must set when to stop, and counts in the config hash only if
+/// it is there.
 #[test]
 fn early_stops_are_read() {
     let file = read(&format!("{MINIMAL}[early_stop]\npatience = 5\n")).unwrap();
@@ -760,8 +762,8 @@ fn early_stops_are_read() {
     }
 }
 
-/// Proves that a scoring command is kept as a shell reads it, and that its rows are read, and their label is known, as the data
-/// set of the same path says.
+/// Proves that a scoring command is kept as a shell reads it, and that its rows are read, and their label is known,
+/// like those of the data set of the same path.
 #[test]
 fn scorers_are_read() {
     let of = |text: &str| read(&format!("{MINIMAL}{text}")).unwrap();
@@ -781,7 +783,7 @@ fn scorers_are_read() {
     assert_eq!((section.rows_spec(&other.data).unwrap().columns.len(), section.tasks()), (0, Some("v")));
 }
 
-/// Proves that `[evaluate]` keeps what it says, in the documented units, and what it does not say has its default.
+/// Proves that `[evaluate]` keeps its settings, in the documented units, and has defaults for the others.
 #[test]
 fn evaluations_are_read() {
     let found = read(FULL).unwrap().evaluate.unwrap();

@@ -1,4 +1,4 @@
-//! The TOML document as a tree whose every key and value knows where it stands: in the file or in an override.
+//! The TOML document as a tree whose every key and value has its place: in the file or in an override.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::RunFileError;
 
-/// Where a key or a value stands: bytes of one of the [`Sources`].
+/// The place of a key or a value: bytes of one of the [`Sources`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) source_index: usize,
@@ -23,8 +23,8 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// The place of a part of the text that this node holds. A text with escapes, or on several lines, is only told as a
-    /// whole: its bytes in the file are others.
+    /// The place of a part of the string that this node holds. A string with escapes, or on several lines, is only
+    /// reported as a whole: its bytes in the file are others.
     pub(super) fn within(&self, text: &str, part: Range<usize>) -> Place {
         let quotes = match self.place.span.len().checked_sub(text.len()) {
             Some(0) => 0,
@@ -59,7 +59,7 @@ pub(super) struct Entry {
 }
 
 impl Value {
-    /// The value's type in the words of error messages.
+    /// The value's type, as error messages name it.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",

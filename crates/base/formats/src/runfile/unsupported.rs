@@ -1,11 +1,11 @@
-//! What a run file may ask for that this version reads but does not do. The list shrinks as capabilities arrive.
+//! What a run file may request that this version reads but does not do. The list shrinks as capabilities arrive.
 
 use std::ops::Range;
 
 use super::tree::{Node, Place, Value};
 use super::walker::Scope;
 
-/// Something the run file asks for that this version reads but does not do.
+/// Something the run file requests that this version reads but does not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
     /// The key, such as `ladder` or `checkpoint.keep.best`.

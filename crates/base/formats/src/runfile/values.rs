@@ -64,7 +64,7 @@ pub(super) fn count(min: u32) -> impl Fn(&Node) -> Result<u32, Fault> {
     }
 }
 
-/// A finite number above zero, or zero where `zero` says so.
+/// A finite number above zero, or zero if `zero` is set.
 pub(super) fn amount(zero: bool) -> impl Fn(&Node) -> Result<f64, Fault> {
     move |node| {
         let number = match node.value {
@@ -78,7 +78,7 @@ pub(super) fn amount(zero: bool) -> impl Fn(&Node) -> Result<f64, Fault> {
     }
 }
 
-/// One word of a closed list.
+/// One value of a closed list.
 pub(super) fn word(words: &'static [&'static str]) -> impl Fn(&Node) -> Result<&'static str, Fault> {
     move |node| {
         let given = text(node)?;
@@ -104,7 +104,7 @@ pub(super) fn list<T>(
     }
 }
 
-/// A list of texts; each may be empty, as an argument or a marker of missing values may.
+/// A list of strings; each may be empty, as an argument or a marker of missing values may.
 pub(super) fn plain_text(node: &Node) -> Result<String, Fault> {
     match &node.value {
         Value::Text(text) if text.contains('\0') => Err(node.fault("must not hold a NUL character")),
@@ -139,7 +139,7 @@ fn argument(node: &Node) -> Result<String, Fault> {
     Err(fault.hint("write it to a file, and name the file"))
 }
 
-/// A table of environment variables: names to texts; numbers and flags are written as texts.
+/// A table of environment variables: names to strings; numbers and flags are written as strings.
 pub(super) fn variables(node: &Node) -> Result<BTreeMap<String, String>, Fault> {
     let Value::Table(table) = &node.value else {
         return Err(node.not("a table such as `{ NAME = \"value\" }`"));

@@ -1,5 +1,5 @@
 //! Reading the tree key by key: every unknown key, wrong type and bad value becomes an error with its place, and
-//! reading goes on, so that one look at the file shows every mistake.
+//! reading continues, so that one run shows every mistake.
 
 use super::error::RunFileError;
 use super::schema::{SectionSchema, section_schema};

@@ -4,7 +4,7 @@ use super::protobuf::{Fields, Value};
 
 /// `SessionLog.SessionStatus.START`.
 const STATUS_START: i64 = 1;
-/// The tag under which the hyperparameter plugin says what a run was started with.
+/// The tag under which the hyperparameter plugin stores what a run was started with.
 const HPARAMS_START_TAG: &str = "_hparams_/session_start_info";
 /// Data types of `tensorflow/core/framework/types.proto`.
 const DT_FLOAT: i64 = 1;
@@ -29,7 +29,7 @@ pub struct Scalar {
     pub value: f64,
 }
 
-/// What an event file tells.
+/// An item of an event file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventItem {
     /// A value.
@@ -45,12 +45,12 @@ pub enum EventItem {
     Parameter {
         /// Its name.
         name: String,
-        /// Its value as text.
+        /// Its value as a string.
         value: String,
     },
 }
 
-/// Tells what is in an event.
+/// Reports what is in an event.
 pub(super) fn read_event(event: &[u8], found: &mut impl FnMut(EventItem)) {
     let (mut wall_seconds, mut step, mut summary, mut session_log) = (0.0, 0i64, None, None);
     for (number, value) in Fields::of(event) {

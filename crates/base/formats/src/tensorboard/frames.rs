@@ -8,7 +8,7 @@ pub const FRAME_BYTES_MAX: usize = 256 << 20;
 const HEADER_BYTES: usize = 12;
 const FOOTER_BYTES: usize = 4;
 
-/// What stands at the beginning of the bytes.
+/// What is at the beginning of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framed<'a> {
     /// A whole frame: its payload, and the bytes it takes in all.

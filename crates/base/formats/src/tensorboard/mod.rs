@@ -1,9 +1,9 @@
 //! TensorBoard's event files, as far as they hold scalars and hyperparameters.
 //!
 //! [`EventReader`] takes a file as it grows. Scalars are read in both forms that writers use: `simple_value`, and a
-//! tensor of one number (TensorFlow 2, and Keras through it). Pictures, graphs, histograms and texts are passed.
-//! A `SessionLog` of status START says that the program was started again at its step: TensorBoard drops every point
-//! of that step or later that was written before, and so does whoever reads [`EventItem::Restart`].
+//! tensor of one number (TensorFlow 2, and Keras through it). Images, graphs, histograms and texts are skipped. A
+//! `SessionLog` of status START means that the program was restarted at its step: TensorBoard drops every point of that
+//! step or later that was written before, and so must readers of [`EventItem::Restart`].
 
 mod event;
 mod frames;
@@ -57,7 +57,7 @@ impl EventReader {
         }
     }
 
-    /// Whether something was found that is no event; nothing behind it can be read.
+    /// Whether something was found that is not an event; nothing after it can be read.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.damaged

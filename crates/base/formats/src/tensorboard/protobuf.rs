@@ -2,14 +2,14 @@
 //!
 //! Source: the encoding guide of Protocol Buffers. A field is a varint key (number × 8 + wire type) and a value.
 
-/// One value as it stands in the bytes; what it means only the schema knows.
+/// One value as it is in the bytes; only the schema gives its meaning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// Wire type 0: integers, booleans, enums.
     Varint(u64),
     /// Wire type 1: `double`, `fixed64`.
     Fixed64(u64),
-    /// Wire type 2: texts, bytes, messages, packed numbers.
+    /// Wire type 2: strings, bytes, messages, packed numbers.
     Bytes(&'a [u8]),
     /// Wire type 5: `float`, `fixed32`.
     Fixed32(u32),
@@ -40,15 +40,15 @@ impl<'a> Value<'a> {
         if let Value::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
-    /// A text; what is no UTF-8 in it is replaced.
+    /// A string; invalid UTF-8 in it is replaced.
     #[must_use]
     pub fn text(self) -> Option<String> {
         self.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 }
 
-/// The fields of a message in the order they stand: number and value. Ends before the first byte that fits nothing, so
-/// a torn message gives what is whole of it.
+/// The fields of a message in their order: number and value. Ends before the first byte that fits nothing, so a torn
+/// message gives the complete fields.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     rest: &'a [u8],

@@ -56,7 +56,7 @@ fn curves_are_tensorboards() {
     }
 }
 
-/// Proves that hyperparameters come with their values as text, and a restart with its step.
+/// Proves that hyperparameters come with their values as strings, and a restart with its step.
 #[test]
 fn parameters_and_restarts() {
     let mut parameters: Vec<(String, String)> = files_of("torch")

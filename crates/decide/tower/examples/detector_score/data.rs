@@ -144,7 +144,7 @@ pub fn loss(outputs: &[f32], targets: &[f32], classes: usize) -> (f64, Vec<f32>)
                 .map(|(place, power)| (power / total - f32::from(u8::from(place == class))) / rows),
         );
     }
-    // `max` passes over NaN; a NaN among the scores must come through.
+    // `max` ignores NaN; a NaN among the scores must come through.
     if outputs.iter().any(|output| output.is_nan()) {
         sum = f64::NAN;
     }

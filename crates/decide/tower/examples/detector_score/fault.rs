@@ -11,7 +11,7 @@ macro_rules! faults {
         pub const FAULTS: &[Fault] = &[$(Fault::$fault),+];
 
         impl Fault {
-            /// What is wrong, in words.
+            /// A description of the fault.
             pub const fn words(self) -> &'static str {
                 match self { $(Self::$fault => $words),+ }
             }
@@ -21,7 +21,7 @@ macro_rules! faults {
                 match self { $(Self::$fault => matches!(When::$when, When::Start)),+ }
             }
 
-            /// Whether it breaks numbers at once, so that it should be told within steps.
+            /// Whether it breaks numbers at once, so that it should be detected within steps.
             pub const fn numeric(self) -> bool {
                 match self { $(Self::$fault => $numeric),+ }
             }

@@ -1,5 +1,5 @@
-//! Scores the detectors: trains hundreds of small models for real, some of them with a fault, and counts what is found, how
-//! late, and what is said where nothing is wrong.
+//! Scores the detectors: trains hundreds of small models for real, some of them with a fault, and counts what is found,
+//! how late, and the false alarms.
 //!
 //! `cargo run --release -p trackway-tower --example detector_score -- [tune|report|all] [HEALTHY STEPS FAULTY_PER_FAULT]`
 //!

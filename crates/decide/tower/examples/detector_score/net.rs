@@ -2,7 +2,7 @@
 
 use trackway_core::{Rng, SplitMix64};
 
-/// One layer; parameters lie in the network's flat list, from `at` on: weights, then biases.
+/// One layer; parameters are in the network's flat list, from `at` on: weights, then biases.
 #[derive(Debug, Clone)]
 pub enum Layer {
     Dense {
@@ -75,7 +75,7 @@ impl Net {
         (length - kernel + 1) * channels
     }
 
-    /// Where the parameters of each layer that has some lie.
+    /// The range of the parameters of each layer that has some.
     pub fn parts(&self) -> Vec<std::ops::Range<usize>> {
         let range = |layer: &Layer| match layer {
             Layer::Dense { at, inputs, outputs } => Some(*at..at + (inputs + 1) * outputs),
@@ -109,7 +109,7 @@ impl Net {
                 let parameters = &self.parameters[at..at + (kernel + 1) * channels];
                 affine(&windows, parameters, rows * (length - kernel + 1), kernel, channels)
             }
-            // `max` passes over NaN; a NaN must come through.
+            // `max` ignores NaN; a NaN must come through.
             Layer::Relu => input.iter().map(|value| if *value < 0.0 { 0.0 } else { *value }).collect(),
             Layer::Tanh => input.iter().map(|value| value.tanh()).collect(),
             Layer::Dropout(share) => {

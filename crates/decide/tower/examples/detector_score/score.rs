@@ -33,7 +33,7 @@ impl Score {
 
     /// Findings in healthy runs, and before the fault in the others.
     fn false_alarms(&self) -> Vec<(&Outcome, usize)> {
-        // A hang is told of the last step before it.
+        // A hang is reported for the last step before it.
         let early = |outcome: &Outcome, firing: &Firing| {
             let step = firing.step + u64::from(firing.detector == Detector::Hang);
             outcome.fault.is_none_or(|(_, from)| step < from)
@@ -107,7 +107,7 @@ impl Score {
         )
     }
 
-    /// Per detector: the faults that are its own, and what it said where nothing was wrong.
+    /// Per detector: the faults that it should find, and its false alarms.
     fn by_detector(&self) -> String {
         let mut text = String::from(
             "\n| detector | its faults | found by it | found by any | median delay, steps | false alarms | a million steps |\n|---|--:|--:|--:|--:|--:|--:|\n",
@@ -142,7 +142,7 @@ impl Score {
         text
     }
 
-    /// What was missed and what was wrong, one line each, for the person who tunes.
+    /// What was missed and what was wrong, one line each, for tuning.
     pub fn details(&self) -> String {
         let mut text = String::new();
         for (outcome, place) in self.false_alarms() {

@@ -1,4 +1,5 @@
-//! One training run, with or without a fault, and what its detectors say. The arithmetic is real; the time axis is made: see [`seconds`].
+//! One training run, with or without a fault, and the findings of its detectors. The arithmetic is real; the time axis
+//! is made: see [`seconds`].
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ const MEMORY_BYTES: f64 = 64e6;
 const OVERFLOW: f32 = 65504.0;
 const MOMENTUM: f32 = 0.9;
 
-/// What a run told.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub config: Config,

@@ -24,14 +24,14 @@ pub struct StreamLog {
     pub log: LogEvidence,
 }
 
-/// What a launcher says about the end, in its own words.
+/// The launcher's statement about the end, in the engine's terms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LauncherState {
     /// `slurm`, `kubernetes`, `ray`, `local` or another launcher's name.
     pub source: String,
-    /// The state word, such as `OUT_OF_MEMORY`, `FAILED`, `STOPPED`.
+    /// The state, such as `OUT_OF_MEMORY`, `FAILED`, `STOPPED`.
     pub state: String,
-    /// The reason word or message, such as `OOMKilled`, `NodeDown`; empty when there is none.
+    /// The reason or message, such as `OOMKilled`, `NodeDown`; empty when there is none.
     pub reason: String,
 }
 
@@ -43,7 +43,7 @@ pub enum ActionKind {
     Fenced,
     /// The attempt was replaced on purpose.
     Superseded,
-    /// A person asked for the end.
+    /// A user requested the end.
     StopRequested,
     /// The money or GPU time of the run is spent.
     BudgetStop,
@@ -69,7 +69,7 @@ impl ActionKind {
         self as u8
     }
 
-    /// The reason an action stands for and its rule. An injected fault stands for what it imitates.
+    /// The reason of an action and its rule. An injected fault has the reason that it imitates.
     pub(super) fn meaning(self) -> (Reason, &'static str) {
         match self {
             Self::Fenced => (Reason::Fenced, "own_action.fenced"),
@@ -96,7 +96,7 @@ pub struct OwnAction {
     pub at: Timestamp,
     /// Whether SIGKILL was sent: at once, or after the grace period.
     pub kill_sent: bool,
-    /// Why, in words.
+    /// A description of why.
     pub why: String,
 }
 
@@ -116,7 +116,7 @@ pub struct ErrorFile {
 pub struct DetectorEvent {
     /// The detector's name.
     pub detector: String,
-    /// What its finding stands for.
+    /// The reason of its finding.
     pub reason: Reason,
     /// When it fired.
     pub at: Timestamp,
@@ -149,7 +149,7 @@ pub struct Evidence {
     pub exit_code: Option<i32>,
     /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
     pub signal: Option<i32>,
-    /// What the launcher says.
+    /// The launcher's statement.
     pub launcher: Option<LauncherState>,
     /// What Trackway did.
     pub own_actions: Vec<OwnAction>,
@@ -168,7 +168,7 @@ pub struct Evidence {
     pub detector_events: Vec<DetectorEvent>,
     /// Why the exit is not known: the shim that should have recorded it vanished.
     pub shim_lost: Option<String>,
-    /// Whether the machine was started anew since the attempt began.
+    /// Whether the machine rebooted since the attempt began.
     pub rebooted: bool,
     /// Why the command could not be started (with the errno's text).
     pub spawn_error: Option<String>,

@@ -1,4 +1,4 @@
-//! What a piece of evidence says, on its way to a verdict.
+//! How a piece of evidence counts, on its way to a verdict.
 
 use serde::Serialize;
 use trackway_core::{Confidence, Domain, TerminationReason as Reason};
@@ -62,9 +62,9 @@ pub(super) struct Finding {
     pub(super) domain: Option<Domain>,
     pub(super) items: Vec<EvidenceItem>,
     pub(super) secondary: Vec<SecondaryFinding>,
-    /// Whether this is a cause in the log that nothing says was dealt with.
+    /// Whether this is a cause in the log that was not handled.
     pub(super) is_open_cause: bool,
-    /// Whether kernel, scheduler or platform say so.
+    /// Whether kernel, scheduler or platform state it.
     pub(super) is_platform_statement: bool,
 }
 

@@ -1,12 +1,13 @@
-//! What a launcher's own words mean (REQUIREMENTS A3; the mapping of Slurm, Kubernetes, Kueue, Ray, SkyPilot, dstack).
+//! The meaning of a launcher's states and reasons (REQUIREMENTS A3; the mapping of Slurm, Kubernetes, Kueue, Ray,
+//! SkyPilot, dstack).
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::Evidence;
 use super::finding::{EvidenceSource, Finding};
 
-/// Words (upper case, letters and digits only) found in state or reason, what they mean, and whether they admit
-/// one reading only. Asked in order: the more specific word stands before the general one.
+/// Words (upper case, letters and digits only) found in state or reason, what they mean, and whether they admit one
+/// reading only. Tried in order: the more specific word comes before the general one.
 const WORDS: &[(&str, Reason, bool)] = &[
     ("OOMKILLED", Reason::HostOom, true),
     ("OUTOFMEMORY", Reason::HostOom, true),
@@ -59,7 +60,7 @@ const WORDS: &[(&str, Reason, bool)] = &[
     ("CREATECONTAINERCONFIGERROR", Reason::CodeError, false),
 ];
 
-/// The launcher's statement, when it says more than "it failed".
+/// The launcher's statement, when it is more specific than "it failed".
 pub(super) fn state(evidence: &Evidence) -> Option<Finding> {
     let stated = evidence.launcher.as_ref()?;
     // The reason is more specific than the state (`Failed` / `OOMKilled`), except where the state is the verdict.

@@ -1,9 +1,9 @@
-//! What the log says, when its lines are read together.
+//! The meaning of the log, when its lines are read together.
 //!
-//! Lines are ranked by what they can be ([`Role`]) and whether the run went on after them ([`Handling`]). The earliest
-//! open cause wins. A named mechanism (ENOSPC) wins over the exception of no family that carries it, but an exception
-//! that comes before a *soft* mechanism (a connection lost, a collective stuck, a keyboard interrupt) wins over it,
-//! because those are what the other ranks and the waiting person see.
+//! Lines are ranked by what they can be ([`Role`]) and whether the run continued after them ([`Handling`]). The
+//! earliest open cause wins. A named mechanism (ENOSPC) wins over the exception of no family that carries it, but an
+//! exception that comes before a *soft* mechanism (a connection lost, a collective stuck, a keyboard interrupt) wins
+//! over it, because those are what the other ranks and the waiting user see.
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
@@ -19,18 +19,18 @@ const SAME_MESSAGE_LINES: u64 = 3;
 /// Findings listed that did not decide.
 const MAX_OTHERS: usize = 8;
 
-/// What the log says.
+/// The meaning of the log.
 #[derive(Debug, Default)]
 pub(super) struct LogReading {
     /// The cause it names.
     pub(super) cause: Option<Finding>,
-    /// A reading too weak to stand against a signal or an exit code.
+    /// A reading too weak against a signal or an exit code.
     pub(super) weak: Option<Finding>,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
 }
 
-/// A hit and where it stands among the streams.
+/// A hit and its position in the streams.
 #[derive(Debug, Clone, Copy)]
 struct Placed<'a> {
     hit: &'a Hit,
@@ -77,7 +77,7 @@ fn place<'a>(evidence: &'a Evidence, error_file: &'a [Hit]) -> Vec<Placed<'a>> {
         .collect()
 }
 
-/// How well a line can stand as the cause.
+/// How strong a line is as the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Consequence,
@@ -159,8 +159,8 @@ fn is_causal(hit: &Hit) -> bool {
     matches!(hit.role, Role::Verdict | Role::Cause) && !local_peer
 }
 
-/// Whether `later` says why what `earlier` reports happened: a node is gone because it was preempted, a process
-/// crashed because memory ran out, a request failed because the object store refused it.
+/// Whether `later` explains what `earlier` reports: a node is gone because it was preempted, a process crashed because
+/// memory ran out, a request failed because the object store refused it.
 fn explains(later: &Hit, earlier: &Hit) -> bool {
     let preempted = later.role == Role::Verdict
         && later.reason == Reason::Preempted
@@ -185,7 +185,7 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     preempted || crash || store || killed || checked || broken_device
 }
 
-/// Whether the connection that failed was the one to a judge: its client raises an exception of its own over it.
+/// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.
 fn was_judges(later: &Hit, earlier: &Hit) -> bool {
     earlier.reason == Reason::NetworkError && later.reason == Reason::EvaluatorError
 }
@@ -226,7 +226,7 @@ fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     })
 }
 
-/// An exception whose message is a consequence (`RuntimeError: NCCL error…`) names no cause of its own.
+/// An exception whose message is a consequence (`RuntimeError: NCCL error…`) is not a cause itself.
 fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
     placed.iter().any(|found| {
         found.hit.role == Role::Consequence
@@ -235,7 +235,7 @@ fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
     })
 }
 
-/// A consequence that has a reading of its own: the collective's own words before what followed from them.
+/// A consequence with a separate reading: the collective's message before what followed from it.
 fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     let read =
         |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.reason != Reason::Unknown;
@@ -260,7 +260,7 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Find
     finding
 }
 
-/// An error without a family of its own belongs to what the enclosing frames were doing.
+/// An error without a family belongs to what the enclosing frames were doing.
 fn reason_in_phase(hit: &Hit) -> Reason {
     let phases = &hit.phases;
     let in_evaluation = phases.contains(&Phase::Evaluate)
@@ -344,7 +344,7 @@ fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Opti
         .or_else(|| placed.iter().find(|found| found.hit.role == Role::Hint).map(hinted))
 }
 
-/// The log itself says that the reason is not known.
+/// The log itself states that the reason is not known.
 fn unknown_by_name(placed: &[Placed<'_>]) -> Option<Finding> {
     let found = placed
         .iter()

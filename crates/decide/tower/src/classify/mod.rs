@@ -8,9 +8,9 @@
 //! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
 //!    causes only when nothing else is there ;
 //! 6. exit code 0;
-//! 7. the signal or exit code alone, which never says more than it can.
+//! 7. the signal or exit code alone, which is never more specific than it can be.
 //!
-//! An attempt that ended well and whose rung the ladder's rule refuses is told as that.
+//! An attempt that ended well and whose rung the ladder's rule refuses is reported as that.
 
 mod evidence;
 mod finding;
@@ -30,7 +30,7 @@ pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 pub use verdict::Verdict;
 
-/// Says why an attempt ended, by which rule, how sure that is, and from which evidence.
+/// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
 pub fn classify(evidence: &Evidence) -> Verdict {
     let log = logs::read(evidence);
@@ -110,8 +110,8 @@ fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
 
-/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
-/// cause. Statements about memory, machines and preemption stand on their own.
+/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the cause.
+/// Statements about memory, machines and preemption are not overridden.
 fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {

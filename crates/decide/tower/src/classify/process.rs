@@ -1,4 +1,4 @@
-//! What wait status, cgroup counters and a vanished shim say by themselves.
+//! What wait status, cgroup counters and a vanished shim mean by themselves.
 
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
@@ -17,7 +17,7 @@ pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
     if evidence.exit_code == Some(0) {
         return None; // a worker was killed and the script coped
     }
-    // With another ending than SIGKILL the kernel killed a child, and the script's own words may name another cause.
+    // With another ending than SIGKILL the kernel killed a child, and the script's output may name another cause.
     let was_main = evidence.signal == Some(SIGKILL);
     let confidence = if was_main { Confidence::Certain } else { Confidence::Likely };
     Some(
@@ -26,7 +26,7 @@ pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
     )
 }
 
-/// Exit code 0: completed, or stopped early when the script says so.
+/// Exit code 0: completed, or stopped early when the script reports it.
 pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Finding> {
     if evidence.exit_code != Some(0) {
         return None;
@@ -49,8 +49,8 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
     Some(exited(Finding::new(Reason::Completed, "process.exit_0", confidence)))
 }
 
-/// Ended by itself after the recorder asked it to, at the last step of a bounded launch. Scripts have their own exit
-/// code for a stop that was asked for.
+/// Ended by itself after the recorder requested it, at the last step of a bounded launch. Scripts have different exit
+/// codes for a requested stop.
 pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
     let code = evidence.exit_code.filter(|_| evidence.progress.reached_last_step)?;
     let text =
@@ -90,7 +90,7 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
     }
     let code = evidence.exit_code?;
     if code == 1 {
-        return None; // says nothing: let a weak reading of the log speak first
+        return None; // not informative: let a weak reading of the log speak first
     }
     let finding = match code {
         2 => Finding::new(Reason::CodeError, "process.exit_2_usage", Confidence::Guess),
@@ -105,7 +105,7 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
     Some(finding.with(EvidenceSource::WaitStatus, format!("exit code {code}")))
 }
 
-/// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not say from whom.
+/// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.
 fn by_signal(signal: i32, strongest: Confidence) -> Finding {
     let (reason, rule, confidence) = match signal {
         2 => (Reason::Cancelled, "process.interrupted", strongest),

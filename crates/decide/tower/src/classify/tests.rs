@@ -162,7 +162,7 @@ fn a_bounded_launch_completes_at_its_last_step() {
     assert_eq!(classify(&ended(Some(143), None, "")).reason, Reason::Unknown);
 }
 
-/// Proves on made-up hostile tails that causes are told from consequences, and errors from handled errors.
+/// Proves on made-up hostile tails that causes are distinguished from consequences, and errors from handled errors.
 #[test]
 fn hostile_tails() {
     let rows = [
@@ -210,7 +210,7 @@ fn hostile_tails() {
             "Exception ignored in: <function Loader.__del__ at 0x7f>\nTraceback (most recent call last):\n  File \"/a/l.py\", line 2, in __del__\nRuntimeError: cannot join\nTypeError: step() takes no arguments\n",
         ),
         (Reason::CodeError, "TypeError: step() takes no arguments\nwandb: WARNING upload failed, retrying\n"),
-        // a bus address is no Xid, a fraction is no zero
+        // a bus address is not an Xid, a fraction is not a zero
         (
             Reason::CodeError,
             "TypeError: no x\nNVRM: Xid (PCI:0000:61:00): 31, pid=4, MMU Fault\nloss scale = 0.5\n",
@@ -220,7 +220,7 @@ fn hostile_tails() {
             Reason::NumericDivergence,
             "RuntimeError: diverged after 20 skipped updates, non-finite gradients\n",
         ),
-        // words that mean something else than they say
+        // words that have another meaning here
         (
             Reason::Unknown,
             "The worker died. There are some possible causes: (1) OOM killer (2) SIGSEGV (3) preempted.\n",
@@ -246,7 +246,7 @@ fn hostile_tails() {
             Reason::Hang,
             "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\nFatal Python error: Aborted\n",
         ),
-        // a later line that says what the earlier one was made of
+        // a later line that explains the earlier one
         (
             Reason::EvaluatorError,
             "httpx.ConnectTimeout: connection timed out\n\nThe above exception was the direct cause of the following exception:\n\nopenai.APITimeoutError: no answer\n",
@@ -260,7 +260,7 @@ fn hostile_tails() {
             Reason::Hang,
             "srun: error: n3: task 2: Aborted (core dumped)\n[rank2]:[E ProcessGroupNCCL.cpp:7] watchdog got stuck for 480 seconds\n",
         ),
-        // where an unreadable archive was read says whose it is
+        // where an unreadable archive was read determines whose it is
         (Reason::DataError, "RuntimeError: Caught UnpicklingError in DataLoader worker process 1.\n"),
         (
             Reason::DataError,
@@ -270,7 +270,7 @@ fn hostile_tails() {
             Reason::CheckpointError,
             "Traceback (most recent call last):\n  File \"/a/go.py\", line 7, in load_checkpoint\n_pickle.UnpicklingError: pickle data was truncated\n",
         ),
-        // an abort by the framework is nobody's wish
+        // an abort by the framework is not a request
         (
             Reason::HostOom,
             "SparkException: Job aborted due to stage failure: Task 1 failed 4 times\nContainer killed by YARN for exceeding memory limits. 9 GB of 8 GB\n",
@@ -297,7 +297,8 @@ fn the_same_cause_has_the_same_fingerprint() {
     assert_ne!(one.fingerprint, classify(&of_log(OOM)).fingerprint);
 }
 
-/// Proves that a refused rung is told only of an attempt that ended well, with the numbers, and as what it was besides.
+/// Proves that a refused rung is reported only for an attempt that ended well, with the numbers, and as what it was
+/// besides.
 #[test]
 fn a_refused_rung_is_told_of_a_good_end_only() {
     let mut evidence = Evidence::new(LaunchKind::Train);

@@ -52,7 +52,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
     };
     let mut items: Vec<EvidenceItem> = Vec::new();
     for item in finding.items.into_iter().chain(surroundings(evidence)) {
-        // What was said is not said again, in full or as a part of it.
+        // An item is not repeated, in full or as a part of another.
         if !items.iter().any(|said| said.text.contains(&item.text)) {
             items.push(item);
         }

@@ -6,7 +6,7 @@ use crate::memory::{MemorySpec, Parallel, estimate};
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
 const SCALING_MIN: f64 = 0.85;
 const SCALING_USUAL_MAX: f64 = 0.95;
-/// What nobody reaches: the rate of one device was measured wrong.
+/// Beyond this the rate of one device was measured wrong.
 const SCALING_IMPLAUSIBLE: f64 = 1.05;
 
 /// A run that surely does not fit is blocked before it costs anything.

@@ -1,8 +1,8 @@
 //! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed (REQUIREMENTS
 //! D10).
 //!
-//! Each check is a function of what is known. What nobody told is *not run*, never *passed*; what makes no sense for
-//! the run, such as mixed precision without a device, is *not applicable*.
+//! Each check is a function of the known settings. A check without its settings is *not run*, never *passed*; one that
+//! makes no sense for the run, such as mixed precision without a device, is *not applicable*.
 
 mod budget;
 mod devices;
@@ -18,7 +18,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 use crate::cost::CostPlan;
 use crate::memory::{MemorySpec, Precision};
 
-/// What is known of a run's settings, from the run file, recorded parameters and arguments. `None`: nobody told.
+/// The known settings of a run, from the run file, recorded parameters and arguments. `None`: not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingConfig {
     /// The seed.
@@ -82,7 +82,7 @@ pub enum Strategy {
     Single,
     /// Every device holds everything (DDP).
     DataParallel,
-    /// Devices share everything (FSDP, ZeRO 3).
+    /// All states are sharded over the devices (FSDP, ZeRO 3).
     FullySharded,
     /// Some is kept in the host's memory (DeepSpeed offload).
     Offloaded,
@@ -100,7 +100,7 @@ pub struct Throughput {
 }
 
 impl TrainingConfig {
-    /// The run computes on the host's processors. Unknown counts as no: a check then says what it misses.
+    /// The run computes on the host's processors. Unknown counts as no: a check then names the missing setting.
     fn without_gpu(&self) -> bool {
         self.gpus == Some(0)
     }

@@ -6,7 +6,7 @@ use crate::memory::Precision;
 /// Norms that gradients are usually cut to.
 const CLIP_NORM_MIN: f64 = 0.1;
 const CLIP_NORM_MAX: f64 = 10.0;
-/// A warm-up longer than this share of all steps wastes them.
+/// A warm-up longer than this fraction of all steps wastes them.
 const WARMUP_SHARE_MAX: f64 = 0.2;
 /// Runs of fewer steps need no warm-up.
 const WARMUP_STEPS_MIN_TOTAL: u64 = 200;
@@ -15,7 +15,7 @@ const SPOT_INTERVAL_SECONDS_MAX: f64 = 1800.0;
 /// The same on others.
 const INTERVAL_SECONDS_MAX: f64 = 3.0 * 3600.0;
 
-/// Without a seed two runs of the same config and data cannot be told apart from luck.
+/// Without a seed the difference of two runs of the same config and data may be random.
 pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.seed";
     match config.seed {

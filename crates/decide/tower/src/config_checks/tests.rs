@@ -46,7 +46,7 @@ fn healthy() -> TrainingConfig {
     }
 }
 
-/// Proves that a healthy run passes every check, and that nothing known passes none: what nobody told is never called
+/// Proves that a healthy run passes every check, and that no settings pass none: a missing setting never counts as
 /// good.
 #[test]
 fn healthy_passes_and_silence_does_not() {
@@ -117,7 +117,7 @@ fn one_change_turns_one_verdict() {
     }
 }
 
-/// Proves that what is found says what to do, about which setting.
+/// Proves that findings contain what to do, about which setting.
 #[test]
 fn findings_say_what_to_do() {
     let bad =

@@ -7,7 +7,8 @@ use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
 
 use crate::roll_back::Back;
 
-/// Infrastructure failures of different attempts that make a machine suspect: one alone may be chance, or another machine's.
+/// Infrastructure failures of different attempts that make a machine suspect: one alone may be a coincidence, or
+/// another machine's.
 const SUSPICION_FAILURES: usize = 2;
 /// Attempts back from the last one that are looked at: a machine is repaired some day.
 const SUSPICION_ATTEMPTS_MAX: usize = 20;
@@ -17,12 +18,12 @@ const SUSPICION_ATTEMPTS_MAX: usize = 20;
 pub struct PastAttempt {
     /// What it was for.
     pub kind: LaunchKind,
-    /// The rung of the ladder; each begins to count its steps and its checkpoints anew.
+    /// The rung of the ladder; each restarts the count of its steps and its checkpoints.
     #[serde(default = "full_rung")]
     pub rung: String,
     /// Why it ended.
     pub reason: Reason,
-    /// How sure that is.
+    /// The confidence of the reason.
     pub confidence: Confidence,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
@@ -69,7 +70,7 @@ fn full_rung() -> String {
     trackway_core::Rung::FULL.to_string()
 }
 
-/// The rung that follows, once the attempt before has come to its end.
+/// The rung that follows, once the attempt before has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextRung {
     /// Its name.
@@ -96,11 +97,11 @@ pub struct History {
 /// What is known of a roll back that is due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RollBack {
-    /// A person asked for it: it spends no budget.
+    /// A user requested it: it spends no budget.
     pub by_person: bool,
     /// Roll backs by detectors that the run had before.
     pub spent: u32,
-    /// What it was found or asked for, in words.
+    /// A description of the finding or request.
     pub why: String,
     /// Where to, or why there is no such place.
     pub back: Result<Back, String>,
@@ -129,9 +130,9 @@ impl History {
 
     /// The machines that the next attempt is better without: each was in several infrastructure failures of different attempts.
     ///
-    /// A failure of many machines names all of them. So machines that were in equally many failures cannot be told apart, and are
-    /// left out together or not at all; and never are more left out than the run has had beyond those it needs, so that of one
-    /// machine, or of the same ones every time, none is.
+    /// A failure of many machines names all of them. So machines that were in equally many failures cannot be
+    /// distinguished, and are left out together or not at all; and never are more left out than the run has had beyond
+    /// those it needs, so that of one machine, or of the same ones every time, none is.
     pub(super) fn suspect_hosts(&self) -> Vec<String> {
         let Some(last) = self.attempts.last() else { return Vec::new() };
         let recent = &self.attempts[self.attempts.len().saturating_sub(SUSPICION_ATTEMPTS_MAX)..];

@@ -1,9 +1,9 @@
 //! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
 //!
-//! The rules are asked in this order; the first that answers decides, and its name stands in the decision:
-//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) →
-//! evaluator alone (`C5.*`) → no retry
-//! can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) → transient (`C1.*`).
+//! The rules are tried in this order; the first that applies decides, and its name is in the decision: finished → roll
+//! back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) → evaluator
+//! alone (`C5.*`) → no retry can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) →
+//! transient (`C1.*`).
 
 mod history;
 mod policy;
@@ -31,7 +31,7 @@ pub struct BudgetUse {
     pub limit: f64,
 }
 
-/// How a run stands when nothing more is launched.
+/// The state of a run when nothing more is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinalState {
@@ -47,7 +47,7 @@ pub enum FinalState {
     BudgetExhausted,
 }
 
-/// What to do next, with the rule that says so.
+/// What to do next, with the rule that decides it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Decision {
@@ -100,7 +100,7 @@ pub enum Decision {
         why: String,
         /// The budget that decided, if one did.
         budget: Option<BudgetUse>,
-        /// How the run stands now.
+        /// The state of the run now.
         final_state: FinalState,
         /// What a person can do, most useful first.
         next_actions: Vec<String>,
@@ -138,7 +138,7 @@ impl Decision {
 }
 
 /// Decides what comes after the last attempt of `history`. `jitter` is a random number in `[0, 1)`; it spreads the
-/// retries of many runs that failed at the same moment.
+/// retries of many runs that failed at the same time.
 #[must_use]
 pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
     let Some(last) = history.attempts.last() else {

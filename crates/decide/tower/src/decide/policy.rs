@@ -65,7 +65,7 @@ pub struct RetryPolicy {
     /// Unexplained ends, and mere guesses of `code_error` or `checkpoint_error`: 1, one more for each 24 committed hours, after 30 s
     /// to 5 min.
     pub unknown: AttemptBudget,
-    /// Roll backs that detectors ask for: 3, at once.
+    /// Rollbacks requested by detectors: 3, at once.
     pub roll_back: AttemptBudget,
     /// Evaluations: 3, after 10 s to 5 min.
     pub evaluator: AttemptBudget,
@@ -79,8 +79,8 @@ pub struct RetryPolicy {
     pub numeric_divergence: Vec<PlanEntry>,
     /// Ends in a row that look alike and commit nothing new before the run stops: 3.
     pub crash_loop_attempts: u32,
-    /// Infrastructure failures in a row without a newly committed step before the run stops: 5. Machines fail in series by chance: at one
-    /// failure in 3 hours and a commit each 10 minutes, three in a row end one run of weeks in six.
+    /// Infrastructure failures in a row without a newly committed step before the run stops: 5. Machines fail in series
+    /// at random: at one failure in 3 hours and a commit each 10 minutes, three in a row end one run of weeks in six.
     pub infrastructure_without_commit_max: u32,
     /// Preemptions in a row without a newly committed step before the run stops: 10.
     pub preempted_without_commit_max: u32,

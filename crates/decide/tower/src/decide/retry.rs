@@ -1,4 +1,4 @@
-//! The retries: each spends from a budget and says from which.
+//! The retries: each spends from a budget and names it.
 
 use trackway_core::TerminationReason as Reason;
 

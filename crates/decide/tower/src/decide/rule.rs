@@ -9,9 +9,9 @@ closed_list!(
         NoAttempt = "no_attempt",
         /// The attempt did what the run was for.
         Finished = "finished",
-        /// A person asked for a roll back.
+        /// A user requested a rollback.
         RollBackPerson = "roll_back.person",
-        /// A detector asked for a roll back.
+        /// A detector requested a rollback.
         RollBackDetector = "roll_back.detector",
         /// As many roll backs as are allowed were made.
         RollBackBudget = "roll_back.budget",
@@ -43,7 +43,7 @@ closed_list!(
         UnknownReason = "C6.unknown",
         /// The same launch would end the same way.
         SameEndExpected = "no_retry.same_end_expected",
-        /// A reason with a budget of its own is retried.
+        /// A reason with a separate budget is retried.
         OwnBudget = "C1.own_budget",
         /// A machine, the network or the storage failed, and is retried.
         TransientFault = "C1.transient_fault",

@@ -135,8 +135,8 @@ fn data_errors_wait_for_other_data() {
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), DecisionRule::DataSeenBefore);
 }
 
-/// Proves that a crash loop stops with budget left, that a newly committed step breaks it, and that preemptions
-/// have a bound of their own.
+/// Proves that a crash loop stops with budget left, that a newly committed step breaks it, and that preemptions have a
+/// separate bound.
 #[test]
 fn a_crash_loop_stops_and_progress_breaks_it() {
     let policy = RetryPolicy::default();
@@ -152,7 +152,7 @@ fn a_crash_loop_stops_and_progress_breaks_it() {
     assert_eq!(after(&preempted, &policy).rule(), DecisionRule::CrashLoop);
 }
 
-/// Proves that money stops a run that every other budget would let go on.
+/// Proves that money stops a run that every other budget would continue.
 #[test]
 fn money_and_gpu_time_are_the_outer_bound() {
     let attempts = vec![ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))];
@@ -247,8 +247,8 @@ fn roll_backs_have_their_own_budget() {
     assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), DecisionRule::MoneySpent);
 }
 
-/// Proves that a rung that came to its end leads to the next one with what is in force, unless the money is spent; and
-/// that failures and checkpoints of the rung before count in no crash loop of this one.
+/// Proves that a rung that ended leads to the next one with what is in force, unless the money is spent; and that
+/// failures and checkpoints of the rung before count in no crash loop of this one.
 #[test]
 fn a_finished_rung_leads_to_the_next() {
     let mut last = PastAttempt { rung: "1%".into(), ..ended(Reason::Completed, Some(900)) };
@@ -313,8 +313,9 @@ fn simulated(
     }
 }
 
-/// Proves that a run of 54 days that fails every 3.09 hours (Llama 3 405B: 419 interruptions, <https://arxiv.org/abs/2407.21783>) comes to its end
-/// with the default budgets, and that without refills it would stop within two days.
+/// Proves that a run of 54 days that fails every 3.09 hours (Llama 3 405B: 419 interruptions,
+/// <https://arxiv.org/abs/2407.21783>) completes with the default budgets, and that without refills it would stop
+/// within two days.
 #[test]
 fn a_run_of_weeks_outlives_its_failures() {
     const GOAL_HOURS: f64 = 54.0 * 24.0;
@@ -396,8 +397,8 @@ fn wall_time_bounds_all_attempts_together() {
     assert_eq!(decision.rule(), DecisionRule::TimeSpent);
 }
 
-/// Proves that a machine which two failures had in common is left out while there are others; that machines which cannot be told
-/// apart are treated alike; and that of the only machines a run has had none is left out.
+/// Proves that a machine which two failures had in common is left out while there are others; that machines which
+/// cannot be distinguished are treated alike; and that of the only machines a run has had none is left out.
 #[test]
 fn machines_that_failures_have_in_common_are_left_out() {
     let on = |reason, hosts: &[&str]| PastAttempt {
@@ -417,17 +418,17 @@ fn machines_that_failures_have_in_common_are_left_out() {
     // One machine, or always the same ones: there is nothing to choose from.
     assert!(excluded(&[failed(&["a"]), failed(&["a"])]).is_empty());
     assert!(excluded(&[failed(&["a", "b"]), failed(&["a", "b"]), failed(&["a", "b"])]).is_empty());
-    // One failure each is chance.
+    // One failure each is a coincidence.
     assert!(excluded(&[failed(&["a"]), failed(&["b"])]).is_empty());
     // Two with one machine in common.
     assert_eq!(excluded(&[failed(&["a"]), failed(&["b"]), failed(&["a"])]), ["a"]);
     assert_eq!(excluded(&[failed(&["a", "b"]), failed(&["a", "c"])]), ["a"]);
-    // `a` and `b` cannot be told apart: with two spares both are left out, with one neither is.
+    // `a` and `b` cannot be distinguished: with two spares both are left out, with one neither is.
     let both = [failed(&["a", "b"]), failed(&["a", "b"]), on(Reason::Preempted, &["c", "d"])];
     assert_eq!(excluded(&both), ["a", "b"]);
     let one_spare = [failed(&["a", "b"]), failed(&["a", "b"]), on(Reason::Preempted, &["a", "c"])];
     assert!(excluded(&one_spare).is_empty());
-    // What is no failure of machines names none, and what is long ago does not count.
+    // An end that is not a failure of machines names none, and what is long ago does not count.
     let code = on(Reason::CodeError, &["a"]);
     assert!(excluded(&[code.clone(), code, failed(&["b"])]).is_empty());
     let mut long_ago = vec![failed(&["a"]); 2];

@@ -7,7 +7,7 @@ use trackway_core::Step;
 /// Places that are remembered; of more the oldest are forgotten.
 const PLACES_MAX: usize = 4096;
 
-/// What a script told of its place in the data. From each place on a step trains on one batch.
+/// The positions in the data that a script reported. From each of them on a step trains on one batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataCursor {
     told: BTreeMap<Step, DataPlace>,
@@ -23,7 +23,7 @@ pub struct DataPlace {
 }
 
 impl DataCursor {
-    /// Says which batch a step trains on. Several ranks say the same.
+    /// Records which batch a step trains on. Several ranks report the same.
     pub fn tell(&mut self, step: Step, batch: u64, epoch: Option<u64>) {
         self.told.insert(step, DataPlace { batch, epoch });
         if self.told.len() > PLACES_MAX {
@@ -31,7 +31,7 @@ impl DataCursor {
         }
     }
 
-    /// The place at this step; none where nothing was told up to it.
+    /// The place at this step; none if nothing was reported up to it.
     #[must_use]
     pub fn at(&self, step: Step) -> Option<DataPlace> {
         let (told_step, place) = self.told.range(..=step).next_back()?;
@@ -43,7 +43,7 @@ impl DataCursor {
 mod tests {
     use super::*;
 
-    /// Proves that a step's batch follows from the last place told before it, across epochs and passed-over batches.
+    /// Proves that a step's batch follows from the last position reported before it, across epochs and skipped batches.
     #[test]
     fn the_batch_of_a_step_follows_from_what_was_told() {
         let mut cursor = DataCursor::default();

@@ -1,10 +1,10 @@
 //! The same batch again and again.
 //!
 //! By its digest, where batches are recorded with one: equal digests in a row, after they had differed. A run that
-//! trains on all its data at each step has one digest from the beginning on; that is told as a note, after more of them. Inputs
-//! have a digest of their own (`input_digest`), since labels may go on changing when inputs do not.
-//! Without digests, by the loss: two different batches do not have the same loss to the last bit, five times in a row, and neither does
-//! the same batch while weights change. A loss of exactly 0 says nothing.
+//! trains on all its data at each step has one digest from the beginning on; that is reported as a note, after more of
+//! them. Inputs have a separate digest (`input_digest`), since labels may keep changing when inputs do not. Without
+//! digests, by the loss: two different batches do not have the same loss to the last bit, five times in a row, and
+//! neither does the same batch while weights change. A loss of exactly 0 does not count.
 
 use trackway_core::detect::DetectionSeverity::{Note, Warn};
 
@@ -12,7 +12,7 @@ use super::found::{Change, Found, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
-/// Times the patience before a digest that never differed is told.
+/// Times the patience before a digest that never differed is reported.
 const NEVER_DIFFERED_FACTOR: u32 = 4;
 /// Times the patience for losses: scripts repeat a mean that they compute now and then.
 const LOSS_FACTOR: u32 = 4;
@@ -23,7 +23,7 @@ const CALM: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeated {
     Digest,
-    /// The digest of what the model is given, where labels go on changing: inputs that became all zero, a picture that could
+    /// The digest of the model's inputs, where labels keep changing: inputs that became all zero, an image that could
     /// not be decoded.
     Inputs,
     Loss,

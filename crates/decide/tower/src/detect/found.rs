@@ -1,4 +1,4 @@
-//! What a detector hands over; the rest of a firing is known to the caller.
+//! The finding of a detector; the caller knows the rest of a firing.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity;

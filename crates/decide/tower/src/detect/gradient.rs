@@ -1,9 +1,9 @@
 //! Gradients that explode or vanish.
 //!
-//! Norms have heavier tails than losses and often grow at the beginning, so an explosion must be ten times the usual norm
-//! for three steps, and three times the highest level there ever was; a single step must be ten times the highest normal norm.
-//! A run that has learned its data has next to no gradient and is healthy: nothing is said while the loss is below a
-//! hundredth of what it was. The limit of 1e-7 is that of SageMaker Debugger's `VanishingGradient`.
+//! Norms have heavier tails than losses and often grow at the beginning, so an explosion must be ten times the usual
+//! norm for three steps, and three times the highest level there ever was; a single step must be ten times the highest
+//! normal norm. A run that has learned its data has next to no gradient and is healthy: nothing is reported while the
+//! loss is below a hundredth of what it was. The limit of 1e-7 is that of SageMaker Debugger's `VanishingGradient`.
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
@@ -12,20 +12,20 @@ use super::level::{Level, Standing};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
-/// Deviations that an exploding norm must lie above the usual one.
+/// Deviations by which an exploding norm must be above the usual one.
 const SIGMA: f64 = 6.0;
 /// How many times the highest level there ever was.
 const HIGHEST_FACTOR: f64 = 3.0;
-/// A norm that climbs step by step, as when gradients are added up, takes the usual one along; it is told when it is so many
-/// times what it was at the beginning and at its lowest.
+/// A norm that climbs step by step, as when gradients accumulate, takes the usual one along; it is reported when it is
+/// so many times what it was at the beginning and at its lowest.
 const CLIMB_FACTOR: f64 = 10.0;
-/// A norm of less than this share of the usual one is no gradient any more.
+/// A norm of less than this fraction of the usual one counts as no gradient.
 const VANISHED_SHARE: f64 = 1e-4;
 /// Normal steps after which it is over.
 const CALM: u32 = 32;
 
-/// Rises in a row, up to so many times the beginning, that noise does not make: 16 independent values are in order once in
-/// 10¹³. Gradients that are added up, because nobody sets them to zero, do that.
+/// Rises in a row, up to so many times the beginning, that noise does not make: 16 independent values are in order once
+/// in 10¹³. Gradients that accumulate because they are never set to zero do that.
 const RISES: u32 = 16;
 const RISES_FACTOR: f64 = 4.0;
 

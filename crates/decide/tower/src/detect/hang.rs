@@ -10,7 +10,7 @@ use trackway_core::detect::DetectionSeverity::Critical;
 use super::found::{Found, number};
 use super::rules::Rule;
 
-/// Steps before the longest one says anything.
+/// Steps before the longest one counts.
 const START_STEPS: u32 = 5;
 /// How long the beginning may take, in seconds, and the first steps after it.
 const BEGINNING_SECONDS: f64 = 1800.0;
@@ -25,7 +25,7 @@ pub(super) struct Hang {
 }
 
 impl Hang {
-    /// A value of `step` that was recorded at `at_seconds`; says whether an episode ended.
+    /// A value of `step` that was recorded at `at_seconds`; returns whether an episode ended.
     pub(super) fn alive(&mut self, step: Step, at_seconds: f64) -> bool {
         let Some((last_step, last_seconds)) = self.last else {
             self.last = Some((step, at_seconds));

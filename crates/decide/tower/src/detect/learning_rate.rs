@@ -1,9 +1,9 @@
 //! A learning rate, or an update, that is out of range.
 //!
-//! Zero is a schedule's first and last step, so only a row of zeros counts. A jump counts when the schedule had fallen, or stood still
-//! for 500 steps: a warm-up may rise by any factor from one epoch to the next, and a warm restart does not go above the highest rate
-//! there was. The size of an update against the weights (`update_ratio`) is about a thousandth in healthy runs and a few
-//! hundredths at their beginning; the limits are those of `trackway rehearse`.
+//! Zero is a schedule's first and last step, so only a row of zeros counts. A jump counts when the schedule had fallen,
+//! or was constant for 500 steps: a warm-up may rise by any factor from one epoch to the next, and a warm restart does
+//! not go above the highest rate there was. The size of an update against the weights (`update_ratio`) is about a
+//! thousandth in healthy runs and a few hundredths at their beginning; the limits are those of `trackway rehearse`.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -18,9 +18,10 @@ const JUMP_FACTOR: f64 = 10.0;
 const STILL_STEPS: u32 = 500;
 /// The first updates are large.
 const UPDATE_WARM_UP: u32 = 20;
-/// An update by more than this share of the weights throws them about.
+/// An update by more than this fraction of the weights is too large.
 const UPDATE_HIGH: f64 = 0.3;
-/// An update below this share of the usual one, for the same learning rate: the weights became huge, or the gradient nothing.
+/// An update below this fraction of the usual one, for the same learning rate: the weights became huge, or the gradient
+/// vanished.
 const FALLEN_SHARE: f64 = 0.01;
 /// Updates that are looked at after a resume, and what gives away an optimizer that lost its state: Adam's first update has
 /// the full size for every weight, a few times the usual one, and the size of updates has next to no noise.
@@ -46,7 +47,7 @@ impl LearningRateWatch {
         let rate = sample.value;
         let settled = self.fell || self.still >= STILL_STEPS;
         let before = self.record;
-        // A jump goes on while the rate stays up; the record is kept so that it can be seen.
+        // A jump continues while the rate stays up; the record is kept so that it can be seen.
         self.jump = (settled || self.jump) && before > 0.0 && rate > JUMP_FACTOR * before;
         if !self.jump {
             self.fell |= rate < self.last && rate > 0.0;
@@ -139,7 +140,7 @@ impl UpdateRatio {
         odd
     }
 
-    /// The run is taken up from a checkpoint.
+    /// The run resumes from a checkpoint.
     pub(super) fn begins_again(&mut self) {
         self.since_resume = Some(0);
     }

@@ -21,21 +21,21 @@ pub(super) struct Level {
     highest: f64,
 }
 
-/// Where one value stands against the level before it.
+/// One value against the level before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
     /// The usual value.
     pub median: f64,
-    /// How far usual values lie from it.
+    /// The spread of usual values around it.
     pub sigma: f64,
-    /// How many of these the value lies above it.
+    /// How many of these the value is above it.
     pub z: f64,
-    /// How far it lies above it.
+    /// How far the value is above it.
     pub rise: f64,
 }
 
 impl Level {
-    /// Where `value` stands; none before the level is known.
+    /// How `value` compares with the level; none before the level is known.
     pub(super) fn standing(&self, value: f64) -> Option<Standing> {
         if self.window.len() < START as usize {
             return None;

@@ -5,10 +5,11 @@
 //! Both look at a median and a spread that outliers do not enter.
 //!
 //! Why a healthy run does not set them off: the loss of a batch of one is distributed about exponentially, and leaves 6
-//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), more of them where single ones are frequent, and each must also lie half of
-//! the usual loss above it. One step alone counts when it is three times as far up as the loss ever was: with an exponential
-//! tail that is less than 1 in 10⁹ after a hundred steps. Near the end of training, when the loss is next to nothing and
-//! single hard samples stand out, a rise counts only if it is worth something against the loss at the beginning.
+//! deviations once in 140 steps; so one such step is not reported, three in a row are (1 in 3 million), more of them if
+//! single ones are frequent, and each must also be half of the usual loss above it. One step alone counts when it is
+//! three times as far up as the loss ever was: with an exponential tail that is less than 1 in 10⁹ after a hundred
+//! steps. Near the end of training, when the loss is next to nothing and single hard samples dominate, a rise counts
+//! only if it is large against the loss at the beginning.
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
@@ -21,19 +22,20 @@ use super::streak::{Streak, Turn};
 const RECORD_FACTOR: f64 = 3.0;
 /// Twice as many while the range is only so many steps old.
 const RECORD_STEPS: f64 = 100.0;
-/// A jump must be at least this share of the usual loss.
+/// A jump must be at least this fraction of the usual loss.
 const JUMP_SHARE: f64 = 0.5;
-/// A rise must be at least this share of the loss at the beginning.
+/// A rise must be at least this fraction of the loss at the beginning.
 const INITIAL_SHARE: f64 = 0.05;
 /// The same for a rise that stays.
 const SHIFT_INITIAL_SHARE: f64 = 0.1;
-/// Deviations that a new level must lie above the old one.
+/// Deviations by which a new level must be above the old one.
 const SHIFT_SIGMA: f64 = 3.0;
-/// A loss that climbs slowly takes the median along; it must have come this share of the first loss up from its lowest level.
+/// A loss that climbs slowly takes the median along; it must have risen by this fraction of the first loss from its
+/// lowest level.
 const CLIMB_INITIAL_SHARE: f64 = 0.15;
-/// The same, as a share of the lowest level; by the noise of one step as well, which is ten times that of a median.
+/// The same, as a fraction of the lowest level; by the noise of one step as well, which is ten times that of a median.
 const CLIMB_SHARE: f64 = 0.6;
-/// The chance that healthy jumps come in a row, which decides how many are needed.
+/// The probability that healthy jumps come in a row, which determines how many are needed.
 const CHANCE: f64 = 1e-8;
 /// Steps of the running mean, and of the mean at the beginning.
 const MEAN_STEPS: f64 = 128.0;
@@ -45,7 +47,7 @@ const CALM: u32 = 32;
 #[derive(Debug, Clone, Default)]
 pub(super) struct LossWatch {
     pub level: Level,
-    /// Means, to compare with those of an evaluation: a median of skewed losses lies lower.
+    /// Means, to compare with those of an evaluation: a median of skewed losses is lower.
     pub mean: f64,
     pub initial_mean: f64,
     spike: Streak,
@@ -79,7 +81,7 @@ impl LossWatch {
         changes
     }
 
-    /// How many such steps in a row are no chance: the more often it begins, the more it takes.
+    /// How many such steps in a row are significant: the more often it begins, the more it takes.
     fn patience(&self, rule: Rule, begun: u32) -> u32 {
         let share = (f64::from(begun) + 0.2) / (self.seen as f64 + 20.0);
         let needed = CHANCE.ln() / share.min(0.5).ln();

@@ -1,8 +1,9 @@
 //! The loss scale of 16-bit training, when it falls to nothing.
 //!
-//! It is halved at each overflow and doubled after thousands of good steps, so a few halvings at the beginning are the search
-//! for it. Below 1 it makes gradients smaller instead of larger: nobody means that (OPT-175B's log restarts there). Eight
-//! halvings within 64 steps, once a hundred steps have gone by, are a run that overflows all the time.
+//! It is halved at each overflow and doubled after thousands of good steps, so a few halvings at the beginning are the
+//! search for it. Below 1 it makes gradients smaller instead of larger, which is never intended (OPT-175B's log
+//! restarts there). Eight halvings within 64 steps, once a hundred steps have gone by, are a run that overflows all the
+//! time.
 
 use trackway_core::detect::DetectionSeverity::Critical;
 

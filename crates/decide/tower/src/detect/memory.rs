@@ -1,8 +1,8 @@
 //! Memory that grows step by step, and the step at which it will be all.
 //!
-//! A leak raises the floor: so the lowest value of each block of 16 steps is looked at, which batches of different lengths leave
-//! alone. Eight blocks in a row must each be higher than the one before, by about the same amount, and together by the wanted
-//! share: eight random blocks are in order once in 40,000, and then not evenly.
+//! A leak raises the floor: so the lowest value of each block of 16 steps is looked at, which batches of different
+//! lengths leave alone. Eight blocks in a row must each be higher than the one before, by about the same value, and
+//! together by the wanted fraction: eight random blocks are in order once in 40,000, and then not evenly.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};

@@ -1,8 +1,9 @@
-//! Detectors of trouble in a run that goes on (REQUIREMENTS E4): values in, findings out, in the order in which values
-//! come. Pure and bounded: a metric costs a constant amount of memory, and there are at most [`METRICS_MAX`] of them.
+//! Detectors of problems in a running run (REQUIREMENTS E4): values in, findings out, in the order in which values
+//! come. Pure and bounded: a metric costs constant memory, and there are at most [`METRICS_MAX`] of them.
 //!
-//! Each detector has a file, which says at its head why a healthy run does not set it off. All but `hang` look at values; `hang`
-//! is told how long nothing came. An episode is told once: its detector is armed again when the run was healthy for a while.
+//! Each detector has a file, whose header explains why a healthy run does not trigger it. All but `hang` look at
+//! values; `hang` gets the time since the last value. An episode is reported once: its detector can fire again when the
+//! run was healthy for a while.
 
 mod cursor;
 mod dead_input;
@@ -91,7 +92,7 @@ impl Detectors {
         Self { rules, ..Self::default() }
     }
 
-    /// Says how much memory the device has, so that the step at which it is all can be told.
+    /// Sets the memory of the device, so that the step at which it will be full can be predicted.
     pub fn set_memory_limit(&mut self, bytes: f64) {
         self.memory_limit_bytes = Some(bytes);
     }
@@ -207,7 +208,7 @@ impl Detectors {
         }
     }
 
-    /// Says that nothing new came for `quiet_seconds`, on a clock that does not jump. Call it about once a second.
+    /// Reports that nothing new came for `quiet_seconds`, on a clock that does not jump. Call it about once a second.
     pub fn tick(&mut self, quiet_seconds: f64, firings: &mut Vec<Firing>) {
         let rule = self.rules.of(Detector::Hang);
         if !rule.enabled {
@@ -231,7 +232,7 @@ impl Detectors {
         Self { memory_limit_bytes: self.memory_limit_bytes, ..Self::new(self.rules.clone()) }
     }
 
-    /// A new attempt of the run begins: what its processes are like is learned anew, what the model is like is not.
+    /// A new attempt of the run begins: the behaviour of its processes is measured again, that of the model is kept.
     pub fn begins_again(&mut self) {
         self.stragglers = Stragglers::default();
         self.seen_before.begins_again();
@@ -311,7 +312,7 @@ fn close(episodes: &mut [Episodes; Detector::ALL.len()], detector: Detector) {
     *open = open.saturating_sub(1);
 }
 
-/// Whether learning rate and gradient norm say something about what was found.
+/// Whether learning rate and gradient norm help to explain the finding.
 const fn is_numeric(detector: Detector) -> bool {
     matches!(
         detector,

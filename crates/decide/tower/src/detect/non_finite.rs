@@ -22,7 +22,7 @@ pub(super) struct NonFinite {
 }
 
 impl NonFinite {
-    /// `count` says that the metric counts non-finite gradients; `scaled`, that overflows are part of the method.
+    /// `count`: the metric counts non-finite gradients; `scaled`: overflows are part of the method.
     pub(super) fn take(
         &mut self,
         rule: Rule,

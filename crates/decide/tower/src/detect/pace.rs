@@ -1,10 +1,11 @@
 //! How fast steps go: waiting for batches, and getting slower.
 //!
-//! Starvation is the exposed wait for a batch, as a share of the step (TensorFlow's profiler calls 20 % input-bound), over an
-//! average of 16 steps, so that one slow batch, or an epoch's beginning, does not count; waits below a millisecond are measuring
-//! noise and not worth a person's time. A drop in speed is a row of medians of 8 steps that are each half as long again as the usual one:
-//! single slow steps (a checkpoint, an evaluation) do not move a median, and slow ones do not enter the usual time. Slowness of
-//! less than a quarter of a second is a neighbour on the machine: steps of a millisecond see one now and then.
+//! Starvation is the exposed wait for a batch, as a fraction of the step (TensorFlow's profiler calls 20 %
+//! input-bound), over an average of 16 steps, so that one slow batch, or an epoch's beginning, does not count; waits
+//! below a millisecond are measuring noise and not worth a user's time. A drop in speed is a row of medians of 8 steps
+//! that are each half as long again as the usual one: single slow steps (a checkpoint, an evaluation) do not move a
+//! median, and slow ones do not enter the usual time. Slowness of less than a quarter of a second is a neighbour on the
+//! machine: steps of a millisecond see one now and then.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -17,7 +18,7 @@ use super::streak::{Streak, Turn};
 const WARM_UP_STEPS: u32 = 10;
 /// Steps of the average.
 const AVERAGE_STEPS: f64 = 16.0;
-/// Less waiting in a step, in seconds, is not worth telling.
+/// Less waiting in a step, in seconds, is not reported.
 const WAIT_SECONDS_MIN: f64 = 1e-3;
 /// Steps whose median is compared with the usual one.
 const RECENT_STEPS: usize = 8;
@@ -28,7 +29,7 @@ const CALM_LOOKS: u32 = 4;
 /// Good steps in a row after which starvation is over.
 const CALM: u32 = 32;
 
-/// The share of the step that waits for its batch.
+/// The fraction of the step that waits for its batch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starvation {
     seen: u32,
@@ -39,7 +40,7 @@ pub(super) struct Starvation {
 }
 
 impl Starvation {
-    /// The wait of a step; it is judged when the step's own duration comes.
+    /// The wait of a step; it is evaluated when the step's duration arrives.
     pub(super) fn wait(&mut self, sample: Sample) {
         self.wait_pending = Some(sample);
     }

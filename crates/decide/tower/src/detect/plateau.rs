@@ -1,8 +1,9 @@
 //! A loss that does not fall from the beginning on.
 //!
-//! Only the beginning is judged: a run that has learned and then stands still has converged, and nothing is wrong with that.
-//! Blocks of 50 steps are compared with the first one. It fires when the loss of the last blocks is certainly not lower by the wanted
-//! share, with the noise of both taken into account; while the noise is too large to say so, it waits.
+//! Only the beginning counts: a run that has learned and then stays level has converged, and nothing is wrong with
+//! that. Blocks of 50 steps are compared with the first one. It fires when the loss of the last blocks is certainly not
+//! lower by the wanted fraction, with the noise of both taken into account; while the noise is too large for that, it
+//! waits.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -15,7 +16,7 @@ const BLOCK: u32 = 50;
 const HEAD: u32 = 5;
 /// Standard errors by which a block must be lower to have learned for certain.
 const CERTAIN: f64 = 4.0;
-/// Times the wanted share that the improvement may at most be, noise included, to be none.
+/// Times the wanted fraction that the improvement may at most be, noise included, to count as none.
 const AT_MOST: f64 = 3.0;
 
 /// Count, mean and squared deviations (Welford 1962).

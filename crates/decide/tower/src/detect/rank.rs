@@ -16,7 +16,7 @@ const RATE_ROSE_FACTOR: f64 = 2.0;
 const RATE_ROSE_STEPS: Step = 50;
 /// Batches whose digests are remembered.
 const DIGESTS_MAX: usize = 64;
-/// A loss below this share of the first one leaves next to no gradient.
+/// A loss below this fraction of the first one leaves next to no gradient.
 const LEARNED_SHARE: f64 = 0.01;
 
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ impl Rank {
         self.loss_usual.zip(self.loss_initial).is_some_and(|(usual, initial)| usual < LEARNED_SHARE * initial)
     }
 
-    /// Whether an overflow of gradients is part of the method; before the second step nobody knows.
+    /// Whether an overflow of gradients is part of the method; before the second step this is unknown.
     pub(super) fn may_overflow(&self) -> bool {
         self.scaled || !self.hang.has_stepped()
     }
@@ -130,14 +130,14 @@ impl Rank {
         if known.is_empty() { String::new() } else { format!("; also: {}", known.join(", ")) }
     }
 
-    /// A cause that the numbers themselves tell.
+    /// A cause that the numbers themselves show.
     pub(super) fn told_cause(&self, step: Step) -> Option<String> {
         let (rose_at, factor) =
             self.rate_rose.filter(|(rose_at, _)| step.saturating_sub(*rose_at) <= RATE_ROSE_STEPS)?;
         Some(format!("the learning rate rose {}-fold at step {rose_at}", number(factor)))
     }
 
-    /// A new process took the rank's place: what it is like is learned anew, what the model is like is not.
+    /// A new process took the rank's place: its behaviour is measured again, that of the model is kept.
     pub(super) fn begins_again(&mut self) {
         (self.hang, self.starvation, self.drop) = (Hang::default(), Starvation::default(), Drop::default());
     }

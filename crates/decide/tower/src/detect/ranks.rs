@@ -1,9 +1,9 @@
 //! What is seen only by comparing ranks: one that is slow, and one whose numbers part from the others'.
 //!
-//! Speeds are medians of 32 steps, compared every 16 steps with the middle rank's (NVIDIA's resiliency extension calls a rank a
-//! straggler below 0.75), three times in a row, and a millisecond apart at least. Numbers are compared bit for bit by step: only
-//! where ranks had the same gradient norm (size of the update, learning rate, loss scale) for 20 steps, as data-parallel ranks
-//! have, is a difference worth telling.
+//! Speeds are medians of 32 steps, compared every 16 steps with the middle rank's (NVIDIA's resiliency extension calls
+//! a rank a straggler below 0.75), three times in a row, and a millisecond apart at least. Numbers are compared bit for
+//! bit by step: only where ranks had the same gradient norm (size of the update, learning rate, loss scale) for 20
+//! steps, as data-parallel ranks have, is a difference reported.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::streak::{Streak, Turn};
 const SPEED_STEPS: usize = 32;
 /// Steps from one look to the next.
 const LOOK_STEPS: u32 = 16;
-/// Steps that are slower by less, in seconds, are not worth telling.
+/// Steps that are slower by less, in seconds, are not reported.
 const SLOWER_SECONDS_MIN: f64 = 1e-3;
 /// Looks without trouble after which it is over.
 const CALM: u32 = 2;
@@ -110,7 +110,7 @@ impl Stragglers {
     }
 }
 
-/// One step's number, as the first rank told it.
+/// One step's number, as the first rank reported it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Told {
     step: Step,

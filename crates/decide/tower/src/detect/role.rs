@@ -2,7 +2,7 @@
 
 use trackway_formats::rehearsal::loss_rank;
 
-/// What a metric tells the detectors.
+/// The role of a metric for the detectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// A training loss; the one with the highest number is the main one.
@@ -54,7 +54,7 @@ pub(super) fn role_of(name: &str) -> Option<Role> {
 mod tests {
     use super::*;
 
-    /// Proves that the agreed names, and the usual other ones, are understood, and that a test loss is not judged.
+    /// Proves that the agreed names, and the usual other ones, are understood, and that a test loss is not watched.
     #[test]
     fn names_tell_roles() {
         let table = [

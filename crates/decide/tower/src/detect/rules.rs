@@ -2,7 +2,7 @@
 
 use trackway_core::detect::Detector;
 
-/// One setting of a detector. What the two numbers mean for it stands in [`Rules::meaning`].
+/// One setting of a detector. [`Rules::meaning`] explains both numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// Whether it runs.
@@ -67,8 +67,8 @@ impl Rules {
     }
 }
 
-/// The default threshold and patience. Why each is what it is stands at the head of the detector's file; what they find and
-/// how often they are wrong is measured in `docs/detectors.md`.
+/// The default threshold and patience. The header of the detector's file explains each value; `docs/detectors.md` has
+/// measurements of what they find and how often they are wrong.
 const fn defaults(detector: Detector) -> (f64, u32) {
     match detector {
         Detector::NonFinite => (0.0, 1),

@@ -12,12 +12,12 @@ use trackway_core::detect::DetectionSeverity::Warn;
 use super::found::{Change, Found, Sample};
 use super::rules::Rule;
 
-/// Digests that are remembered at most, over all ranks. Of more batches a share is watched that its digest chooses: a pass
-/// that comes again shows in any share.
+/// Digests that are remembered at most, over all ranks. Of more batches a fraction is watched, chosen by digest: a
+/// repeated pass shows in any fraction.
 pub(super) const DIGESTS_MAX: usize = 65_536;
 /// Digests that there are.
 const DIGEST_COUNT: f64 = 4_294_967_296.0;
-/// The chance that different batches have as many equal digests.
+/// The probability that different batches have as many equal digests.
 const CHANCE: f64 = 1e-6;
 /// Spreads digests, so that those of any kind of batch are chosen alike (Fibonacci hashing, Knuth, TAOCP 3, 6.4).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -126,7 +126,7 @@ mod tests {
         SplitMix64::new(batch).next_u64() >> 32
     }
 
-    /// Proves that a pass that comes again is told within a few steps, however long it is, and that it is not where no
+    /// Proves that a repeated pass is reported within a few steps, however long it is, and that it is not once no
     /// progressive loss is recorded any more.
     #[test]
     fn a_second_pass_is_told() {
@@ -149,7 +149,7 @@ mod tests {
         assert!(seen.steps.len() <= DIGESTS_MAX && seen.bits >= 4, "{} {}", seen.steps.len(), seen.bits);
     }
 
-    /// Proves that some batches among new ones are told, and that steps which a resume repeats are not.
+    /// Proves that some batches among new ones are reported, and that steps which a resume repeats are not.
     #[test]
     fn repetitions_are_told_and_resumes_are_not() {
         let some = (0..2_000).map(|step| (step, digest_of(if step % 50 == 49 { step - 30 } else { step })));

@@ -1,5 +1,5 @@
-//! One episode: it begins with the first bad observation, is told when there were enough in a row, and is over when there
-//! were enough good ones.
+//! One episode: it begins with the first bad observation, is reported when there were enough in a row, and is over when
+//! there were enough good ones.
 
 use trackway_core::Step;
 
@@ -59,7 +59,8 @@ impl Streak {
 mod tests {
     use super::*;
 
-    /// Proves that an episode is told once, that one good observation breaks a row, and that health arms it again.
+    /// Proves that an episode is reported once, that one good observation breaks a row, and that healthy steps reset
+    /// it.
     #[test]
     fn an_episode_is_told_once() {
         let mut streak = Streak::default();

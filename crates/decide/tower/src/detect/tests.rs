@@ -22,7 +22,7 @@ fn stream<'m>(steps: impl IntoIterator<Item = (Step, Vec<(u32, &'m str, f64)>)>)
     firings
 }
 
-/// Who fired at which step.
+/// Which detector fired at which step.
 fn told(firings: &[Firing]) -> Vec<(Detector, Step)> {
     firings.iter().map(|firing| (firing.detector, firing.step)).collect()
 }
@@ -37,7 +37,8 @@ fn healthy_loss(step: Step, rng: &mut SplitMix64) -> f64 {
     (0.3 + 2.0 * (-(step as f64) / 200.0).exp()) * (1.0 + 0.1 * normal(rng))
 }
 
-/// Proves that the first NaN is told at once, with the step and the learning rate that rose before it, and only once.
+/// Proves that the first NaN is reported at once, with the step and the learning rate that rose before it, and only
+/// once.
 #[test]
 fn a_nan_is_told_once_and_at_once() {
     let mut rng = SplitMix64::new(1);
@@ -69,8 +70,8 @@ fn overflows_belong_to_a_loss_scale() {
     assert_eq!(run(true, 50..80), [(Detector::NonFinite, 60)]);
 }
 
-/// Proves that a spike far out of everything is told at its own step, one within the range after three steps, a single
-/// step within the range never, and that a second episode is told again.
+/// Proves that a spike far out of everything is reported at its step, one within the range after three steps, a single
+/// step within the range never, and that a second episode is reported again.
 #[test]
 fn spikes_are_told_by_their_size_and_length() {
     let run = |spikes: &[(Step, f64)]| {
@@ -89,7 +90,7 @@ fn spikes_are_told_by_their_size_and_length() {
     assert_eq!(run(&twice), [(Detector::LossSpike, 900), (Detector::LossSpike, 1200)]);
 }
 
-/// Proves that a loss which climbs too slowly for a spike is told, and that a converged one is left alone.
+/// Proves that a loss which climbs too slowly for a spike is reported, and that a converged one is not.
 #[test]
 fn a_loss_that_climbs_is_told() {
     let mut rng = SplitMix64::new(3);
@@ -135,7 +136,7 @@ fn gradients_explode_and_vanish() {
     assert_eq!(told(&learned), []);
 }
 
-/// Proves that a loss which never falls is told, and that one which falls slowly, or at once, is not.
+/// Proves that a loss which never falls is reported, and that one which falls slowly, or at once, is not.
 #[test]
 fn a_plateau_is_a_run_that_never_learned() {
     let run = |level: fn(Step) -> f64| {
@@ -148,7 +149,8 @@ fn a_plateau_is_a_run_that_never_learned() {
     assert_eq!(run(|step| if step < 20 { 2.3 } else { 0.7 }), []);
 }
 
-/// Proves that validation which rises while training falls is told, and that noise, and both rising, are not.
+/// Proves that a validation loss which rises while the training loss falls is reported, and that noise, and both
+/// rising, are not.
 #[test]
 fn validation_parts_from_training() {
     let run = |validation: fn(f64) -> f64, training: fn(f64) -> f64| {
@@ -173,7 +175,8 @@ fn validation_parts_from_training() {
     assert_eq!(run(|_| 4.0, falls)[0].0, Detector::ValidationDivergence);
 }
 
-/// Proves that a repeated batch is told after five, one batch from the beginning on only as a note, and an epoch never.
+/// Proves that a repeated batch is reported after five, one batch from the beginning on only as a note, and an epoch
+/// never.
 #[test]
 fn repeated_batches_are_told() {
     let run = |digest: fn(Step) -> f64| firings_of("batch_digest", (0..200).map(digest));
@@ -187,8 +190,8 @@ fn repeated_batches_are_told() {
     assert_eq!(equal, [(Detector::DeadInput, 70)]);
 }
 
-/// Proves that inputs which stop changing are told although labels go on, that a batch which repeats as a whole is told once,
-/// and that inputs which never differed are meant.
+/// Proves that inputs which stop changing are reported although labels change, that a batch which repeats as a whole is
+/// reported once, and that inputs which never differed are intended.
 #[test]
 fn repeated_inputs_are_told() {
     let run =
@@ -205,7 +208,7 @@ fn repeated_inputs_are_told() {
     assert_eq!(run(differs, differs), []);
 }
 
-/// Proves that waiting is told by its share, and not when it is short, rare or at the beginning.
+/// Proves that waiting is reported by its fraction, and not when it is short, rare or at the beginning.
 #[test]
 fn waiting_for_batches_is_told() {
     let run = |wait: fn(Step) -> f64| {
@@ -222,7 +225,7 @@ fn waiting_for_batches_is_told() {
     assert!(starved[0].1 < 125, "{starved:?}");
 }
 
-/// Proves that a lasting drop in speed is told, by either metric, and that slow steps now and then are not.
+/// Proves that a lasting drop in speed is reported, by either metric, and that slow steps now and then are not.
 #[test]
 fn slower_steps_are_told() {
     let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..400).map(value)));
@@ -237,7 +240,7 @@ fn slower_steps_are_told() {
     );
 }
 
-/// Proves that steps of a millisecond which are slow for a tenth of a second are not told, and for longer they are.
+/// Proves that steps of a millisecond which are slow for a tenth of a second are not reported, and for longer they are.
 #[test]
 fn a_blip_of_short_steps_is_not_told() {
     let run = |slow: std::ops::Range<Step>| {
@@ -248,7 +251,7 @@ fn a_blip_of_short_steps_is_not_told() {
     assert_eq!(run(300..1000), [(Detector::ThroughputDrop, 441)]);
 }
 
-/// Proves that the slow rank is named, and that nobody is when all are slow.
+/// Proves that the slow rank is named, and none when all are slow.
 #[test]
 fn the_slow_rank_is_named() {
     let run = |seconds: fn(u32, Step) -> f64| {
@@ -264,7 +267,8 @@ fn the_slow_rank_is_named() {
     assert_eq!(run(|_, step| 0.1 + (step % 5) as f64 * 0.01), []);
 }
 
-/// Proves that a leak is told with the step at which memory is all, and that batches of different lengths are not one.
+/// Proves that a leak is reported with the step at which memory is full, and that batches of different lengths are not
+/// one.
 #[test]
 fn a_leak_is_told_with_its_end() {
     let run = |bytes: fn(Step, &mut SplitMix64) -> f64| {
@@ -310,7 +314,7 @@ fn silence_is_measured_by_the_longest_step() {
     assert_eq!(firings.len(), 2);
 }
 
-/// Proves that jumps and zeros are told, and that warm-up, decay, warm restarts and a last zero are not.
+/// Proves that jumps and zeros are reported, and that warm-up, decay, warm restarts and a last zero are not.
 #[test]
 fn schedules_are_healthy_and_jumps_are_not() {
     let run = |rate: fn(Step) -> f64| told(&firings_of("learning_rate", (0..1000).map(rate)));
@@ -352,7 +356,7 @@ fn ranks_that_part_are_told() {
     assert_eq!((parted[0].rank, parted[0].first_step), (2, 50), "{parted:?}");
 }
 
-/// Proves that a detector that is off says nothing, and that a changed limit holds.
+/// Proves that a detector that is off reports nothing, and that a changed limit holds.
 #[test]
 fn rules_are_obeyed() {
     let mut rules = Rules::default();
@@ -392,7 +396,7 @@ fn every_detector_is_described() {
     }
 }
 
-/// Proves that a run that was taken up by a new process keeps what is known of its loss and forgets how fast it was.
+/// Proves that a run that a new process resumes keeps the level of its loss and forgets its speed.
 #[test]
 fn a_new_attempt_keeps_the_level_of_the_loss() {
     let (mut detectors, mut firings, mut rng) = (Detectors::default(), Vec::new(), SplitMix64::new(12));

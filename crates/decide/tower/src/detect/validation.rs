@@ -1,9 +1,9 @@
 //! Validation that parts from training.
 //!
-//! It fires when the validation loss is above its best by the ratio, by three times its own noise from one evaluation to the
-//! next, and while the training loss went on falling, three evaluations in a row: a small validation set alone does not do
-//! that. The second sign needs no best: the validation loss is higher than an untrained model's while the training loss has fallen
-//! by half, as when the two are not prepared alike.
+//! It fires when the validation loss is above its best by the ratio, by three times its own noise from one evaluation
+//! to the next, and while the training loss kept falling, three evaluations in a row: a small validation set alone does
+//! not do that. The second sign needs no best: the validation loss is higher than an untrained model's while the
+//! training loss has fallen by half, as when the two are not prepared alike.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -12,13 +12,14 @@ use super::rules::Rule;
 use super::streak::{Streak, Turn};
 use super::window::Window;
 
-/// Noise by which a validation loss must lie above its best.
+/// Noise by which a validation loss must be above its best.
 const NOISE_FACTOR: f64 = 3.0;
-/// A rise must be at least this share of the loss at the beginning: of next to nothing, a tenth is nothing.
+/// A rise must be at least this fraction of the loss at the beginning: of next to nothing, a tenth is nothing.
 const INITIAL_SHARE: f64 = 0.05;
-/// Evaluations before anything is said.
+/// Evaluations before anything is reported.
 const START: usize = 3;
-/// The training loss must have fallen to this share of the first one before validation is compared with an untrained model.
+/// The training loss must have fallen to this fraction of the first one before validation is compared with an untrained
+/// model.
 const LEARNED_SHARE: f64 = 0.7;
 /// A validation loss is worse than an untrained model's from this many times it on.
 const UNTRAINED_FACTOR: f64 = 1.5;

@@ -30,7 +30,7 @@ const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];
 pub(super) struct Watched {
     pub role: Role,
     pub metric: Box<str>,
-    /// Where its rank stands in the list of ranks.
+    /// The index of its rank in the list of ranks.
     pub place: usize,
     /// Its values are losses of batches from before they are trained on.
     pub is_progressive: bool,
@@ -49,7 +49,7 @@ enum State {
     LossScale(Box<LossScale>),
     Digest(DeadInput),
     Memory(MemoryCreep),
-    /// Nothing of its own: what it tells is kept by the rank.
+    /// No state here: the rank keeps it.
     None,
 }
 
@@ -156,7 +156,7 @@ impl Watched {
                 changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
             }
             (State::Digest(state), Role::InputDigest) => {
-                // Batches that are the same as a whole are told by their own digest.
+                // Batches that are the same as a whole are reported by the digest of the whole batch.
                 changes[1] = if rank.repeats_its_batch() {
                     None
                 } else {
@@ -195,7 +195,7 @@ impl Watched {
     }
 }
 
-/// Asks a detector that is not off.
+/// Calls a detector that is not off.
 fn on(
     rules: &Rules,
     detector: Detector,

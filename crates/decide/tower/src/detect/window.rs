@@ -45,7 +45,7 @@ impl Window {
         self.next = (self.next + 1) % WINDOW;
     }
 
-    /// Moves only what lies between the place that gets free and the place of the new value.
+    /// Moves only what is between the place that gets free and the place of the new value.
     fn replace(&mut self, old: f64, value: f64) {
         let (from, to) = (self.position(old), self.position(value));
         if to > from {

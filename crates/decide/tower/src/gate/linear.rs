@@ -100,7 +100,7 @@ fn paired(mut sum: Sum, evidence: &Evidence, operands: &[&Number], found: &[Foun
 
 fn measured_difference(number: &Number, evidence: &Evidence) -> Option<Range> {
     let measured = evidence.differences.get(&number.name)?;
-    // Pairs of only some rows say nothing about the others: the two intervals, which cover theirs, decide then.
+    // Pairs of only some rows are no evidence about the others: the two intervals, which cover theirs, decide then.
     measured.coverage().filter(|coverage| coverage.is_complete())?;
     let (low, high) = measured.interval()?;
     Some(Range { value: measured.value()?, low, high })

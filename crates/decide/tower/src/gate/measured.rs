@@ -1,4 +1,4 @@
-//! A number of the evidence. It is a fact, or an estimate that says which rows it covers: there is no third kind.
+//! A number of the evidence. It is a fact, or an estimate with the rows it covers: there is no third kind.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::RowCoverage;
@@ -20,8 +20,8 @@ pub struct Measured {
     coverage: Option<RowCoverage>,
 }
 
-/// A number as a fixture has it: a file that people write by hand. Of a model that is only described, every row is covered where the
-/// file does not say otherwise.
+/// A number in a fixture: a file that people write by hand. For a model that is only described, every row is covered by
+/// default.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

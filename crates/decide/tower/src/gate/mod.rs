@@ -1,16 +1,17 @@
 //! Whether a model meets a gate: a rule over numbers that have intervals.
 //!
-//! A comparison `left >= right` is judged by the interval of `left − right`: it passes where the whole interval is on the right
-//! side of zero, fails where the whole interval is on the other side, and is inconclusive else. The interval is worked out so:
+//! A comparison `left >= right` is decided by the interval of `left − right`: it passes if the whole interval is on the
+//! right side of zero, fails if the whole interval is on the other side, and is inconclusive otherwise. The interval is
+//! computed so:
 //!
 //! - A number and the same number of the baseline depend on one another where both were computed on the same rows. As far as a
 //!   comparison is about `x − baseline(x)`, the interval of the paired difference is taken and not those of the two numbers.
 //! - What is left is put together by interval arithmetic, which is right for one number and never too narrow for more (as if all
 //!   of them were off in the same direction).
 //!
-//! A number that covers only some of its rows decides nothing, nor does one of which nobody knows how many rows it covers.
-//! A number without an interval decides nothing, unless it is exact (a size, a cost) or the gate says `value(…)`. What nobody
-//! measured is inconclusive too: silence is no pass. Only where there is no baseline at all, because no model was promoted yet,
+//! A number that covers only some of its rows decides nothing, nor does one whose coverage is unknown. A number without
+//! an interval decides nothing, unless it is exact (a size, a cost) or the gate uses `value(…)`. A missing measurement
+//! is inconclusive too: silence does not pass. Only if there is no baseline at all, because no model was promoted yet,
 //! is a comparison with it met.
 
 mod linear;
@@ -31,7 +32,7 @@ pub use measured::Measured;
 /// Numbers by name: `accuracy`, `slice.women.recall`, `fairness.equal_opportunity`, `size_bytes`.
 pub type Numbers = BTreeMap<String, Measured>;
 
-/// What a gate is judged by.
+/// The evidence for a gate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// Of the model.
@@ -50,25 +51,25 @@ pub struct Evidence {
     pub unmatched: Option<String>,
 }
 
-/// A gate that was judged.
+/// A gate with its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedGate {
-    /// As it stands in the run file.
+    /// As it is in the run file.
     pub rule: String,
-    /// What it says.
+    /// The verdict.
     pub verdict: GateVerdict,
     /// Each of its comparisons.
     pub comparisons: Vec<JudgedComparison>,
-    /// In words, with the numbers.
+    /// An explanation with the numbers.
     pub why: String,
 }
 
 /// One comparison of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedComparison {
-    /// As it stands in the rule.
+    /// As it is in the rule.
     pub text: String,
-    /// What it says.
+    /// The verdict.
     pub verdict: GateVerdict,
     /// By how much the left side is above the right one.
     pub margin: Option<f64>,
@@ -78,11 +79,11 @@ pub struct JudgedComparison {
     pub high: Option<f64>,
     /// About how many rows would settle it, at this margin; only where it is inconclusive for the width of the interval.
     pub settles_at: Option<u64>,
-    /// In words, with the numbers.
+    /// An explanation with the numbers.
     pub why: String,
 }
 
-/// Judges a gate, which reads `rule`.
+/// Decides a gate, which reads `rule`.
 #[must_use]
 pub fn judge(rule: &str, gate: &Gate, evidence: &Evidence) -> JudgedGate {
     let comparisons: Vec<JudgedComparison> =

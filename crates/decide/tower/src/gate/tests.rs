@@ -48,8 +48,8 @@ fn judged(rule: &str, evidence: &Evidence) -> JudgedGate {
     judge(rule, &Gate::parse(rule).unwrap(), evidence)
 }
 
-/// Proves that numbers over rows decide nothing, in whatever form they are asked for, where the rows could not be matched with the tasks,
-/// and that facts do.
+/// Proves that numbers over rows decide nothing, in whatever form they are used, if the rows could not be matched with
+/// the tasks, and that facts do.
 #[test]
 fn unmatched_rows_decide_nothing() {
     let unmatched = Evidence { unmatched: Some("the tasks are no table".into()), ..evidence() };
@@ -111,7 +111,7 @@ fn a_gate_is_judged_by_its_interval() {
     }
 }
 
-/// Proves that the difference on the same rows is taken where there is one, and the two intervals where there is none.
+/// Proves that the difference on the same rows is used if there is one, and the two intervals otherwise.
 #[test]
 fn a_difference_on_the_same_rows_decides() {
     let rule = "accuracy >= baseline - 0.002";
@@ -141,7 +141,7 @@ fn the_first_model_has_nothing_to_compare_with() {
     assert_eq!(judged("accuracy >= baseline", &unmeasured).verdict, Inconclusive);
 }
 
-/// Proves that what is wrong is told: a bare number, a name that is nearly right, how many rows would settle it.
+/// Proves that what is wrong is reported: a bare number, a name that is nearly right, how many rows would settle it.
 #[test]
 fn a_verdict_says_why() {
     let cases = [
@@ -161,8 +161,8 @@ fn a_verdict_says_why() {
     }
 }
 
-/// Proves that a number of only some of its rows decides nothing, in whatever form it is asked for, nor does one whose rows are unknown
-/// or that cannot decide; and that pairs of some rows are not taken for the difference.
+/// Proves that a number of only some of its rows decides nothing, in whatever form it is used, nor does one whose rows
+/// are unknown or that cannot decide; and that pairs of some rows are not taken for the difference.
 #[test]
 fn only_numbers_of_all_rows_decide() {
     for rule in [
@@ -198,7 +198,7 @@ fn numbers_of_a_fixture() {
     }
 }
 
-/// Proves that the worst gate decides, and that no gate is no pass.
+/// Proves that the worst gate decides, and that without a gate nothing passes.
 #[test]
 fn the_worst_gate_decides() {
     let all =

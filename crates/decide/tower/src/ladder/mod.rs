@@ -1,9 +1,9 @@
 //! The ladder of rungs: which one follows, and whether a run may go there.
 //!
-//! A rung is judged by the rule of the run file over what its metrics were. Everything that a rule names must have been
-//! recorded: a metric that nobody logged meets nothing, because the next rung would cost ten times as much and tell as
-//! little. On the first rung there is no rung before: what is compared with `previous` is taken as met there, if the
-//! rung recorded its own side of it.
+//! The rule of the run file decides about a rung by its metrics. Everything that a rule names must have been recorded:
+//! a metric that was not logged meets nothing, because the next rung would cost ten times as much and show as little.
+//! On the first rung there is no rung before: what is compared with `previous` is taken as met there, if the rung
+//! recorded the metric.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use trackway_formats::rule::{Comparison, Condition, Expression, Operator};
 /// What the metrics of a rung were, by name.
 pub type RungMetrics = BTreeMap<String, MetricValues>;
 
-/// The values of a metric that a rule may ask for. `None`: it was not a number.
+/// The values of a metric that a rule may use. `None`: it was not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct MetricValues {
     /// The last one.
@@ -26,7 +26,7 @@ pub struct MetricValues {
     pub greatest: Option<f64>,
 }
 
-/// A rung that came to its end, and the one before it.
+/// A rung that ended, and the one before it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RungEnd {
     /// The rung.
@@ -37,7 +37,7 @@ pub struct RungEnd {
     pub previous: Option<(Rung, RungMetrics)>,
 }
 
-/// What a rule says of a rung.
+/// The decision of a rule about a rung.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Whether the rule is met.
@@ -46,20 +46,20 @@ pub struct Judgement {
     pub rule: Option<String>,
     /// Each comparison of it.
     pub comparisons: Vec<Compared>,
-    /// The values it was judged by, as the rule names them; `None`: recorded by nobody, or no number.
+    /// The values it used, as the rule names them; `None`: not recorded, or not a number.
     pub values: BTreeMap<String, Option<f64>>,
-    /// In words, with the numbers.
+    /// An explanation with the numbers.
     pub why: String,
 }
 
 /// One comparison of a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// As it stands in the rule.
+    /// As it is in the rule.
     pub text: String,
     /// Whether it holds.
     pub met: bool,
-    /// Why, in words.
+    /// An explanation.
     pub why: String,
 }
 
@@ -75,7 +75,7 @@ pub fn previous_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
     ladder.iter().rev().copied().find(|before| *before < rung)
 }
 
-/// Judges a rung by a rule.
+/// Decides about a rung by a rule.
 #[must_use]
 pub fn judge(text: &str, rule: &Rule, end: &RungEnd) -> Judgement {
     let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
@@ -96,7 +96,7 @@ pub fn judge(text: &str, rule: &Rule, end: &RungEnd) -> Judgement {
     }
 }
 
-/// The judgement where the run file names no rule.
+/// The decision if the run file has no rule.
 #[must_use]
 pub fn judge_without_rule(rung: Rung) -> Judgement {
     Judgement {
@@ -147,8 +147,8 @@ fn compare(comparison: &Comparison<Operand>, end: &RungEnd) -> Compared {
     told(met, format!("{}, and {sides} {verdict}", values.join(", ")))
 }
 
-/// The value; `None` where it is no number, or on the first rung where there is nothing before. An error says who did
-/// not record it.
+/// The value; `None` if it is not a number, or on the first rung if there is nothing before. An error names what was
+/// not recorded.
 fn value_of(operand: &Operand, end: &RungEnd) -> Result<Option<f64>, String> {
     let (rung, metrics) = match (&end.previous, operand.previous) {
         (None, true) => return Ok(None),
@@ -166,7 +166,7 @@ fn value_of(operand: &Operand, end: &RungEnd) -> Result<Option<f64>, String> {
     Ok(value.filter(|value| value.is_finite()))
 }
 
-/// `None` where a value is no number or the result is not finite.
+/// `None` if a value is not a number or the result is not finite.
 fn worked_out(expression: &Expression<Operand>, end: &RungEnd) -> Option<f64> {
     let number = match expression {
         Expression::Number(number) => *number,

@@ -21,7 +21,7 @@ fn judged(rule: &str, here: &[(&str, f64)], before: Option<&[(&str, f64)]>) -> J
     judge(rule, &Rule::parse(rule).unwrap(), &end)
 }
 
-/// Proves that a rule is judged by the rung's values and those of the rung before, and that the numbers are told.
+/// Proves that a rule uses the rung's values and those of the rung before, and that the numbers are reported.
 #[test]
 fn a_rung_is_judged_against_the_one_before() {
     let rule = "val_loss < 0.95 * previous";
@@ -49,7 +49,7 @@ fn the_first_rung_compares_with_constants_only() {
     assert!(unlogged.why.ends_with("`val_loss` was not logged at 10%"), "{}", unlogged.why);
 }
 
-/// Proves that what was not recorded, or is no number, meets nothing, in any comparison.
+/// Proves that what was not recorded, or is not a number, meets nothing, in any comparison.
 #[test]
 fn what_is_not_known_meets_nothing() {
     for rule in ["b != 1", "b < 1", "b >= 1", "a < previous(b)", "a / 0 > 1", "a < 1 or b < 1"] {

@@ -1,8 +1,8 @@
 //! Bytes of activations: what the forward pass keeps for the backward pass, counted tensor by tensor.
 //!
-//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers,
-//! four times wider feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and
-//! norms in 32 bits, gated blocks, frozen weights whose inputs nobody needs.
+//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers, four
+//! times wider feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and norms in 32
+//! bits, gated blocks, frozen weights whose inputs are not needed.
 
 use super::architecture::{Architecture, Norm, Targets};
 use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recompute};
@@ -20,7 +20,7 @@ const LOSS_FLOATS: f64 = 3.0;
 /// Tokens of one slice of a loss computed in slices.
 const LOSS_SLICE_TOKENS: f64 = 1024.0;
 
-/// What one layer keeps of one token, in bytes, on the ranks that share its matrices.
+/// What one layer keeps of one token, in bytes, on the ranks that split its matrices.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kept {
     /// What every tensor rank holds whole unless tokens are shared out.
@@ -79,7 +79,7 @@ fn tokens_of_decoder(spec: &MemorySpec) -> f64 {
     tokens(spec, spec.target_sequence.unwrap_or(spec.sequence))
 }
 
-/// Ranks that share tokens gather them all before a product, and its gradient behind it (Korthikanti et al., section
+/// Ranks that split tokens gather them all before a product, and its gradient after it (Korthikanti et al., section
 /// 4.2.2).
 fn gathered_tokens(spec: &MemorySpec, tokens: f64) -> f64 {
     let shared = spec.parallel.sequence && spec.parallel.tensor > 1;
@@ -250,9 +250,9 @@ impl<'a> Layer<'a> {
     /// What is kept of the inputs of `count` products that take the residual stream, the targets of adapters named
     /// `part`.
     ///
-    /// A trained product keeps its input, which products share. An adapter keeps its own copy behind its own dropout,
-    /// and the mask (PEFT gives each matrix a dropout layer). A quantised product keeps its input though its weight
-    /// is frozen (`MatMul4Bit` of bitsandbytes).
+    /// A trained product keeps its input, which other products use too. An adapter keeps a copy after its dropout, and
+    /// the mask (PEFT gives each matrix a dropout layer). A quantised product keeps its input though its weight is
+    /// frozen (`MatMul4Bit` of bitsandbytes).
     fn inputs_of(&self, part: Targets, count: f64) -> f64 {
         self.inputs(part, count, self.model.hidden as f64)
     }
@@ -280,7 +280,7 @@ pub(super) fn dequantised_layer_bytes(spec: &MemorySpec, largest_matrix: f64) ->
     if quantised { largest_matrix * spec.precision.bytes() } else { 0.0 }
 }
 
-/// Keys and values of generated texts: 2 · layers · key-value width · tokens, on the ranks that share heads and layers.
+/// Keys and values of generated texts: 2 · layers · key-value width · tokens, on the ranks that split heads and layers.
 pub(super) fn key_value_cache(spec: &MemorySpec) -> f64 {
     let Some(generation) = spec.generation else { return 0.0 };
     let numbers =

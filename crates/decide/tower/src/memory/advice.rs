@@ -14,7 +14,7 @@ use super::spec::{Adapters, Attention, Base, Loss, MemorySpec, Offload, Optimize
 const MICRO_BATCH_MAX: u64 = 1 << 20;
 /// Most devices that sharding is advised over.
 const DEVICES_MAX: u64 = 1024;
-/// A change that saves a smaller share of the total is not worth a line.
+/// A change that saves a smaller fraction of the total is not worth a line.
 const SAVING_MIN: f64 = 0.02;
 /// Rank of advised adapters.
 const ADAPTER_RANK: u64 = 16;
@@ -50,7 +50,7 @@ pub struct Advice {
     pub change: &'static str,
     /// What to do.
     pub text: String,
-    /// How it is said to `trackway memory`.
+    /// The arguments of `trackway memory`.
     pub arguments: String,
     /// What it costs.
     pub price: &'static str,
@@ -63,12 +63,12 @@ pub struct Advice {
 /// An estimate against a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryReport {
-    /// What was asked.
+    /// The described run.
     pub spec: MemorySpec,
     /// What is expected.
     #[serde(flatten)]
     pub estimate: MemoryEstimate,
-    /// The device; `None`: none was named, and nothing is said about fitting.
+    /// The device; `None`: none was named, and whether it fits is not reported.
     pub device: Option<Device>,
     /// What a process can use of it, in bytes.
     pub usable_bytes: Option<u64>,
@@ -82,7 +82,7 @@ pub struct MemoryReport {
     pub advice: Vec<Advice>,
 }
 
-/// Estimates a run, compares it with a device and says what to change.
+/// Estimates a run, compares it with a device and advises what to change.
 #[must_use]
 pub fn report(spec: &MemorySpec, device: Option<Device>, calibration: Option<Calibration>) -> MemoryReport {
     let estimate = estimate_corrected(spec, calibration);
@@ -101,7 +101,7 @@ pub fn report(spec: &MemorySpec, device: Option<Device>, calibration: Option<Cal
     }
 }
 
-/// A change of a spec, how it is said and what it costs.
+/// A change of a spec, its arguments and its cost.
 struct Change {
     name: &'static str,
     text: String,

@@ -1,4 +1,4 @@
-//! What an estimate says of one rank: a peak, by what it is for, and as each counter would show it.
+//! The estimate for one rank: a peak, by its parts, and as each counter would show it.
 
 use serde::Serialize;
 use trackway_core::closed_list;
@@ -10,7 +10,7 @@ closed_list!(
         Allocated = "allocated",
         /// Bytes that the framework's allocator took from the device (`torch.cuda.max_memory_reserved`).
         Reserved = "reserved",
-        /// Bytes that the driver says are in use (`nvidia-smi`, NVML).
+        /// Bytes in use according to the driver (`nvidia-smi`, NVML).
         Device = "device",
     }
 );
@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// A moment of a step that may be the one that needs most.
+/// A phase of a step that may be the one that needs most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Phase {
     /// `loss`, `backward`, `backward_end`, `step` or `generation`.
@@ -104,7 +104,7 @@ pub struct MemoryEstimate {
     pub phases: Vec<Phase>,
     /// The name of the largest.
     pub peak_phase: &'static str,
-    /// Where in the pipeline the rank stands that needs most: `only`, `first` or `last`.
+    /// The position in the pipeline of the rank that needs most: `only`, `first` or `last`.
     pub rank: &'static str,
     /// Parameters of the model.
     pub parameter_count: u64,

@@ -15,7 +15,7 @@ const USUAL_VOCABULARY: u64 = 32_000;
 pub struct Architecture {
     /// Where the shape comes from: a `model_type` of Hugging Face, `flags`, or `parameters` when it was guessed.
     pub family: String,
-    /// Decoder layers, or the layers of an encoder that stands alone.
+    /// Decoder layers, or the layers of an encoder without a decoder.
     pub layers: u64,
     /// Layers of the encoder beside a decoder that attends to it (T5); else 0.
     pub encoder_layers: u64,
@@ -55,7 +55,7 @@ pub struct Architecture {
     pub outer_norms: u64,
     /// Queries and keys are normed head by head (Qwen3, Gemma 3).
     pub head_norms: bool,
-    /// Share of activations that training sets to 0 behind attention and feed-forward blocks is above 0.
+    /// Whether training uses dropout after attention and feed-forward blocks.
     pub dropout: bool,
     /// Parameters outside the pattern: a pooler, relative positions, a bias of the head.
     pub extra_parameters: u64,
@@ -86,7 +86,7 @@ closed_list!(
 );
 
 impl Architecture {
-    /// A decoder like Llama's: gated, without biases, normed by the mean square, embeddings of their own for the head.
+    /// A decoder like Llama's: gated, without biases, RMS-normed, with separate embeddings for the head.
     #[must_use]
     pub fn decoder(layers: u64, hidden: u64, heads: u64, feed_forward: u64, vocabulary: u64) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use super::answer::{Counter, MemoryEstimate};
 
-/// A correction beyond these says that another run was measured than the one that was described.
+/// A correction beyond these means that another run was measured than the one that was described.
 const FACTOR_MIN: f64 = 0.2;
 const FACTOR_MAX: f64 = 5.0;
 

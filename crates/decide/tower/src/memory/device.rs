@@ -15,7 +15,7 @@ pub struct Device {
     pub name: &'static str,
     /// As its maker writes it.
     pub title: &'static str,
-    /// What the driver says it has, in GiB; it is less than the number in the name.
+    /// The memory according to the driver, in GiB; it is less than the number in the name.
     pub usable_gib: f64,
 }
 

@@ -9,7 +9,7 @@ use super::states::{Copies, Share, Stage, States};
 
 /// The rule of thumb: 40 GB of device memory for a billion parameters in training.
 pub const RULE_OF_THUMB_BYTES_PER_PARAMETER: u64 = 40;
-/// What an allocator holds beyond tensors, as a share of what comes and goes in a step: blocks that fit nothing.
+/// What an allocator holds beyond tensors, as a fraction of what comes and goes in a step: blocks that fit nothing.
 const FRAGMENTATION: f64 = 0.25;
 /// The same where it can grow and shrink what it holds.
 const FRAGMENTATION_EXPANDABLE: f64 = 0.07;
@@ -52,7 +52,7 @@ struct Account<'a> {
     logits: f64,
 }
 
-/// Bytes at one moment, beside the states that are always there.
+/// Bytes at one time, beside the states that are always there.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moment {
     gradients: f64,
@@ -86,7 +86,8 @@ impl<'a> Account<'a> {
     }
 
     /// Gradients are there before the backward pass of the last micro-batch when earlier ones were added up, or when
-    /// they are set to zero instead of dropped. Those who keep 32-bit copies (Megatron, DeepSpeed) keep gradients in buffers.
+    /// they are set to zero instead of dropped. Frameworks that keep 32-bit copies (Megatron, DeepSpeed) keep gradients
+    /// in buffers.
     fn standing_gradients(&self) -> f64 {
         let spec = self.spec;
         let copied = spec.master == Master::Copy && spec.precision != Precision::Fp32;
@@ -150,7 +151,7 @@ impl<'a> Account<'a> {
         moments
     }
 
-    /// Holes in the allocator's blocks: a share of what comes and goes.
+    /// Holes in the allocator's blocks: a fraction of what comes and goes.
     fn fragmentation(&self, moment: &Moment) -> f64 {
         let share = if self.spec.expandable_segments { FRAGMENTATION_EXPANDABLE } else { FRAGMENTATION };
         share * (moment.activations + moment.logits + moment.copies)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::architecture::{Architecture, Norm};
 
-/// A shape that was read, and what a reader should know about it.
+/// A shape that was read, with notes for a reader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadConfig {
     /// The shape.
@@ -16,7 +16,7 @@ pub struct ReadConfig {
 /// Why a `config.json` gives no shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// It is no JSON object.
+    /// It is not a JSON object.
     #[error("a model's config is a JSON object")]
     NotAnObject,
     /// Keys that the family needs are not there.
@@ -49,8 +49,7 @@ fn quoted(keys: &[String]) -> String {
 ///
 /// Known by `model_type`: `llama`, `mistral`, `mixtral`, `qwen2`, `qwen3`, `qwen3_moe`, `gemma`, `gemma2`, `gemma3`,
 /// `phi`, `phi3`, `gpt2`, `gpt_neox`, `bloom`, `bert`, `roberta`, `t5`, `mt5`. Any other is read as a decoder like
-/// Llama when it has that decoder's keys, and a note says so. A model that also sees images is read by its
-/// `text_config`.
+/// Llama when it has that decoder's keys, with a note. A model that also sees images is read by its `text_config`.
 ///
 /// # Errors
 /// [`ConfigError`], naming every missing key.
@@ -247,7 +246,7 @@ fn bert(keys: &mut Keys<'_>) -> Architecture {
     }
 }
 
-/// Attention and feed-forward block stand side by side behind one norm.
+/// Attention and feed-forward block are parallel after one norm.
 fn phi(keys: &mut Keys<'_>) -> Architecture {
     let hidden = keys.count(&["hidden_size", "n_embd"]);
     let layers = keys.count(&["num_hidden_layers", "n_layer"]);

@@ -3,7 +3,7 @@
 use super::answer::Parts;
 use super::spec::MemorySpec;
 
-/// How much less and how much more a part may be, as shares of it.
+/// How much less and how much more a part may be, as fractions of it.
 struct Width {
     less: f64,
     more: f64,

@@ -123,7 +123,7 @@ closed_list!(
 closed_list!(
     /// In what the frozen base of adapters is held.
     Base, "type of a frozen base", {
-        /// As the precision says.
+        /// According to the precision.
         Plain = "plain",
         /// 8 bits each, a scale for each row (LLM.int8).
         Int8 = "int8",
@@ -141,7 +141,7 @@ pub struct Adapters {
     pub rank: u64,
     /// Where they are.
     pub targets: Targets,
-    /// What they stand on.
+    /// The weights that they adapt.
     pub base: Base,
 }
 
@@ -162,15 +162,15 @@ pub struct Parallel {
     /// ZeRO stage over the data ranks: 0 copies everything (DDP), 1 shards optimizer states, 2 gradients too, 3
     /// parameters too (FSDP).
     pub zero: u8,
-    /// Ranks that share each matrix.
+    /// Ranks that split each matrix.
     pub tensor: u64,
-    /// What tensor ranks do not share by matrices they share by tokens.
+    /// What tensor ranks do not split by matrices they split by tokens.
     pub sequence: bool,
     /// Ranks that hold layers one behind the other.
     pub pipeline: u64,
     /// Micro-batches of a step that go through the pipeline.
     pub pipeline_micro_batches: u64,
-    /// Ranks that share the tokens of each sample.
+    /// Ranks that split the tokens of each sample.
     pub context: u64,
 }
 
@@ -212,7 +212,8 @@ pub struct MemorySpec {
     pub micro_batch: u64,
     /// Micro-batches whose gradients are added up before a step.
     pub accumulate: u64,
-    /// Gradients are set to zero instead of dropped (PyTorch before 2.0). With 32-bit copies they always stand in buffers.
+    /// Gradients are set to zero instead of dropped (PyTorch before 2.0). With 32-bit copies they are always in
+    /// buffers.
     pub keep_gradients: bool,
     /// The type of the matrix products.
     pub precision: Precision,
@@ -238,7 +239,7 @@ pub struct MemorySpec {
     pub adapters: Option<Adapters>,
     /// What is kept in the host's memory.
     pub offload: Offload,
-    /// Activations that are kept lie in the host's memory.
+    /// Activations that are kept are in the host's memory.
     pub offload_activations: bool,
     /// The allocator may grow what it holds (`expandable_segments:True`), which leaves few holes.
     pub expandable_segments: bool,

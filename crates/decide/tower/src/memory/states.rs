@@ -9,12 +9,12 @@ const BUCKET_ELEMENTS: f64 = 5e8;
 const GATHERED_LAYERS: f64 = 2.0;
 /// Bytes of a number in a scale.
 const SCALE_BYTES: f64 = 4.0;
-/// Numbers that share a scale: optimizer states of bitsandbytes, NF4, the scales of double quantisation.
+/// Numbers with one scale: optimizer states of bitsandbytes, NF4, the scales of double quantisation.
 const OPTIMIZER_BLOCK: f64 = 256.0;
 const NF4_BLOCK: f64 = 64.0;
 const NF4_SCALE_BLOCK: f64 = 256.0;
 
-/// Where in a pipeline a rank stands.
+/// The position of a rank in a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stage {
     /// It holds the embedding.
@@ -92,7 +92,7 @@ pub(super) fn gradient_bytes(spec: &MemorySpec) -> f64 {
     spec.gradients.map_or_else(|| weight_bytes(spec), Precision::bytes)
 }
 
-/// Bytes of the 32-bit copy of a trained weight; 0 where there is none.
+/// Bytes of the 32-bit copy of a trained weight; 0 if there is none.
 ///
 /// With it: 2 + 2 + 4 + 8 = 16 bytes a parameter under AdamW, and 18 with 32-bit gradients, as DeepSpeed and Megatron
 /// count.
@@ -141,7 +141,7 @@ pub(super) struct States {
     pub gradients: f64,
     pub optimizer: f64,
     pub master_weights: f64,
-    /// What lies in the host's memory instead.
+    /// What is in the host's memory instead.
     pub host: f64,
 }
 
@@ -221,9 +221,9 @@ impl Copies {
         copies
     }
 
-    /// FSDP: what lies outside the layers is gathered for the whole step, layers one after the other; a gradient
-    /// exists whole, in the type of the step and in that of the reduction, before it is shared out. In a pipeline
-    /// nothing is given back between micro-batches, and gradients are added up whole (torchtitan's defaults).
+    /// FSDP: what is outside the layers is gathered for the whole step, layers one after the other; a gradient exists
+    /// whole, in the type of the step and in that of the reduction, before it is scattered. In a pipeline nothing is
+    /// freed between micro-batches, and gradients are added up whole (torchtitan's defaults).
     fn gather(&mut self, spec: &MemorySpec, share: &Share) {
         let step_bytes = spec.precision.bytes();
         let quantised = spec.adapters.is_some_and(|adapters| adapters.base != Base::Plain);

@@ -1,4 +1,4 @@
-//! A model's size, and as much of its shape as can be told, from the names and axes of its tensors.
+//! A model's size, and as much of its shape as possible, from the names and axes of its tensors.
 
 use super::architecture::Architecture;
 
@@ -16,7 +16,7 @@ impl TensorCount {
         if self.shape.contains(&0) { 0 } else { self.shape.iter().copied().fold(1, u64::saturating_mul) }
     }
 
-    /// The number behind the word that layers are counted under.
+    /// The number after the name that layers are counted under.
     fn layer(&self) -> Option<u64> {
         let mut words = self.name.split('.');
         words.find(|word| LAYER_WORDS.contains(word))?;
@@ -28,15 +28,15 @@ impl TensorCount {
     }
 }
 
-/// Under what words layers are counted: Llama and its like, GPT-2, BERT, T5.
+/// The names that layers are counted under: Llama and its like, GPT-2, BERT, T5.
 const LAYER_WORDS: [&str; 4] = ["layers", "h", "layer", "block"];
 const EMBEDDING_WORDS: [&str; 5] =
     ["embed_tokens.weight", "wte.weight", "word_embeddings.weight", "shared.weight", "embed_in.weight"];
 const HEAD_WORDS: [&str; 3] = ["lm_head.weight", "embed_out.weight", "output.weight"];
-/// Width of a head that is not told by the tensors.
+/// Width of a head that the tensors do not determine.
 const USUAL_HEAD_WIDTH: u64 = 128;
 
-/// The shape of a model, told by its tensors; the parameter count is exact, what else the names do not tell is guessed
+/// The shape of a model, from its tensors; the parameter count is exact, what the names do not determine is guessed
 /// from it. `None` without tensors.
 ///
 /// Embedding, layers, hidden width, feed-forward width and key-value width are read where names follow the usual

@@ -13,7 +13,7 @@ fn states(spec: &MemorySpec) -> f64 {
     (parts.parameters + parts.gradients + parts.optimizer + parts.master_weights) as f64
 }
 
-/// A run whose gradients stand all the time, as ZeRO's paper counts them.
+/// A run whose gradients exist all the time, as ZeRO's paper counts them.
 fn standing(model: Architecture) -> MemorySpec {
     MemorySpec { keep_gradients: true, ..MemorySpec::new(model) }
 }
@@ -61,9 +61,9 @@ fn recipes_have_their_bytes_a_parameter() {
     }
 }
 
-/// Proves the 34 · s · b · h bytes a layer of Korthikanti et al. (arXiv 2205.05198) for their layer, its 2 · s · b ·
-/// h with recomputation, and that both are divided by tensor ranks that share tokens, but only 24 of the 34 by those
-/// that do not.
+/// Proves the 34 · s · b · h bytes a layer of Korthikanti et al. (arXiv 2205.05198) for their layer, its 2 · s · b · h
+/// with recomputation, and that both are divided by tensor ranks that split tokens, but only 24 of the 34 by those that
+/// do not.
 #[test]
 fn activations_are_those_of_the_paper() {
     let mut model = Architecture::decoder(4, 1024, 16, 4096, 1000);
@@ -106,7 +106,8 @@ fn the_worked_example_comes_out() {
     assert!((gib - 12.55 * 14.0 / 16.0).abs() < 0.1, "{gib}");
 }
 
-/// Proves that advice goes from cheap to dear, that what it says fits does, and that a fitting run gets none.
+/// Proves that advice goes from cheap to expensive, that what it predicts to fit does, and that a fitting run gets
+/// none.
 #[test]
 fn advice_leads_to_what_fits() {
     let h100 = Device::named("h100-80gb").copied();
@@ -145,7 +146,7 @@ fn a_measured_peak_corrects_or_is_refused() {
 }
 
 proptest! {
-    /// Proves of any run: the parts make up the peak, the peak is the largest phase and lies in its interval; more
+    /// Proves of any run: the parts make up the peak, the peak is the largest phase and is in its interval; more
     /// tokens, layers or samples never need less; recomputing, sharding and flash attention never need more.
     #[test]
     fn more_work_never_needs_less(

@@ -1,5 +1,5 @@
-//! Where the versions of a model stand, and whether one may go further. What happened to a model is a list of changes that only
-//! grows; where it stands now, or stood at any moment, is worked out from them.
+//! The stages of the versions of a model, and whether one may be promoted. The history of a model is a list of changes
+//! that only grows; the present state, or that at any time, is computed from them.
 
 mod promotion;
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub struct Change {
     pub kind: ModelChange,
     /// The version it is about; `None` for a policy and a dropped name.
     pub version: Option<Version>,
-    /// The stage it came to.
+    /// The new stage.
     pub stage: Option<ModelStage>,
     /// The name that was set or dropped.
     pub alias: Option<String>,
@@ -35,25 +35,25 @@ pub struct Change {
     pub policy: Option<Policy>,
 }
 
-/// What a promotion to production asks for beside evaluation and gates.
+/// What a promotion to production requires beside evaluation and gates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// So many people must have approved it.
     pub approvals: u32,
     /// An approval holds so long.
     pub approval_seconds: f64,
-    /// Whether the one who registered the version may approve it too.
+    /// Whether the person who registered the version may approve it too.
     pub own_approval: bool,
 }
 
 impl Default for Policy {
-    /// Nobody has to approve; an approval holds a week.
+    /// No approval is needed; an approval is valid for a week.
     fn default() -> Self {
         Self { approvals: 0, approval_seconds: 7.0 * 24.0 * 3600.0, own_approval: false }
     }
 }
 
-/// Where a model stands.
+/// The state of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Standing {
     /// The number of the last change; 0: there is none.
@@ -62,7 +62,7 @@ pub struct Standing {
     pub stages: BTreeMap<Version, ModelStage>,
     /// What each name points to.
     pub aliases: BTreeMap<String, Version>,
-    /// What promotions ask for.
+    /// What promotions require.
     pub policy: Policy,
     in_production: Option<Version>,
     /// What was in production before, the newest last.
@@ -78,7 +78,7 @@ impl Standing {
         standing
     }
 
-    /// As it was at a moment.
+    /// As it was at a time.
     #[must_use]
     pub fn at(changes: &[Change], moment: Timestamp) -> Self {
         Self::after(changes.iter().take_while(|change| change.at <= moment))

@@ -1,10 +1,10 @@
 //! Whether a version may go to a stage.
 //!
-//! | to | asks for |
+//! | to | requires |
 //! |---|---|
 //! | candidate, archived | nothing |
 //! | staging | files that verify, a complete evaluation of exactly these weights |
-//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, compared with the version that is in production now; as many approvals as the model's policy asks for, of exactly this version and these verdicts, that have not expired |
+//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, compared with the version that is in production now; as many approvals as the model's policy requires, of exactly this version and these verdicts, that have not expired |
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use super::{Policy, Version};
 pub struct Dossier {
     /// The hash of its manifest, which names its weights.
     pub manifest_sha256: String,
-    /// Who registered it.
+    /// The person that registered it.
     pub registered_by: Option<String>,
     /// Why its files do not verify; `None`: they do.
     pub damage: Option<String>,
@@ -39,7 +39,7 @@ pub struct Dossier {
 pub struct EvaluationFacts {
     /// Its id.
     pub evaluation_id: String,
-    /// The weights it judged.
+    /// The evaluated weights.
     pub manifest_sha256: String,
     /// Whether it completed.
     pub completed: bool,
@@ -52,7 +52,7 @@ pub struct EvaluationFacts {
 pub struct GateFacts {
     /// Its digest.
     pub gate_receipt_id: String,
-    /// The evaluation it judged.
+    /// The evaluation it used.
     pub evaluation_id: String,
     /// Over all gates.
     pub verdict: GateVerdict,
@@ -64,10 +64,10 @@ pub struct GateFacts {
     pub compared_with: Option<Option<Version>>,
 }
 
-/// Somebody's yes.
+/// An approval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// Who.
+    /// The approver.
     pub by: String,
     /// What it is bound to.
     pub digest: String,
@@ -80,7 +80,7 @@ pub struct Approval {
 pub struct Refusal {
     /// The rule's name.
     pub rule: &'static str,
-    /// In words.
+    /// An explanation.
     pub why: String,
     /// What to do.
     pub next: String,
@@ -90,7 +90,7 @@ fn refusal(rule: &'static str, why: impl Into<String>, next: impl Into<String>) 
     Refusal { rule, why: why.into(), next: next.into() }
 }
 
-/// Everything that stands against it; nothing: it may go.
+/// All reasons against it; none: it may be promoted.
 #[must_use]
 pub fn refusals(to: ModelStage, dossier: &Dossier, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
     match to {

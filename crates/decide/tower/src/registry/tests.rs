@@ -37,7 +37,8 @@ fn history(line: &str) -> Vec<Change> {
     changes
 }
 
-/// Proves where versions stand after promotions and roll backs: one in production, and each roll back goes one further back.
+/// Proves the stages of versions after promotions and rollbacks: one in production, and each rollback goes one further
+/// back.
 #[test]
 fn a_history_says_where_a_model_stands() {
     let cases: [(&str, Option<Version>, Option<Version>); 9] = [
@@ -58,8 +59,8 @@ fn a_history_says_where_a_model_stands() {
 }
 
 proptest! {
-    /// Proves that after any history at most one version is in production, that it is the one the standing names, and
-    /// that a prefix of the history is what the model was at that moment.
+    /// Proves that after any history at most one version is in production, that it is the one in the state, and that a
+    /// prefix of the history gives the model at that time.
     #[test]
     fn one_version_is_in_production(words in proptest::collection::vec((0..4u8, 1..5u32), 1..30)) {
         let mut line = String::from("r r r r");
@@ -117,7 +118,7 @@ fn rules(to: ModelStage, dossier: &Dossier, policy: Policy) -> Vec<&'static str>
     refusals(to, dossier, &policy, at(100)).into_iter().map(|refusal| refusal.rule).collect()
 }
 
-/// Proves what each stage asks for, one thing missing at a time.
+/// Proves what each stage requires, one thing missing at a time.
 #[test]
 fn a_stage_asks_for_its_evidence() {
     use ModelStage::{Archived, Candidate, Production, Staging};

@@ -1,4 +1,4 @@
-//! The symptom table: what in the facts of a rehearsal tells why a batch was, or was not, learned.
+//! The symptom table: which facts of a rehearsal explain why a batch was, or was not, learned.
 
 use Confidence::{Certain, Guess, Likely};
 use trackway_core::Confidence;
@@ -7,28 +7,29 @@ use trackway_formats::rehearsal::{Facts, Group, TensorFacts, Updates};
 use super::learning::number;
 use super::{Cause, Diagnosis, Learned, Learning, RehearsalEvidence, Weight};
 
-/// Parameters that do nothing block from this share of the model on; fewer are often meant, such as an unused head.
+/// Parameters without effect block from this fraction of the model on; fewer are often intended, such as an unused
+/// head.
 const IDLE_SHARE_BLOCKS: f64 = 0.1;
-/// From this share on, layers without gradients are worth a warning.
+/// From this fraction on, layers without gradients have a warning.
 const FROZEN_SHARE_WARNS: f64 = 0.5;
-/// An update that changes the parameters by more than this share of their size throws them about; about a thousandth
-/// is usual, a few hundredths at the beginning.
+/// An update that changes the parameters by more than this fraction of their size is too large; about a thousandth is
+/// usual, a few hundredths at the beginning.
 const UPDATE_RATIO_HIGH: f64 = 0.3;
 /// Parameters that change by more than all they are while the loss rises by half: there is no doubt. Small parameters
 /// alone, as at the beginning, prove nothing.
 const UPDATE_RATIO_CERTAIN: f64 = 1.0;
 const RISE_CERTAIN: f64 = 1.5;
-/// An update by less than this share of their size would take years.
+/// An update by less than this fraction of their size would take years.
 const UPDATE_RATIO_LOW: f64 = 1e-5;
-/// Gradients of which less than this share is left, and less than this norm, were clipped away. To clip large ones to a norm
-/// of 1 is usual.
+/// Gradients of which less than this fraction is left, and less than this norm, were clipped away. To clip large ones
+/// to a norm of 1 is usual.
 const CLIPPED_SHARE: f64 = 1e-3;
 const CLIPPED_NORM: f64 = 1e-2;
 /// Means and deviations of inputs beyond this are not normalised ones: pixels of 0 to 255 are beyond it.
 const INPUT_SIZE_MAX: f64 = 30.0;
 /// Inputs with deviations below this hardly differ.
 const INPUT_SIZE_MIN: f64 = 1e-3;
-/// From this share on, dropout alone can keep a batch from being learned.
+/// From this fraction on, dropout alone can keep a batch from being learned.
 const DROPOUT_HIGH: f64 = 0.5;
 /// A loss that rises so many times over its beginning was thrown about.
 const SPIKE: f64 = 10.0;
@@ -38,7 +39,7 @@ const INITIAL_LOSS_FACTOR: f64 = 1.5;
 
 type Rule = fn(&RehearsalEvidence, &Facts, &Learning) -> Option<Cause>;
 
-/// Everything that is wrong, what is most telling first.
+/// Everything that is wrong, the most specific first.
 pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause> {
     let rules: &[Rule] = &[
         label_dtype,

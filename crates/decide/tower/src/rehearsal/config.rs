@@ -33,7 +33,7 @@ pub fn measured(evidence: &RehearsalEvidence) -> Measured {
     }
 }
 
-/// The settings that showed in the process. What it did not say stays unknown.
+/// The settings that showed in the process. What it did not report stays unknown.
 #[must_use]
 pub fn config_of(facts: &Facts) -> TrainingConfig {
     let settings = facts.settings.clone().unwrap_or_default();

@@ -5,11 +5,11 @@ use trackway_formats::rehearsal::{LossFunction, loss_rank};
 
 use super::{LaunchEvidence, RehearsalEvidence};
 
-/// The target: this share of the loss of the best answer that does not look at the input.
+/// The target: this fraction of the loss of the best constant prediction.
 pub const TARGET_SHARE: f64 = 0.5;
-/// The best constant answer counts as beaten below this share of its loss.
+/// The best constant prediction counts as beaten below this fraction of its loss.
 pub const BEATEN_SHARE: f64 = 0.95;
-/// Fewer steps say nothing about a loss that does not fall.
+/// With fewer steps a loss that does not fall proves nothing.
 pub const STEPS_MIN: u64 = 20;
 /// How far the recorded loss may begin from the loss function's own value and still be the same thing.
 const SAME_LOSS_SHARE: f64 = 0.05;
@@ -27,7 +27,7 @@ pub enum Learned {
     Partly,
     /// The target was reached.
     ToTarget,
-    /// There is no loss, or there are too few steps to say so.
+    /// There is no loss, or there are too few steps.
     Unknown,
 }
 
@@ -109,7 +109,7 @@ impl Learning {
         (self.first - self.best).abs() < 0.01 * self.first.abs() && self.worst < 1.5 * self.first
     }
 
-    /// What the loss itself is worth telling.
+    /// The finding about the loss itself.
     pub(super) fn finding(&self, check: &str) -> Option<Finding> {
         let (steps, first, best) = (self.steps, number(self.first), number(self.best));
         let baseline = self.baseline_in_words();
@@ -148,7 +148,7 @@ impl Learning {
         }
     }
 
-    /// What happened, for one who passed.
+    /// What happened, if it passed.
     pub(super) fn sentence(&self, evidence: &RehearsalEvidence) -> String {
         let what = match (evidence.kind, evidence.batch_count) {
             (LaunchKind::Overfit, count) if count > 1 => format!("{count} batches"),

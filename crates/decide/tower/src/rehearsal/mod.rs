@@ -1,8 +1,8 @@
 //! Whether a model learns one batch, or a few, on the user's own script (REQUIREMENTS D9): from what the launch recorded
 //! to a verdict with a diagnosis. A hundred samples that cannot be overfitted mean that the code is wrong.
 //!
-//! `learning` says how far the loss came, measured against the best answer that does not look at the input; `causes`
-//! holds the symptoms that tell why not. Thresholds are named constants beside the rules that use them.
+//! `learning` measures how far the loss fell, against the best constant prediction; `causes` holds the symptoms that
+//! explain why not. Thresholds are named constants beside the rules that use them.
 
 mod causes;
 mod config;
@@ -23,7 +23,7 @@ pub use learning::{BEATEN_SHARE, Learned, Learning, STEPS_MIN, TARGET_SHARE};
 closed_list!(
     /// What is wrong with a training script; the `column` of a finding.
     Diagnosis, "diagnosis", {
-        /// No parameter asks for a gradient.
+        /// No parameter requires a gradient.
         NothingTrainable = "nothing_trainable",
         /// No loss is ever differentiated.
         NoBackward = "no_backward",
@@ -39,7 +39,7 @@ closed_list!(
         ZeroGradients = "zero_gradients",
         /// Parameters that do not change although they should.
         UnmovedParameters = "unmoved_parameters",
-        /// Layers that ask for no gradient.
+        /// Layers that require no gradient.
         FrozenLayers = "frozen_layers",
         /// Gradients are not set to 0 between updates.
         GradientsNotZeroed = "gradients_not_zeroed",
@@ -83,7 +83,7 @@ closed_list!(
         Crashed = "crashed",
         /// No checkpoint was committed.
         NotSaved = "not_saved",
-        /// A second launch did not go on from the checkpoint.
+        /// A second launch did not continue from the checkpoint.
         NotResumed = "not_resumed",
         /// The model of a second launch is not the one that was saved.
         ModelNotRestored = "model_not_restored",
@@ -97,9 +97,9 @@ closed_list!(
 /// How a launch ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ending {
-    /// It came to its end, or ended because it was asked to.
+    /// It completed, or ended because it was asked to.
     pub in_order: bool,
-    /// Why it ended otherwise, with the most telling line, for a person.
+    /// Why it ended otherwise, with the most specific line, for a user.
     pub words: String,
     /// It was ended because its time was up.
     pub timed_out: bool,
@@ -108,7 +108,7 @@ pub struct Ending {
 /// What one launch left.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LaunchEvidence {
-    /// What it said.
+    /// The reported facts.
     pub facts: Facts,
     /// The values of every metric that may be the training loss, by name.
     pub losses: BTreeMap<String, Vec<(Step, f64)>>,
@@ -135,9 +135,9 @@ pub struct RehearsalEvidence {
     pub learned: LaunchEvidence,
     /// The launch that resumed; none where none was made.
     pub resumed: Option<LaunchEvidence>,
-    /// The loss must come to this share of the best constant answer's; see [`TARGET_SHARE`].
+    /// The loss must fall to this fraction of the best constant prediction's; see [`TARGET_SHARE`].
     pub target_share: f64,
-    /// The same as a loss; it comes before the share.
+    /// The same as a loss; it takes precedence over the fraction.
     pub target_loss: Option<f64>,
 }
 
@@ -159,7 +159,7 @@ enum Weight {
     Explains,
     /// It only warns.
     Warns,
-    /// It is only told.
+    /// It is only reported.
     Tells,
 }
 
@@ -191,10 +191,10 @@ impl Cause {
     }
 }
 
-/// Judges a rehearsal.
+/// Evaluates a rehearsal.
 ///
-/// The findings of a check that failed begin with what is most certain; the first that has a `column` is the diagnosis,
-/// a word of [`Diagnosis`].
+/// The findings of a check that failed begin with the most certain; the first that has a `column` is the diagnosis, a
+/// value of [`Diagnosis`].
 #[must_use]
 pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     let name = check_name(evidence.kind);

@@ -1,4 +1,4 @@
-//! Whether the checkpoint of a rehearsal is one that a second launch can go on from.
+//! Whether the checkpoint of a rehearsal is one that a second launch can continue from.
 
 use trackway_core::{Confidence, LaunchKind};
 

@@ -90,7 +90,7 @@ fn diagnosis(result: &CheckResult) -> Option<&str> {
     result.findings.iter().find_map(|finding| finding.column.as_deref())
 }
 
-/// Proves that a script that does everything right passes, and what the answer says that it looked at.
+/// Proves that a script that does everything right passes, and that the result names what was looked at.
 #[test]
 fn a_healthy_script_passes() {
     let result = judge(&healthy());
@@ -230,7 +230,7 @@ fn each_symptom_has_its_diagnosis() {
     }
 }
 
-/// Proves that a crash is told with what led to it, and before everything else where labels led to it.
+/// Proves that a crash is reported with its cause, and before everything else if labels caused it.
 #[test]
 fn a_crash_has_a_cause() {
     let mut evidence = healthy();
@@ -248,7 +248,7 @@ fn a_crash_has_a_cause() {
     assert_eq!(diagnosis(&judge(&evidence)), Some("label_dtype"));
 }
 
-/// Proves that a checkpoint that does not bring everything back is told, each way.
+/// Proves that a checkpoint that does not restore everything is reported, each way.
 #[test]
 fn a_wrong_resume_is_told() {
     type Change = fn(&mut RehearsalEvidence);
@@ -333,7 +333,7 @@ fn the_target_is_measured_from_the_best_constant_answer() {
     assert_eq!(Learning::of(&evidence).learned, Learned::ToTarget);
 }
 
-/// Proves that what a rehearsal measured reaches the checks of settings, and that what it did not say stays unknown.
+/// Proves that what a rehearsal measured reaches the checks of settings, and that what it did not report stays unknown.
 #[test]
 fn measurements_are_handed_on() {
     let mut evidence = healthy();

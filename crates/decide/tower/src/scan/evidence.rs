@@ -29,17 +29,17 @@ pub enum Phase {
     Launcher,
 }
 
-/// Whether the run went on after a line.
+/// Whether the run continued after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Handling {
-    /// Nothing says that it was dealt with.
+    /// Nothing shows that it was handled.
     Open,
     /// It was logged below error level.
     Warned,
     /// The line names it only as one possibility or as advice.
     Supposed,
-    /// The log says that it was skipped or retried, or progress was printed after it.
+    /// The log shows that it was skipped or retried, or progress was printed after it.
     Handled,
 }
 
@@ -48,9 +48,9 @@ pub enum Handling {
 pub struct Hit {
     /// The signature's name.
     pub signature: String,
-    /// What the signature stands for.
+    /// The reason of the signature.
     pub reason: TerminationReason,
-    /// What the line says about the end.
+    /// What the line means for the end.
     pub role: Role,
     /// Whether the signature admits one reading only and the line reports it instead of only speaking of it.
     pub conclusive: bool,
@@ -60,11 +60,11 @@ pub struct Hit {
     pub byte_offset: u64,
     /// The line around the match, at most [`MAX_TEXT_BYTES`](crate::MAX_TEXT_BYTES), invalid UTF-8 replaced.
     pub text: String,
-    /// Whether the run went on.
+    /// Whether the run continued.
     pub handling: Handling,
     /// What the enclosing frames were doing.
     pub phases: Vec<Phase>,
-    /// When the line was written, where the caller knows it.
+    /// When the line was written, if known.
     pub at: Option<Timestamp>,
 }
 
@@ -90,7 +90,7 @@ pub struct LogEvidence {
     pub line_count: u64,
     /// Bytes fed.
     pub byte_count: u64,
-    /// The last lines as text.
+    /// The last lines as strings.
     pub last_lines: Vec<String>,
 }
 

@@ -8,10 +8,10 @@ use super::pattern::regex;
 
 /// The longest text kept of a line.
 pub const MAX_TEXT_BYTES: usize = 480;
-/// How much of the text stands before the match when a line is longer than the bound.
+/// How much of the text before the match is kept when a line is longer than the bound.
 const LEAD_BYTES: usize = 120;
 
-/// How far to either side of a literal a line is read; what lies beyond is not shown to any expression.
+/// How far to either side of a literal a line is read; what is beyond is not shown to any expression.
 const REACH_BYTES: usize = 4096;
 
 /// The bounds of what a terminal shows as the line at `position`: up to the nearest line feed or carriage return
@@ -103,7 +103,7 @@ pub(super) fn only_mentions(line: &[u8], start: usize) -> bool {
     is_quoted || is_below_error(line)
 }
 
-/// Whether the line says that what it reports was dealt with.
+/// Whether the line reports that the error was handled.
 pub(super) fn says_handled(line: &[u8]) -> bool {
     HANDLED.is_match(line) && !says_retries_are_over(line)
 }

@@ -4,7 +4,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// More literals than this for one part of an expression are no prefilter.
 const MAX_LITERALS: usize = 96;
-/// Longer literals are cut to a part of this length: it already tells lines apart, and keeps the automaton small.
+/// Longer literals are cut to a part of this length: it already distinguishes lines, and keeps the automaton small.
 const MAX_LITERAL_BYTES: usize = 8;
 /// What healthy logs are full of. A literal found here would make every line a candidate.
 const HEALTHY: &str = " step 10/100 [00:10<01:00, 1.2it/s] epoch 3 iteration 120 global step batch size 32 train loss: 0.12 \
@@ -14,7 +14,7 @@ const HEALTHY: &str = " step 10/100 [00:10<01:00, 1.2it/s] epoch 3 iteration 120
     with from on at by a an and has have not it this that be are or no if eval metrics f1 auc mse mae rmse error= reward \
     process python file line log json true false none null started done finished best node job run state status running ";
 
-/// Lower-case literals of which at least one stands in every text that matches, or `None` when there is no such set.
+/// Lower-case literals of which at least one is in every text that matches, or `None` when there is no such set.
 pub(super) fn required(pattern: &str) -> Option<Vec<Vec<u8>>> {
     let hir = regex_syntax::ParserBuilder::new()
         .case_insensitive(true)
@@ -32,7 +32,7 @@ pub(super) fn required(pattern: &str) -> Option<Vec<Vec<u8>>> {
     Some(literals)
 }
 
-/// A set of which one literal stands in every match.
+/// A set of which one literal is in every match.
 fn any_of(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     if let Some(all) = exactly(hir) {
         return usable(all);

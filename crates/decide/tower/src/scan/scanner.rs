@@ -10,7 +10,7 @@ use crate::signatures::{Role, Signature, markers};
 
 /// Hits kept from the start of each signature's series; its latest hit is kept as well.
 pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
-/// Lines kept as text from the end of the stream.
+/// Lines kept as strings from the end of the stream.
 pub const LAST_LINES: usize = 40;
 /// Bytes scanned at a time: small enough that block and lower-cased copy stay in the second-level cache.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -18,11 +18,11 @@ const BLOCK_BYTES: usize = 128 * 1024;
 const PIECE_OVERLAP_BYTES: usize = 512;
 /// Bytes kept from the end of the stream for [`LogEvidence::last_lines`].
 const TAIL_BYTES: usize = 16 * 1024;
-/// A line that says "skipping batch" speaks of the hits this close before it.
+/// A line such as "skipping batch" refers to the hits this close before it.
 const HANDLED_REACH_LINES: u64 = 6;
 /// "Exception ignored in" speaks of an exception whose traceback is no longer than this.
 const IGNORED_REACH_LINES: u64 = 20;
-/// That many progress lines after a hit mean that the run went on.
+/// That many progress lines after a hit mean that the run continued.
 const PROGRESS_LINES_AFTER: usize = 2;
 
 /// Scans a log that arrives in pieces of any size. Memory is bounded whatever the log holds.
@@ -41,9 +41,9 @@ pub struct LogScanner {
     hits: Vec<(u64, Hit)>,
     sequence: u64,
     traceback: TracebackState,
-    /// Where the interpreter said that it ignores the exception that follows.
+    /// Where the interpreter printed that it ignores the exception that follows.
     ignores_from: Option<u64>,
-    /// The last line that says that the run was taken up again.
+    /// The last line that reports a resume of the run.
     resumed_at: u64,
 }
 
@@ -248,7 +248,7 @@ impl LogScanner {
         }
     }
 
-    /// Whether this exception is the one that the interpreter said, a traceback's length before, it ignores.
+    /// Whether this is the exception that the interpreter announced to ignore, a traceback's length before.
     fn is_ignored(&mut self, line_number: u64) -> bool {
         self.ignores_from
             .take_if(|from| *from < line_number)
@@ -258,7 +258,7 @@ impl LogScanner {
     fn mark_handled(&mut self, line_number: u64) {
         let lasts = self.series.values_mut().filter_map(|series| series.last.as_mut());
         let near = self.hits.iter_mut().chain(lasts).map(|(_, hit)| hit).filter(|hit| {
-            // What the marker's own line says of itself was read when the hit was taken.
+            // The marker on the same line was read when the hit was taken.
             hit.line_number < line_number
                 && line_number - hit.line_number <= HANDLED_REACH_LINES
                 && hit.role != Role::Verdict
@@ -311,7 +311,7 @@ fn last_lines(tail: &[u8]) -> Vec<String> {
 }
 
 /// An error after which the log reports more progress did not end the run. A verdict may come with a grace period in
-/// which progress goes on, so it is passed only when the run was taken up again after it.
+/// which progress continues, so it counts as handled only when the run was resumed after it.
 fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String], resumed_at: u64) {
     let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
     let progress: Vec<u64> = last_lines

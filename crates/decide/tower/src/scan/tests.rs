@@ -76,8 +76,8 @@ fn progress_bars_are_cut_from_the_text() {
     assert_eq!(evidence.hits[0].text, "3%|##   | 3/100[rank3]: MemoryError");
 }
 
-/// Proves that skipped, retried, warned, supposed and outlived errors are told apart from open ones, and that source
-/// lines quoted by a traceback are no hits.
+/// Proves that skipped, retried, warned, supposed and outlived errors are distinguished from open ones, and that source
+/// lines quoted by a traceback are not hits.
 #[test]
 fn handling_is_read_from_the_lines_around() {
     let cases = [
@@ -103,8 +103,8 @@ fn handling_is_read_from_the_lines_around() {
     }
 }
 
-/// Proves that a scheduler's statement is passed only where the run was taken up again after it, and that a line which
-/// only speaks of a mechanism is not conclusive.
+/// Proves that a scheduler's statement counts as handled only if the run was resumed after it, and that a line which
+/// only mentions a mechanism is not conclusive.
 #[test]
 fn statements_about_the_past_do_not_conclude() {
     let notice =
@@ -124,7 +124,7 @@ fn statements_about_the_past_do_not_conclude() {
     }
 }
 
-/// Proves that the literals derived from an expression stand in every match, through options, branches and gaps.
+/// Proves that the literals derived from an expression are in every match, through options, branches and gaps.
 #[test]
 fn literals_are_required_by_their_expression() {
     let text = |pattern: &str| {

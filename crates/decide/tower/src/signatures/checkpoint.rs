@@ -1,4 +1,4 @@
-//! A checkpoint could not be saved consistently, read back, or matched to the model that asks for it.
+//! A checkpoint could not be saved consistently, read back, or matched to the model that loads it.
 
 use trackway_core::TerminationReason::CheckpointError;
 

@@ -1,4 +1,4 @@
-//! The evaluation failed: a judge, a harness, a metric. The training it judges stays good.
+//! The evaluation failed: a judge, a harness, a metric. The training that it evaluates stays good.
 
 use trackway_core::TerminationReason::EvaluatorError;
 

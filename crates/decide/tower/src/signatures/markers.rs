@@ -1,4 +1,4 @@
-//! Lines that say how to read the lines around them.
+//! Lines that determine how to read the lines around them.
 
 use trackway_core::TerminationReason::Unknown;
 
@@ -6,7 +6,7 @@ use super::{Role, Signature};
 
 /// Marks the exception that follows.
 pub(crate) const EXCEPTION_IGNORED: &str = "marker.exception_ignored";
-/// Marks that the run was taken up again.
+/// Marks that the run was resumed.
 pub(crate) const RESUMED: &str = "marker.resumed";
 
 pub(super) const SIGNATURES: &[Signature] = &[
@@ -16,7 +16,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Role::Handled,
         r"skipping (this |the |bad |corrupt\w* |batch|sample|step|file|record|image|epoch|row|line|update|broken)|\bretrying\b|will retry|\bretry \d+ ?(/|of)|trying again|\bignor(ing|ed)\b|\bcontinuing\b|falling back|fall ?back to|recovered|reconnected|entering retry|backing off|(resuming|restarting|restored|continuing) (training )?(from|with)|(reducing|halving)[^\n]{0,20}batch",
     )
-    // A tracker speaks of its own uploads; what the interpreter ignores at its end stands in the lines that follow.
+    // A tracker reports its uploads; what the interpreter ignores at its end is in the lines that follow.
     .unless(r"^\W*wandb|ignored in\b"),
     Signature::new(EXCEPTION_IGNORED, Unknown, Role::Handled, r"exception ignored in\b"),
     Signature::new(

@@ -1,8 +1,8 @@
 //! What the programs of this field print when something ends, as data.
 //!
 //! A [`Signature`] describes a *mechanism* (a kernel that kills, a library that reports ENOSPC, a scheduler that
-//! cancels), never one program's one line. Each family of mechanisms has its own table. The tables say what a line
-//! means when it stands alone; what it means beside other lines is decided in `classify`.
+//! cancels), never one program's one line. Each family of mechanisms has its own table. The tables have the meaning of
+//! a line alone; `classify` decides what it means beside other lines.
 
 mod budget;
 mod checkpoint;
@@ -24,7 +24,7 @@ mod storage;
 
 use trackway_core::TerminationReason;
 
-/// What a line that matches a signature says about the end.
+/// What a line that matches a signature means for the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -38,7 +38,7 @@ pub enum Role {
     Consequence,
     /// Something that happens in healthy runs too.
     Hint,
-    /// Says that the error just before it was dealt with.
+    /// The error just before it was handled.
     Handled,
     /// Joins two exceptions of one traceback.
     Chain,
@@ -49,15 +49,15 @@ pub enum Role {
 pub struct Signature {
     /// A stable name, `family.mechanism`; it is the rule's name in a verdict.
     pub name: &'static str,
-    /// The reason this mechanism stands for when it is the cause.
+    /// The reason if this mechanism is the cause.
     pub reason: TerminationReason,
-    /// What the line says about the end.
+    /// What the line means for the end.
     pub role: Role,
-    /// Whether the line, standing unhandled and uncontradicted, admits no other reading.
+    /// Whether the line, unhandled and uncontradicted, admits no other reading.
     pub conclusive: bool,
-    /// The regular expression that confirms; ASCII, case-insensitive unless it says `(?-i:…)`.
+    /// The regular expression that confirms; ASCII, case-insensitive unless it contains `(?-i:…)`.
     pub pattern: &'static str,
-    /// A line that matches this too is no hit.
+    /// A line that matches this too is not a hit.
     pub unless: Option<&'static str>,
 }
 
@@ -93,7 +93,7 @@ const fn hint(name: &'static str, reason: TerminationReason, pattern: &'static s
     Signature::new(name, reason, Role::Hint, pattern)
 }
 
-/// Every family. Within one line, the signature of the earlier family is asked first.
+/// Every family. Within one line, the signature of the earlier family is tried first.
 const FAMILIES: &[&[Signature]] = &[
     operator::SIGNATURES,
     scheduler::SIGNATURES,
@@ -114,7 +114,7 @@ const FAMILIES: &[&[Signature]] = &[
     markers::SIGNATURES,
 ];
 
-/// Every signature, in the order in which they are asked.
+/// Every signature, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Signature> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }

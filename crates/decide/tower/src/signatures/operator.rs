@@ -1,4 +1,4 @@
-//! A person asked for the end.
+//! A user requested the end.
 
 use trackway_core::TerminationReason::Cancelled;
 

@@ -1,4 +1,4 @@
-//! What schedulers and clouds say when they take the machine away or a limit is reached.
+//! Messages of schedulers and clouds when they take the machine away or a limit is reached.
 
 use trackway_core::TerminationReason::{Preempted, Timeout};
 

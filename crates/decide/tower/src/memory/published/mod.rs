@@ -1,4 +1,4 @@
-//! Peaks that others measured and published, against what the closed form says of them.
+//! Peaks that others measured and published, against the closed form.
 //!
 //! The cases, and which of them the form may be fitted to, were written down before a single one was computed: whole
 //! sources are fitted or held out, so that nothing of a held-out stack leaks into the constants. A row of a source is
@@ -11,7 +11,7 @@ mod report;
 use super::answer::Counter;
 use super::spec::MemorySpec;
 
-/// Who published figures.
+/// The source of published figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     HuggingFaceSingleGpu,
@@ -106,7 +106,7 @@ pub(super) struct Case {
     pub source: Source,
     pub measured_bytes: f64,
     pub counter: Counter,
-    /// Bytes of the device's context, where the source says.
+    /// Bytes of the device's context, if the source has them.
     pub context_bytes: Option<f64>,
     pub spec: MemorySpec,
 }

@@ -1,4 +1,4 @@
-//! Every case computed, the aims checked, and the document that says how it came out.
+//! Every case computed, the aims checked, and the document with the results.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::memory::{Device, Fit, interval, report};
 
 const BLESS: &str = "TRACKWAY_BLESS";
 const GIB: f64 = 1_073_741_824.0;
-/// Aims of the issue: median error, and share of cases inside the interval.
+/// Aims of the issue: median error, and fraction of cases inside the interval.
 const MEDIAN_ERROR_AIM: f64 = 0.15;
 const COVERAGE_AIM: f64 = 0.9;
 
@@ -213,7 +213,7 @@ fn one_measured_peak_corrects_others() {
     assert!(median(after.clone()) <= 0.03, "{after:?}");
 }
 
-/// Proves that no run that ran is said not to fit its device, and none that ran out of memory is said to fit.
+/// Proves that no run that ran is reported not to fit its device, and none that ran out of memory is reported to fit.
 #[test]
 fn verdicts_agree_with_what_happened() {
     let verdict = |case: &Case, device: &str| {
