@@ -103,8 +103,8 @@ pub(crate) fn budget(default: AttemptBudget, rule: &RetryRule) -> AttemptBudget 
 mod tests {
     use super::*;
 
-    /// Proves that what the run file says replaces the default, that the rest stays, and that own rules of reasons
-    /// are kept.
+    /// Proves that settings of the run file replace the defaults, that the rest stays, and that rules for reasons are
+    /// kept.
     #[test]
     fn the_run_file_replaces_defaults_one_by_one() {
         let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7, refill = \"never\" }\nhang = { refill = \"30m\" }\n\

@@ -1,4 +1,4 @@
-//! The control file: what the supervisor asks of the training process (DESIGN §3.4).
+//! The control file: requests of the supervisor to the training process (DESIGN §3.4).
 
 use std::io::Read as _;
 
@@ -11,22 +11,22 @@ use trackway_redact::Redactor;
 /// Bytes of earlier requests that are read for the number of the next one.
 const CONTROL_BYTES_MAX: u64 = 4 << 20;
 
-/// What is asked.
+/// The request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// Save a checkpoint and end.
     Stop,
-    /// Save a checkpoint at the end of this step and go on, for this reason.
+    /// Save a checkpoint at the end of this step and continue, for this reason.
     CheckpointNow(SaveReason),
 }
 
-/// The word of a request.
+/// The name of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Save a checkpoint and end.
     Stop,
-    /// Save a checkpoint and go on.
+    /// Save a checkpoint and continue.
     CheckpointNow,
 }
 
@@ -37,11 +37,11 @@ pub struct ControlLine {
     pub version: u32,
     /// Counted from 1 in this file; acknowledgements name it.
     pub id: u64,
-    /// When it was asked.
+    /// When it was requested.
     pub at: String,
-    /// What is asked.
+    /// The command.
     pub command: Command,
-    /// What kind of reason a checkpoint is asked for: `asked` or `anomaly`.
+    /// The kind of reason for the checkpoint: `asked` or `anomaly`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// By whom and why.
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that requests are numbered and stand on lines of their own.
+    /// Proves that requests are numbered and are on separate lines.
     #[test]
     fn requests_are_appended_and_numbered() {
         let folder = tempfile::tempdir().unwrap();

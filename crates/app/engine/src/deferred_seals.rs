@@ -1,5 +1,5 @@
-//! Attempts and evaluations that cannot be sealed now: each has a small file in the home that says why, how often it was tried
-//! and when it is tried again. Meanwhile no other command sees anything of them; `trackway doctor` names them.
+//! Attempts and evaluations that cannot be sealed now: each has a small file in the home with the reason, how often it
+//! was tried and when it is tried again. Meanwhile other commands are not affected; `trackway doctor` names them.
 //!
 //! A try is counted before it begins, so that one that ends the process counts too.
 
@@ -18,7 +18,7 @@ use crate::home::Home;
 const FIRST_PAUSE_SECONDS: f64 = 10.0;
 /// The longest pause between two tries.
 const PAUSE_SECONDS_MAX: f64 = 3600.0;
-/// Tries that did not come to an end (the command was killed) after which the next one is made at once.
+/// Unfinished tries (the command was killed) after which the next one is made at once.
 const UNFINISHED_FREE: u32 = 2;
 /// The folder of these files, in the home.
 const FOLDER: &str = "set-aside";
@@ -36,7 +36,7 @@ pub struct SetAside {
     pub try_count: u32,
     /// When it was tried first.
     pub first_tried_at: Timestamp,
-    /// Before this no command tries again, unless it is asked for this very run.
+    /// Before this no command tries again, unless it names this very run.
     pub next_try_at: Timestamp,
 }
 

@@ -7,28 +7,28 @@ use trackway_formats::runfile::RunFileError;
 /// What the caller should do about an error. The edges turn it into exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Mend the command line, the run file or the data it names.
+    /// Correct the command line, the run file or the data it names.
     Usage,
     /// Nothing was launched, because launching would waste money.
     Blocked,
     /// Name something that exists.
     NotFound,
-    /// A hash, a fence or a sealed receipt did not hold: look before going on.
+    /// A hash, a fence or a sealed receipt did not hold: investigate before continuing.
     Integrity,
     /// Another process changed the same at the same time: read it again and try again.
     Changed,
-    /// Wait until another process lets go of the ledger, and try again.
+    /// Wait until another process releases the ledger, and try again.
     Locked,
     /// Wait until the ledger's server answers again.
     Unavailable,
-    /// Somebody asked for an end before it was done.
+    /// It was cancelled before it was done.
     Cancelled,
     /// Try again, or report a fault of Trackway's own.
     Fault,
 }
 
 impl ErrorKind {
-    /// Whether the same will do later, with nothing changed by anybody.
+    /// Whether a repeated call may succeed later without any change.
     #[must_use]
     pub fn is_passing(self) -> bool {
         matches!(self, Self::Changed | Self::Locked | Self::Unavailable | Self::Cancelled)
@@ -80,7 +80,7 @@ impl AppError {
     }
 }
 
-/// An error and its causes in one line; a cause that the text before already tells is not told twice.
+/// An error and its causes in one line; a cause that is already contained in the text before is not repeated.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -8,7 +8,7 @@ use trackway_files::OwnedFolder;
 
 use crate::error::{AppError, ErrorKind};
 
-/// What only a home holds; any of them tells it from a folder of somebody else.
+/// What only a home holds; any of them distinguishes it from another folder.
 const HOME_SIGNS: [&str; 4] = ["attempts", "runs", "evaluations", "ledger.db"];
 
 /// What the names of everything in a home begin with.
@@ -132,8 +132,8 @@ impl Home {
         trackway_files::may_write(&self.folder)
     }
 
-    /// Takes rights of other users away from what an older Trackway, or a wide umask, left open. The home itself is tightened
-    /// where nothing but Trackway's is in it. Says in a line whether there was any.
+    /// Removes rights of other users that an older Trackway, or a wide umask, left open. The home itself is tightened
+    /// if it contains only Trackway's files. Returns a line if there were any.
     #[must_use]
     pub fn tighten(&self) -> Option<String> {
         let mut count = 0;
@@ -145,7 +145,7 @@ impl Home {
             .collect();
         let (own, other): (Vec<&String>, Vec<&String>) =
             names.iter().partition(|name| HOME_ENTRIES.iter().any(|entry| name.starts_with(entry)));
-        // In a folder that is somebody's otherwise, `data` may be theirs.
+        // In a folder with other contents, `data` may be the user's.
         let is_certain = |name: &&&String| {
             other.is_empty() || HOME_SIGNS.iter().any(|sign| *sign != "runs" && name.starts_with(sign))
         };
@@ -166,7 +166,7 @@ impl Home {
     /// Deletes a file or folder of Trackway below the home. What does not exist is deleted already.
     ///
     /// # Errors
-    /// When the path does not lie below the home, or leads through a link; when the disk refuses.
+    /// When the path is not below the home, or leads through a link; when the disk refuses.
     pub fn remove(&self, path: &Path) -> std::io::Result<()> {
         let owned = OwnedFolder::holding(&self.folder, &HOME_SIGNS)?;
         let mut below = path.strip_prefix(&self.folder).unwrap_or(path).components();
@@ -238,7 +238,7 @@ impl Home {
         self.evaluation_folder(evaluation_id).join(format!("launch-{launch_number}"))
     }
 
-    /// The checkpoint that an evaluation judges, where it had to be brought from a remote.
+    /// The checkpoint that an evaluation reads, if it had to be fetched from a remote.
     #[must_use]
     pub fn brought_checkpoint(&self, evaluation_id: &str) -> PathBuf {
         self.evaluation_folder(evaluation_id).join("checkpoint")
@@ -251,7 +251,7 @@ impl Home {
     }
 }
 
-/// When a file, or the list of a folder's entries, last changed; none where it cannot be told.
+/// When a file, or the list of a folder's entries, last changed; none if unknown.
 pub fn changed_at(path: &Path) -> Option<Timestamp> {
     let since_1970 = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(Timestamp::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)))
@@ -264,7 +264,7 @@ pub(crate) fn root_name(kind: LaunchKind, rung: &str) -> String {
 
 /// Names of the files in a run's folder.
 pub mod run_file {
-    /// Its presence asks the supervisor not to launch the next attempt.
+    /// Its presence means that the supervisor must not launch the next attempt.
     pub const STOP: &str = "stop";
 }
 
@@ -276,7 +276,7 @@ pub mod attempt_file {
     pub const CAPTURE: &str = "capture.json";
     /// That the attempt was ended to go back to an earlier checkpoint, and why.
     pub const ROLL_BACK: &str = "roll-back.json";
-    /// What processes did when the attempt stood still.
+    /// What processes did when the attempt made no progress.
     pub const STACKS: &str = "stacks";
 }
 

@@ -23,9 +23,9 @@ const FIRST_PAUSE_MILLIS: u64 = 100;
 const PAUSE_MILLIS_MAX: u64 = 15_000;
 /// How long a command that supervises nothing waits for a server that went away.
 const COMMAND_PATIENCE_SECONDS: u64 = 15;
-/// How long a supervisor waits, unless [`PATIENCE_VARIABLE`] says otherwise: the retries of a night must not end there.
+/// How long a supervisor waits, unless [`PATIENCE_VARIABLE`] sets it: the retries of a night must not end there.
 const SUPERVISOR_PATIENCE_SECONDS: u64 = 12 * 3600;
-/// How long a supervisor that was asked to stop still waits.
+/// How long a supervisor still waits after a request to stop.
 const STOPPING_PATIENCE_SECONDS: u64 = 5;
 /// How long a wait sleeps before it looks for a request to stop.
 const TURN: Duration = Duration::from_millis(50);
@@ -33,7 +33,7 @@ const TURN: Duration = Duration::from_millis(50);
 pub const PATIENCE_VARIABLE: &str = Variable::LedgerPatience.as_str();
 
 impl Context {
-    /// Where the beginning and the end of a wait for the ledger are told.
+    /// Sets where the beginning and the end of a wait for the ledger are reported.
     pub fn when_waiting(&mut self, tell: TellWait) {
         self.patience.tell = Some(tell);
     }

@@ -26,7 +26,7 @@ pub enum LedgerState {
     Unreachable,
 }
 
-/// Whether attempts are in the home of which an empty ledger would know nothing.
+/// Whether the home has attempts that an empty ledger lacks.
 ///
 /// # Errors
 /// [`ErrorKind::Integrity`] when the ledger's own file is missing or empty.
@@ -70,7 +70,7 @@ pub fn attempt_folders(home: &Home) -> Vec<AttemptId> {
     found
 }
 
-/// Every command asks: it does not list them all.
+/// Every command calls this: it does not list them all.
 fn has_attempts(home: &Home) -> bool {
     let entries = std::fs::read_dir(home.folder().join("attempts")).into_iter().flatten().flatten();
     entries

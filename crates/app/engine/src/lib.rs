@@ -1,5 +1,5 @@
-//! The engine: it takes a job through its attempts (launch, watch, stop, seal, decide, and again) over what every use case needs.
-//! Nothing here knows a command line or a web request, and nothing here prints.
+//! The engine: it takes a job through its attempts (launch, watch, stop, seal, decide, repeat) with what every use case
+//! needs. It is independent of command lines and web requests, and never prints.
 
 pub mod actions;
 pub mod budgets;

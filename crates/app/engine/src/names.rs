@@ -1,4 +1,5 @@
-//! What words mean: the only door from what people type to ids (docs/names.md). Everything else in this crate asks by id.
+//! References: the only place that turns what users type into ids (docs/names.md). All other code in this crate uses
+//! ids.
 
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_ledger::{EvaluationRow, Found};
@@ -7,15 +8,15 @@ use crate::Context;
 use crate::error::{AppError, ErrorKind};
 
 impl Context {
-    /// The run or the attempt that a word means, in the order of [`trackway_ledger::Ledger::resolve`].
+    /// The run or the attempt of a reference, in the order of [`trackway_ledger::Ledger::resolve`].
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], also when the word has several meanings: then it lists them.
+    /// [`ErrorKind::NotFound`], also when the reference has several meanings: then it lists them.
     pub fn resolve(&self, word: &str) -> Result<Found, AppError> {
         self.ledger_read(|ledger| ledger.resolve(word, self.clock.now()))
     }
 
-    /// The run that a word means; an attempt stands for its run.
+    /// The run of a reference; an attempt means its run.
     ///
     /// # Errors
     /// As [`Context::resolve`].
@@ -23,7 +24,7 @@ impl Context {
         self.resolve(word).map(|found| found.run_id())
     }
 
-    /// The attempt that a word means; a run stands for its last attempt.
+    /// The attempt of a reference; a run means its last attempt.
     ///
     /// # Errors
     /// As [`Context::resolve`]; [`ErrorKind::NotFound`] for a run without attempts.
@@ -39,7 +40,7 @@ impl Context {
         })
     }
 
-    /// The evaluation that a word means, in the order of [`trackway_ledger::Ledger::resolve_evaluation`].
+    /// The evaluation of a reference, in the order of [`trackway_ledger::Ledger::resolve_evaluation`].
     ///
     /// # Errors
     /// As [`Context::resolve`].

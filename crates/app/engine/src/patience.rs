@@ -1,4 +1,4 @@
-//! What is known of the ledger's server, and its errors in the words of a use case.
+//! The state of the ledger's server, and its errors as a use case reports them.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;

@@ -1,6 +1,6 @@
-//! Who acts.
+//! The acting user.
 
-/// The login of this process; none where the system does not know one.
+/// The login of this process; none if the system has none.
 #[must_use]
 pub fn person() -> Option<String> {
     let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());

@@ -1,9 +1,9 @@
-//! What the use cases tell while they work. The edges decide how to show it.
+//! Reports of the use cases while they work. The edges decide how to show them.
 
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
 pub use trackway_launch::Stream;
 
-/// Something a person who watches a run wants to know at once.
+/// What a user who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
 pub enum Notice {
@@ -26,7 +26,7 @@ pub enum Notice {
         rung: Option<String>,
         /// The committed step it continues from.
         resumed_from_step: Option<Step>,
-        /// The weights it begins with, in words, where they are of the rung before.
+        /// A description of the weights it begins with, if they are of the rung before.
         warm_start: Option<String>,
     },
     /// An attempt's receipt is sealed.
@@ -39,21 +39,21 @@ pub enum Notice {
         reason: String,
         /// The rule that named it.
         rule: String,
-        /// The most telling line of evidence.
+        /// The most specific line of evidence.
         evidence: String,
     },
     /// What follows from the end of an attempt.
     Decided {
         /// The rule's name.
         rule: String,
-        /// In words.
+        /// An explanation.
         why: String,
         /// Seconds to wait before the next attempt; none when the run stops.
         delay_seconds: Option<f64>,
     },
     /// Anything else worth a line.
     Note {
-        /// In words.
+        /// The message.
         text: String,
     },
 }

@@ -12,16 +12,16 @@ use crate::run::roll_back::{go_back, place, rows, skipped, told};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
 
-/// What a person asks for.
+/// A request of a user.
 #[derive(Debug, Clone)]
 pub struct RollBackRequest {
     /// At most to this step; none: to the checkpoint before the newest.
     pub to_step: Option<Step>,
-    /// Batches to pass over from then on, counted from 0 over all passes through the data.
+    /// Batches to skip from then on, counted from 0 over all passes through the data.
     pub skip: Option<BatchRange>,
     /// Why.
     pub why: String,
-    /// Who.
+    /// The user.
     pub person: Option<String>,
 }
 
@@ -42,12 +42,12 @@ pub struct RolledBack {
     pub summary: String,
 }
 
-/// Sends a run back: ends its live attempt, so that its supervisor goes on from the earlier checkpoint, or prepares a run at rest
-/// for `trackway resume`.
+/// Rolls a run back: ends its live attempt, so that its supervisor continues from the earlier checkpoint, or prepares
+/// an ended run for `trackway resume`.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a run without attempts; [`ErrorKind::Usage`] for one that completed or is no training, that
-/// waits for its next attempt, or where there is no place to go back to. Nothing is ended then.
+/// [`ErrorKind::NotFound`] for a run without attempts; [`ErrorKind::Usage`] for one that completed or is not a training
+/// run, that waits for its next attempt, or that has no earlier checkpoint. Nothing is ended then.
 pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Result<RolledBack, AppError> {
     let run = context.run_by_id(run)?;
     let asked = asked_by_person(context, request);
@@ -96,7 +96,7 @@ fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppEr
         .ok_or_else(|| AppError::new(ErrorKind::NotFound, format!("run `{}` was never launched", run.name)))
 }
 
-/// The request is written down before the attempt is ended: whoever seals it decides by that.
+/// The request is written down before the attempt is ended: the process that seals it decides by that.
 fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDecided) -> Result<(), AppError> {
     let folder = context.home.attempt_folder(last.attempt_id);
     let placement = context.placement_of(last)?.ok_or_else(|| {

@@ -82,7 +82,7 @@ impl Context {
         write(&self.home, &path, self.ledger.kept_receipt(seal, sealed_at, retry, detections));
     }
 
-    /// Ends an evaluation in the ledger and keeps it with the run whose checkpoint it judged. Gives the row as it was stored.
+    /// Ends an evaluation in the ledger and keeps it with the run of its checkpoint. Returns the row as it was stored.
     pub fn end_evaluation(&self, end: &EvaluationEnd) -> Result<EvaluationRow, AppError> {
         let stored = self.ledger_write(|ledger| ledger.end_evaluation(end))?;
         self.keep_evaluation(end);

@@ -1,10 +1,10 @@
-//! Why a checkpoint was made, as the flight record says it.
+//! Why a checkpoint was made, from the flight record.
 
 use trackway_core::{AttemptId, Step};
 use trackway_formats::EventKind;
 use trackway_ledger::EventRow;
 
-/// Why a checkpoint was made, beside the news that it was: `cadence`, `asked: …`.
+/// Why a checkpoint was made, beside the event that it was: `cadence`, `asked: …`.
 pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Option<Step>) -> Option<String> {
     let told = events.iter().find(|event| {
         EventKind::CheckpointReason.is(&event.kind) && event.attempt_id == attempt_id && event.step == step
@@ -13,7 +13,7 @@ pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Opt
     Some(in_words(field("reason")?, field("why")))
 }
 
-/// `cadence`, or `asked: …` with the words of whoever asked.
+/// `cadence`, or `asked: …` with the requester's description.
 pub(crate) fn in_words(reason: &str, why: Option<&str>) -> String {
     why.map_or_else(|| reason.into(), |why| format!("{reason}: {why}"))
 }

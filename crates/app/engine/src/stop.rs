@@ -1,4 +1,4 @@
-//! Asking a run to stop.
+//! Requests to stop a run.
 
 use std::path::Path;
 
@@ -26,7 +26,8 @@ pub struct StopAsked {
     pub mode: String,
 }
 
-/// Asks the live attempt of a run to end: through the control file and SIGTERM, or at once. Asked a second time, at once too.
+/// Requests the end of the live attempt of a run: through the control file and SIGTERM, or at once. A second request is
+/// at once too.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
@@ -67,7 +68,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
     })
 }
 
-/// Between two attempts nothing lives: the supervisor is told through a file, or, without one, the run is stopped here.
+/// Between two attempts nothing lives: a file informs the supervisor, or, without one, the run is stopped here.
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopAsked, AppError> {
     let folder = context.home.run_folder(run.run_id);
     let path = folder.join(run_file::STOP);

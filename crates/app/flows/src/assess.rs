@@ -1,4 +1,4 @@
-//! A table of predictions, judged: read, cut into the slices that were asked for, and compared with a baseline.
+//! A table of predictions, evaluated: read, cut into the requested slices, and compared with a baseline.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct NamedPredicate {
     pub sql: String,
 }
 
-/// What is asked of a table of predictions.
+/// The request to evaluate a table of predictions.
 #[derive(Debug, Clone)]
 pub struct AssessRequest {
     /// The predictions.
@@ -49,11 +49,11 @@ pub struct AssessRequest {
     pub by_order: bool,
 }
 
-/// Judges a table. Paths start at `base`.
+/// Evaluates a table. Paths start at `base`.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table, columns that are not
-/// there, a predicate that cannot be answered, sides without a row in common.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table, columns
+/// that are not there, a predicate that cannot be evaluated, sides without a row in common.
 pub fn assess(base: &Path, request: &AssessRequest, onlooker: &Onlooker<'_>) -> Result<Assessment, AppError> {
     let frame = read(base, &request.table, "predictions", onlooker)?;
     let mut spec = request.spec.clone();
@@ -92,10 +92,10 @@ fn refused(error: AssessError) -> AppError {
     AppError::new(ErrorKind::Usage, error.to_string())
 }
 
-/// The rows of each slice. A row of which a predicate says nothing, because a value is missing, is not in the slice.
+/// The rows of each slice. A row for which a predicate is null, because a value is missing, is not in the slice.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] for a predicate that is no condition on the table's columns.
+/// [`ErrorKind::Usage`] for a predicate that is not a condition on the table's columns.
 pub fn slices(frame: &Frame, asked: &[NamedPredicate]) -> Result<Vec<SliceRows>, AppError> {
     if asked.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What an evaluation that is stored was made of: what was asked for, the rows that it kept, and what it is compared with.
+//! The inputs of a stored evaluation: its request, the rows that it kept, and what it is compared with.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -15,14 +15,14 @@ use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 use crate::data::data_error;
 use crate::file_digest::file_sha256;
 
-/// The member of an assessment that says why its rows were not matched with the task set.
+/// The member of an assessment with the reason why its rows were not matched with the task set.
 pub const TASKS_UNMATCHED: &str = "tasks_unmatched";
-/// The word for the newest evaluation of other weights on the same tasks.
+/// The reference to the newest evaluation of other weights on the same tasks.
 const LAST: &str = "last";
 /// The alias that means the version in production.
 const PRODUCTION: &str = "production";
 
-/// What is judged: a checkpoint of a run, on tasks.
+/// What is evaluated: a checkpoint of a run, on tasks.
 pub struct Candidate<'a> {
     /// The run.
     pub run: &'a RunRow,
@@ -126,8 +126,8 @@ fn of_model(
     })
 }
 
-/// How an evaluation compares with another one than it was made with: the rows that both kept, paired as when an evaluation is
-/// made. The inner error says why they cannot be put side by side.
+/// How an evaluation compares with another one than it was made with: the rows that both kept, paired as when an
+/// evaluation is made. The inner error explains why they cannot be compared.
 ///
 /// # Errors
 /// [`ErrorKind::Integrity`] when the rows are not what was kept.
@@ -185,7 +185,7 @@ fn version_of(model: &ModelRow, alias: &str) -> Option<u32> {
     aliased.and_then(|version| u32::try_from(version).ok()).or(production)
 }
 
-/// What was asked for when an evaluation was begun.
+/// The request of an evaluation when it was begun.
 pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppError> {
     let spec = row.spec_json.clone().unwrap_or_else(|| json!({}));
     serde_json::from_value(spec).map_err(|error| {
@@ -193,7 +193,7 @@ pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppErro
     })
 }
 
-/// How all rows of a table are judged: by the columns that a run file names, and those that are found.
+/// How all rows of a table are evaluated: by the columns that a run file names, and those that are found.
 pub fn spec_of(
     section: &EvaluateSection,
     frame: &Frame,

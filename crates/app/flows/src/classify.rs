@@ -18,11 +18,11 @@ pub struct Known {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The word the scheduler gave.
+    /// The state that the scheduler reported.
     pub launcher_state: Option<String>,
 }
 
-/// Classifies a log file. `progress` is told the bytes done and the bytes in all, about once a MiB.
+/// Classifies a log file. `progress` is called with the bytes done and the bytes in all, about once a MiB.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when it does not exist; when it cannot be read.
@@ -36,7 +36,7 @@ pub fn log_file(path: &Path, known: &Known, progress: &dyn Fn(u64, u64)) -> Resu
     log(&mut file, known, &|done_bytes| progress(done_bytes, total_bytes))
 }
 
-/// Classifies a log as it is read, in one pass and bounded memory. `progress` is told the bytes done.
+/// Classifies a log as it is read, in one pass and bounded memory. `progress` is called with the bytes done.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -59,7 +59,7 @@ pub fn log(log: &mut dyn Read, known: &Known, progress: &dyn Fn(u64)) -> Result<
     let mut evidence = Evidence::new(LaunchKind::Train);
     evidence.exit_code = known.exit_code;
     evidence.signal = known.signal;
-    // A word alone does not say whose it is; the rules know the words of every scheduler.
+    // A state alone does not identify its scheduler; the rules have the states of all.
     evidence.launcher = known.launcher_state.as_ref().map(|word| LauncherState {
         source: "launcher".into(),
         state: word.clone(),

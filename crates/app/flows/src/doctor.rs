@@ -1,5 +1,5 @@
-//! Whether a home and its ledger know the same: attempts without rows, rows without folders, receipts that changed, what was set
-//! aside, what a killed command left. Nothing is changed.
+//! Whether a home and its ledger agree: attempts without rows, rows without folders, receipts that changed, what was
+//! set aside, what a killed command left. Nothing is changed.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

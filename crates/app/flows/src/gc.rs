@@ -1,5 +1,6 @@
-//! Clearing away the logs and records of old runs, and what their evaluators left. Receipts stay in the ledger, with figures,
-//! parameters and events; artifacts stay in the attempts' folders, and the rows that evaluations judged stay under their hashes.
+//! Deletes the logs and records of old runs, and the output of their evaluations. Receipts stay in the ledger, with
+//! figures, parameters and events; artifacts stay in the attempts' folders, and the evaluated rows stay under their
+//! hashes.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,8 @@ use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 use crate::evaluate::DRAFT_PREFIX;
 use crate::query;
 
-/// What was left half written goes when nothing was added to it for so long; until then somebody may be at it.
+/// What was left half written is deleted when nothing was added to it for so long; until then a process may be writing
+/// it.
 const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
 
 /// Which runs to look at, and what lets them go.
@@ -28,7 +30,7 @@ pub struct GcRequest {
     pub condition: Option<String>,
     /// The rule.
     pub rule: RetentionRule,
-    /// Only say what would go.
+    /// Only return what would be deleted.
     pub dry_run: bool,
 }
 
@@ -78,8 +80,8 @@ pub struct KeptRun {
     pub why: String,
 }
 
-/// Deletes what the rule lets go: the folders of the attempts (logs, flight record) but for their artifacts, their
-/// Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
+/// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts,
+/// their Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
@@ -158,7 +160,7 @@ fn bulk_of(context: &Context, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
     Ok(paths)
 }
 
-/// Since when nothing of the run goes on, its evaluations included; none while an attempt is not sealed.
+/// Since when nothing of the run is active, its evaluations included; none while an attempt is not sealed.
 fn rests_since(context: &Context, run: &RunRow) -> Result<Option<Timestamp>, AppError> {
     let attempts = context.attempts_of(run.run_id)?;
     let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
@@ -167,7 +169,7 @@ fn rests_since(context: &Context, run: &RunRow) -> Result<Option<Timestamp>, App
     Ok(evaluations.into_iter().filter_map(|row| row.ended_at).chain([ended_at]).max())
 }
 
-/// A pinned checkpoint holds its run, and so does an evaluation that goes on.
+/// A pinned checkpoint holds its run, and so does a running evaluation.
 fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
     let folder = context.home.folder().join("checkpoints").join(run.run_id.to_string());
     for root in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -180,7 +182,7 @@ fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError
     Ok(running.map(|row| format!("evaluation {} is still running", row.evaluation_id)))
 }
 
-/// Deletes what those left who were killed while they wrote down the rows of an evaluation.
+/// Deletes what processes left that were killed while they wrote the rows of an evaluation.
 fn clear_leftovers(context: &Context, cleared: &mut Cleared) -> Result<(), AppError> {
     let now = context.clock.now();
     let drafts = std::fs::read_dir(context.home.evaluation_outputs()).into_iter().flatten().flatten();
@@ -195,7 +197,7 @@ fn clear_leftovers(context: &Context, cleared: &mut Cleared) -> Result<(), AppEr
     Ok(())
 }
 
-/// Told first, deleted then: a crash in between leaves files that the next call names again.
+/// Reported first, deleted then: a crash in between leaves files that the next call names again.
 fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) -> Result<(), AppError> {
     let at = context.clock.now();
     let event = EventRow {
@@ -216,7 +218,7 @@ fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) ->
     Ok(())
 }
 
-/// An attempt's folder, or what lies beside the artifacts in it.
+/// An attempt's folder, or what is beside the artifacts in it.
 fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
     let artifacts = AttemptFiles::new(folder).artifacts();
     if !artifacts.exists() {
@@ -230,7 +232,7 @@ fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
     Ok(paths)
 }
 
-/// A folder in which rows were put together, and that nobody changed for long.
+/// A folder in which rows were collected, and that did not change for long.
 fn is_leftover(path: &Path, now: Timestamp) -> bool {
     let is_draft = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(DRAFT_PREFIX));
     is_draft && changed_at(path).is_some_and(|at| now.seconds_since(at) > LEFTOVER_SECONDS_MIN)

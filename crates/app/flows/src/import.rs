@@ -51,11 +51,11 @@ pub struct PassedOver {
     pub why: String,
 }
 
-/// Imports every run of another tool's store that was not imported before; `told` hears of each.
+/// Imports every run of another tool's store that was not imported before; `told` is called with each.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that does not exist; [`ErrorKind::Usage`] when it holds no store of the tool. Runs that were imported until then
-/// stay; importing again goes on.
+/// [`ErrorKind::NotFound`] for a path that does not exist; [`ErrorKind::Usage`] when it holds no store of the tool.
+/// Runs that were imported until then stay; importing again continues.
 pub fn import(
     context: &Context,
     tool: ForeignTool,

@@ -1,5 +1,5 @@
-//! The use cases around a run in plain data: what is checked before it, what is evaluated, judged and registered after it, and what
-//! keeps a home in order. Nothing here knows a command line or a web request, and nothing here prints.
+//! The use cases around a run in plain data: what is checked before it, what is evaluated, gated and registered after
+//! it, and what keeps a home in order. It is independent of command lines and web requests, and never prints.
 
 pub mod assess;
 pub mod baseline;

@@ -1,4 +1,4 @@
-//! How much device memory a run would need: reads what describes the model, and asks the account.
+//! How much device memory a run would need: reads a description of the model, and estimates.
 
 use std::fs::File;
 use std::io::Read;
@@ -28,7 +28,7 @@ pub struct ModelSource {
     pub parameters: Option<u64>,
 }
 
-/// A model that was read, and what a person should know about it.
+/// A model that was read, with notes for a user.
 #[derive(Debug, Clone)]
 pub struct ModelRead {
     /// Its shape.

@@ -33,7 +33,7 @@ impl TableRequest {
     /// As [`refuse_inputs`], for the files of a table.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`]. A table that cannot be opened is refused by whoever reads it.
+    /// [`ErrorKind::Usage`]. The reader refuses a table that cannot be opened.
     pub fn refuse_outputs<'p>(
         &self,
         base: &Path,

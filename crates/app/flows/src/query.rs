@@ -23,7 +23,7 @@ pub fn json_rows(context: &Context, answer: &Answer) -> Result<Vec<Map<String, V
     context.ledger_read(|_| answer.json_rows())
 }
 
-/// The rows of an answer as texts.
+/// The rows of a result as strings.
 ///
 /// # Errors
 /// When a value has no text form.
@@ -31,7 +31,7 @@ pub fn text_rows(context: &Context, answer: &Answer) -> Result<Vec<Vec<String>>,
     context.ledger_read(|_| answer.text_rows())
 }
 
-/// Writes an answer as a Parquet file, whole or not at all, and says how many rows it has.
+/// Writes a result as a Parquet file, whole or not at all, and returns how many rows it has.
 ///
 /// # Errors
 /// When the file cannot be written.

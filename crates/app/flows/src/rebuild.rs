@@ -1,7 +1,7 @@
-//! Makes a ledger again from the files of a home: kept rows first, then what the attempts' folders say.
+//! Makes a ledger again from the files of a home: kept rows first, then the attempts' folders.
 //!
-//! A ledger that can be read stays and gets what it does not know. One that is missing, empty or damaged is replaced by one that
-//! is made beside it and renamed over it when it is complete; the old one is kept under another name.
+//! A ledger that can be read stays and gets what it lacks. One that is missing, empty or damaged is replaced by one
+//! that is made beside it and renamed over it when it is complete; the old one is kept under another name.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub struct Rebuilt {
     pub missing: Vec<String>,
 }
 
-/// What only a ledger knows.
+/// What is only in a ledger.
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
     "amendments, resume proofs and notes of commands beside attempts",
     "the lists of files of data sets (`data_snapshot_files`): `trackway data snapshot` records them again",
@@ -52,7 +52,7 @@ const ONLY_IN_THE_LEDGER: [&str; 4] = [
     "imported runs: import them again with `trackway import`",
 ];
 
-/// Makes the ledger of a home again, or adds what it does not know.
+/// Makes the ledger of a home again, or adds what it lacks.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Locked`] while a run has a supervisor and the ledger would be
@@ -87,7 +87,7 @@ fn replace(
     found: LedgerState,
     runs: &[RunId],
 ) -> Result<Rebuilt, AppError> {
-    // A supervisor that has the old file open would go on writing to it.
+    // A supervisor that has the old file open would continue writing to it.
     let locks = lock_all(home, runs)?;
     let beside = with_suffix(path, REBUILDING_SUFFIX);
     for part in parts(&beside) {
@@ -133,7 +133,7 @@ fn fill(
     for run_id in runs {
         filling.run(*run_id);
     }
-    // One is kept with the run whose checkpoint it judged, and names the run that it was, which is a later one.
+    // One is kept with the run of its checkpoint, and names the run of the evaluation, which is a later one.
     for run_id in runs {
         filling.evaluations(*run_id);
     }
@@ -209,7 +209,8 @@ impl Filling<'_> {
         self.other_count += self.restore_all(&files);
     }
 
-    /// Puts back the rows of files; says how many added something. One that is damaged is named, and the others go on.
+    /// Puts back the rows of files; returns how many added something. One that is damaged is named, and the others
+    /// continue.
     fn restore_all(&mut self, files: &[PathBuf]) -> usize {
         let mut count = 0;
         for path in files {
@@ -224,7 +225,7 @@ impl Filling<'_> {
         count
     }
 
-    /// A run of a version that kept no rows: its plan says what it was.
+    /// A run of a version that kept no rows: its plan describes it.
     fn run_of_plan(&mut self, run_id: RunId) {
         let path = self.home.run_folder(run_id).join("plan.json");
         let run = std::fs::read(&path)

@@ -1,4 +1,4 @@
-//! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
+//! What every command does first: seal what ended without a supervisor. Silence is never taken for an end.
 
 use trackway_core::LaunchKind;
 use trackway_engine::Context;
@@ -10,15 +10,15 @@ use trackway_ledger::AttemptRow;
 
 use crate::evaluate;
 
-/// Seals every attempt that ended without a supervisor, and says in a line each what was found.
+/// Seals every attempt that ended without a supervisor, and returns a line for each.
 ///
-/// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that cannot be
-/// sealed now is set aside without a word ([`trackway_engine::deferred_seals`]): it must not disturb the command that came by.
+/// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that cannot
+/// be sealed now is set aside silently ([`trackway_engine::deferred_seals`]): it must not disturb the current command.
 ///
 /// # Errors
 /// When the ledger cannot be read.
 pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
-    // Who may only read changes nothing: its owner's next command seals.
+    // A read-only user changes nothing: the owner's next command seals.
     if !context.home.is_writable() || context.ledger_is_read_only() {
         return Ok(Vec::new());
     }
@@ -39,8 +39,8 @@ pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
     Ok(told)
 }
 
-/// Seals every attempt of this home that ended, whether it was set aside or not; says how many. `locks`: those of all runs,
-/// where the caller has them; else each is taken.
+/// Seals every attempt of this home that ended, whether it was set aside or not; returns how many. `locks`: those of
+/// all runs, if the caller has them; else each is taken.
 ///
 /// # Errors
 /// When the ledger cannot be read.
@@ -67,7 +67,7 @@ pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, 
 }
 
 fn reconcile_one(context: &Context, attempt: &AttemptRow) -> Option<String> {
-    // A home on another machine's disk: the run's folder is there, the processes are not ours to judge.
+    // A home on another machine's disk: the run's folder is there, but its processes cannot be seen from here.
     let lock = RunLock::try_take(&context.home.run_folder(attempt.run_id)).ok().flatten()?;
     context.try_to_seal(&attempt.attempt_id.to_string(), || seal_if_ended(context, attempt, lock))
 }

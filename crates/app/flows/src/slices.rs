@@ -43,11 +43,11 @@ pub struct SlicesAnswer {
     pub seconds: f64,
 }
 
-/// Who looks on: at the reading, then at the search.
+/// Observes the reading, then the search.
 pub struct SlicesOnlooker<'o> {
-    /// Told bytes, while the table is read.
+    /// Called with bytes, while the table is read.
     pub reading: &'o Onlooker<'o>,
-    /// Told the number of predicates, and the candidates done and those there are of this number.
+    /// Called with the number of predicates, and the candidates done and those there are of this number.
     pub searching: &'o (dyn Fn(usize, u64, u64) + Sync),
 }
 

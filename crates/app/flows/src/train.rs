@@ -18,7 +18,7 @@ use crate::preflight::{
     PreflightEvent, PreflightReport, PreflightReporter, Selection, Verdict, check, record,
 };
 
-/// A training run, as `trackway run` asks for it.
+/// A training run, as `trackway run` requests it.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The run file or the command.
@@ -37,7 +37,7 @@ pub struct RunReport {
     /// How the run ended.
     #[serde(flatten)]
     pub outcome: RunOutcome,
-    /// The evaluation of its result; `None`: none was asked for, or there was nothing to evaluate.
+    /// The evaluation of its result; `None`: none was requested, or there was nothing to evaluate.
     pub evaluation: Option<EvaluationReceipt>,
     /// The verdicts of its gates.
     pub gates: Vec<serde_json::Value>,
@@ -55,8 +55,8 @@ impl RunReport {
 /// Runs a job to its end, over as many attempts as its budgets allow.
 ///
 /// # Errors
-/// [`trackway_engine::error::ErrorKind::Usage`] and `Blocked` before anything is launched. A fault while supervising leaves
-/// the attempt running; the next command takes it up.
+/// [`trackway_engine::error::ErrorKind::Usage`] and `Blocked` before anything is launched. A fault while supervising
+/// leaves the attempt running; the next command reattaches to it.
 pub fn run(
     context: &Context,
     request: RunRequest,
@@ -102,7 +102,7 @@ fn check_before_launch(
     Ok(Some(report))
 }
 
-/// That nothing was checked, and on whose word, is part of the receipt.
+/// The receipt records that nothing was checked, and on whose request.
 fn tell_unchecked(context: &Context, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
     let Some(why) = &request.selection.skip_all else { return Ok(()) };
     tell(context, run_id, EventKind::PreflightSkipped, format!("launched without pre-flight: {why}"))
@@ -140,8 +140,8 @@ fn tell(context: &Context, run_id: RunId, kind: EventKind, message: String) -> R
     context.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
 }
 
-/// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided. Of one that
-/// completed, what is not at its remote yet is sent there.
+/// Resumes a run whose supervisor is gone: attaches to its live attempt, or continues with what was decided. For one
+/// that completed, what is not at its remote yet is sent there.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
@@ -162,7 +162,7 @@ pub fn resume(
     evaluate_after(context, outcome, reporter)
 }
 
-/// Evaluates what a run that completed committed last, where its run file asks for it.
+/// Evaluates the last commit of a completed run, if its run file requests it.
 fn evaluate_after(
     context: &Context,
     outcome: RunOutcome,

@@ -66,7 +66,7 @@ pub fn visit_lines(
     }
 }
 
-/// Each cursor stands at most `wanted` lines before its end; together they may hold more: drops the oldest.
+/// Each cursor is at most `wanted` lines before its end; together they may hold more: drops the oldest.
 fn skip_surplus(cursors: &mut [Cursor<'_>], wanted: usize) -> std::io::Result<usize> {
     let mut held: usize = cursors.iter().map(|cursor| cursor.lines_left).sum();
     while held > wanted {
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(texts.concat(), format!("{giant}next\n"));
     }
 
-    /// Proves that a folder without logs has no lines, and a mark beyond the log's end is no line.
+    /// Proves that a folder without logs has no lines, and that a mark beyond the log's end gives no line.
     #[test]
     fn missing_logs_and_early_marks_are_no_lines() {
         let folder = tempfile::tempdir().unwrap();

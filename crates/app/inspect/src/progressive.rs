@@ -1,4 +1,4 @@
-//! What progressive validation says of a run, for who looks at it.
+//! The estimate of progressive validation of a run, for display.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub struct ProgressiveCard {
     pub invalid: Option<String>,
 }
 
-/// Values in a window, as the run file says.
+/// Values in a window, from the run file.
 pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
     let section = stored_plan(run)?.and_then(|plan| plan.early_stop);
     Ok(section.and_then(|section| section.window).unwrap_or(WINDOW_DEFAULT))

@@ -1,4 +1,4 @@
-//! A run while it goes on, seen from another process.
+//! A running run, seen from another process.
 
 use std::collections::BTreeMap;
 

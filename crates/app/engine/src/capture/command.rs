@@ -14,7 +14,7 @@ const MAX_STDERR_BYTES: u64 = 4096;
 
 /// Runs the program and hands its stdout, at most `max_bytes` of it, to `read` while it runs.
 ///
-/// `Err` says why there is no answer: not found, ended with an error (with the first line of its stderr), or out of
+/// `Err` explains why there is no answer: not found, ended with an error (with the first line of its stderr), or out of
 /// time, in which case its whole process group is killed.
 pub(super) fn stream<T: Send + 'static>(
     mut command: Command,
@@ -36,11 +36,11 @@ pub(super) fn stream<T: Send + 'static>(
         let answer = stdout.map(|stdout| read_and_drain(stdout, max_bytes, read));
         let status = child.wait();
         let complaint = complaint.and_then(|reader| reader.join().ok()).unwrap_or_default();
-        // The receiver is gone after a timeout; nobody wants the answer then.
+        // The receiver is gone after a timeout; the answer is not needed then.
         let _ = sender.send((answer, complaint, status));
     });
     let Ok((answer, complaint, status)) = receiver.recv_timeout(limit) else {
-        // The thread still waits for the child, so its number cannot belong to somebody else yet.
+        // The thread still waits for the child, so its number cannot belong to another process yet.
         let _ = killpg(group, Signal::SIGKILL);
         return Err(format!("`{program}` did not answer within {} s", limit.as_secs()));
     };
@@ -51,7 +51,7 @@ pub(super) fn stream<T: Send + 'static>(
     }
 }
 
-/// Hands over the first bytes and passes over the rest, so that the program can end.
+/// Hands over the first bytes and skips the rest, so that the program can end.
 fn read_and_drain<T>(
     mut stdout: ChildStdout,
     max_bytes: u64,
@@ -62,7 +62,7 @@ fn read_and_drain<T>(
     Ok(answer)
 }
 
-/// The first bytes of stderr; the rest is passed over.
+/// The first bytes of stderr; the rest is skipped.
 fn head_of(mut stderr: ChildStderr) -> Vec<u8> {
     let mut head = Vec::new();
     // What could not be read only makes the message shorter.

@@ -1,4 +1,4 @@
-//! The image that the script runs in, if anybody says so.
+//! The image that the script runs in, if known.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use trackway_formats::Variable;
 
 use super::CaptureInputs;
 
-/// The variable by which a cluster tells the digest of the image it started.
+/// The variable in which a cluster passes the digest of the image it started.
 const DIGEST_VARIABLE: &str = Variable::ContainerDigest.as_str();
 
-/// Who told the digest.
+/// The source of the digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerSource {
-    /// The environment variable `TRACKWAY_CONTAINER_DIGEST`, set by whoever started the container.
+    /// The environment variable `TRACKWAY_CONTAINER_DIGEST`, set by what started the container.
     Environment,
     /// `/run/.containerenv`, written by Podman: the id of the image.
     Containerenv,
@@ -28,7 +28,7 @@ pub enum ContainerSource {
 pub struct Container {
     /// `sha256:…`
     pub digest: Option<String>,
-    /// Who told it.
+    /// The source of it.
     pub source: Option<ContainerSource>,
     /// Why it is not known.
     pub why_missing: Option<String>,

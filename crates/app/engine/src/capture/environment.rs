@@ -21,10 +21,10 @@ const MAX_LOCK_BYTES: u64 = 64 << 20;
 /// Lists `name==version`, one per line, after a line with the version of Python.
 ///
 /// Installed projects are found by the names of their `.dist-info` and `.egg-info` folders on the import path
-/// (packaging.python.org, "Recording installed projects"); `importlib.metadata` reads the few whose folder does not
-/// tell the version. That is some twenty times faster than reading every METADATA file. `-I` keeps the script's own
-/// folder from shadowing the standard library; what the script will see besides (PYTHONPATH, the user's site) is
-/// added by hand. The first entry of the path wins, as it does for imports.
+/// (packaging.python.org, "Recording installed projects"); `importlib.metadata` reads the few whose folder name lacks
+/// the version. That is some twenty times faster than reading every METADATA file. `-I` keeps the script's folder from
+/// shadowing the standard library; what the script will see besides (PYTHONPATH, the user's site) is added by hand. The
+/// first entry of the path wins, as it does for imports.
 const LIST_PACKAGES: &str = r#"
 import os, re, sys
 path = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p] + sys.path

@@ -1,6 +1,6 @@
 //! The state of the working tree: commit, branch, and a hash of everything that is not committed.
 //!
-//! One `git status` tells commit, branch and changed files; only a changed tree needs a `git diff` too.
+//! One `git status` returns commit, branch and changed files; only a changed tree needs a `git diff` too.
 
 use std::fs::File;
 use std::io::Read;
@@ -46,7 +46,7 @@ pub struct Git {
     pub untracked: Vec<Untracked>,
     /// How many untracked files there are.
     pub untracked_count: u64,
-    /// What was left out of the hash because of a bound, in words.
+    /// A description of what was left out of the hash because of a bound.
     pub left_out: Vec<String>,
     /// Why nothing or not everything is known.
     pub why_missing: Option<String>,
@@ -57,7 +57,7 @@ pub struct Git {
 pub struct Untracked {
     /// From the root of the repository.
     pub path: String,
-    /// BLAKE3 of its bytes; absent if it is no readable regular file or past the bounds.
+    /// BLAKE3 of its bytes; absent if it is not a readable regular file or is past the bounds.
     pub blake3: Option<String>,
 }
 

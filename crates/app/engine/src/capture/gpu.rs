@@ -48,7 +48,7 @@ impl GpuInventory {
 
 pub(super) fn capture(inputs: &CaptureInputs<'_>) -> GpuInventory {
     let (sender, receiver) = mpsc::channel();
-    // A thread of its own, left behind if the driver hangs: there is no way to call it off.
+    // A separate thread, left behind if the driver hangs: it cannot be cancelled.
     std::thread::spawn(move || sender.send(inventory()));
     let answer = match receiver.recv_timeout(LIMIT) {
         Ok(Ok(inventory)) => inventory,

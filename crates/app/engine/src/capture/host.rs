@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The machine. Each field is absent where the system does not tell it.
+/// The machine. Each field is absent if the system does not report it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Host {
     /// Its name.

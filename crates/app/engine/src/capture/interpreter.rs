@@ -13,7 +13,7 @@ pub(super) enum Runtime {
     Python(PathBuf),
     /// A program built by Cargo, with the lock file nearest to it.
     Cargo(PathBuf),
-    /// A lock file that pins the packages, when the interpreter itself cannot be told.
+    /// A lock file that pins the packages, when the interpreter itself is unknown.
     Lock(PathBuf),
     /// Neither, and why.
     Unknown(String),
@@ -83,7 +83,7 @@ fn after_env(arguments: &[String]) -> Vec<String> {
     arguments[start..].to_vec()
 }
 
-/// `uv run` uses the project's `.venv`, else the active environment; starting uv to ask could change either.
+/// `uv run` uses the project's `.venv`, else the active environment; starting uv could change either.
 fn uv(inputs: &CaptureInputs<'_>) -> Runtime {
     let active = inputs.environment.get("VIRTUAL_ENV").map(PathBuf::from);
     let project = inputs.working_directory.ancestors().map(|folder| folder.join(".venv"));
@@ -95,7 +95,7 @@ fn uv(inputs: &CaptureInputs<'_>) -> Runtime {
     }
 }
 
-/// A binary is Cargo's when it lies in a `target` folder or beside a lock file above it.
+/// A binary is Cargo's when it is in a `target` folder or beside a lock file above it.
 fn built_by_cargo(path: &Path, name: &str) -> Runtime {
     let in_target = path.components().any(|part| part.as_os_str() == "target");
     match lock_above(path.parent().unwrap_or(path), "Cargo.lock") {

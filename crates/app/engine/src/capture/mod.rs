@@ -55,7 +55,7 @@ pub struct Capture {
     pub host: Host,
     /// Its GPUs.
     pub gpus: GpuInventory,
-    /// Who to name as owner when the run file names nobody: git's `user.name`, else `USER`.
+    /// The owner if the run file has none: git's `user.name`, else `USER`.
     pub owner_default: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who to name as owner when the run file names nobody.
+//! The owner if the run file has none.
 
 use std::process::Command;
 use std::time::Duration;

@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-/// Proves that each state of a real repository is told apart, and that the hash of what is not committed follows
+/// Proves that each state of a real repository is distinguished, and that the hash of what is not committed follows
 /// tracked changes, untracked names and untracked content, and nothing else.
 #[test]
 fn git_tells_commit_branch_and_a_hash_of_what_is_not_committed() {
@@ -245,8 +245,8 @@ fn helpers_are_bounded_in_time_and_explain_their_failure() {
     assert_eq!(missing, Err("`no-such-program` is not installed".into()));
 }
 
-/// Proves that the whole capture answers every question on this machine, each with a value or a reason, and that the
-/// variable that tells the image goes before the run file's declaration.
+/// Proves that every step of the capture on this machine gives a value or a reason, and that the variable with the
+/// image's digest takes precedence over the run file.
 #[test]
 fn every_step_gives_a_value_or_a_reason() {
     let mut world = World::new();

@@ -78,7 +78,7 @@ fn about(seconds: f64) -> String {
     }
 }
 
-/// What is told before an attempt is launched that steps back.
+/// The message before the launch of an attempt that steps back.
 pub fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
     let newest = loaded.fallbacks.first()?;
     let what = newest.step.map_or_else(|| "a newer checkpoint".into(), |step| format!("step {step}"));
@@ -86,8 +86,8 @@ pub fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
     Some(format!("falling back to step {}, because {what} is skipped ({}): {cost}", loaded.step, newest.why))
 }
 
-/// What an attempt passed over when it resumed, as the log has it now: the newest step that was suspect, why, and the
-/// steps between.
+/// What an attempt skipped when it resumed, as the log has it now: the newest step that was suspect, why, and the steps
+/// between.
 pub fn passed_over<'a>(
     infos: &'a [CheckpointInfo],
     attempt: &AttemptRow,

@@ -1,4 +1,4 @@
-//! What supervision knows of checkpoints: what a log says, what is kept, and what falling back to an older one costs.
+//! Checkpoints for supervision: the state of a log, what is kept, and the cost of falling back to an older one.
 
 mod fall_back;
 mod policy;
@@ -11,7 +11,7 @@ use crate::error::AppError;
 pub use fall_back::{FallBackCost, Pace, passed_over, told as fall_back_notice};
 pub use policy::{keep_variables, policy_of};
 
-/// What the log of a run's checkpoint root says; empty when nothing was ever begun.
+/// The log of a run's checkpoint root; empty when nothing was ever begun.
 ///
 /// # Errors
 /// When the log cannot be read.

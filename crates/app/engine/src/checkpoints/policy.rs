@@ -4,7 +4,7 @@ use trackway_checkpoint::{Best, MIN_KEPT, Retention};
 use trackway_formats::Variable;
 use trackway_formats::runfile::{CheckpointSection, Goal};
 
-/// The environment variables that tell an attempt what to keep; none when the run file keeps everything.
+/// The environment variables with the retention of an attempt; none when the run file keeps everything.
 pub fn keep_variables(section: &CheckpointSection) -> Vec<(String, String)> {
     let best = section.keep_best.as_ref().map(|best| {
         let goal = if best.goal == Goal::Max { "max" } else { "min" };
@@ -21,7 +21,7 @@ pub fn keep_variables(section: &CheckpointSection) -> Vec<(String, String)> {
     variables.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// What the run file keeps. Without a word about it everything that a resume could come to stays.
+/// The retention of the run file. Without one everything that a resume could reach stays.
 pub fn policy_of(section: &CheckpointSection) -> Retention {
     let best = section.keep_best.as_ref().map(|best| Best {
         metric: best.metric.clone(),
@@ -47,7 +47,7 @@ mod tests {
         trackway_formats::runfile::parse(&text, "test.toml", &[]).unwrap().checkpoint
     }
 
-    /// Proves that the run file's words reach the attempt and retention alike, and that silence keeps all.
+    /// Proves that the run file's settings reach the attempt and retention alike, and that no settings keep all.
     #[test]
     fn the_run_file_decides_what_stays() {
         let spoken = section("keep = { last = 3, every = 500, best = \"max accuracy\" }");

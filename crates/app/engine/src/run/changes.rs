@@ -35,7 +35,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The changes a stored decision asks for; none in one that asks for nothing.
+    /// The changes of a stored decision; none if it has none.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -54,18 +54,18 @@ pub struct RollBackDecided {
     pub back: Back,
 }
 
-/// What is asked for; the first request of an attempt counts.
+/// The request; the first one of an attempt counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// When.
     pub at: Timestamp,
     /// By whom and for what.
     pub by: AskedBy,
-    /// Why, in words.
+    /// An explanation.
     pub why: String,
 }
 
-/// By whom a roll back is asked for.
+/// The requester of a rollback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskedBy {
@@ -82,13 +82,13 @@ pub enum AskedBy {
         /// The batch of `step`.
         last_batch: Option<u64>,
     },
-    /// A person, who said this.
+    /// A user, with this reason.
     Person {
         /// The login, where it is known.
         name: Option<String>,
         /// At most to this step.
         to_step: Option<Step>,
-        /// What to pass over.
+        /// What to skip.
         skip: Option<BatchRange>,
     },
 }

@@ -7,7 +7,7 @@ use trackway_core::Step;
 
 /// Points of one metric that are kept.
 const POINTS_MAX: usize = 512;
-/// Metrics that are kept; a loss replaces one that nobody asks for first.
+/// Metrics that are kept; a loss replaces one that is less often needed.
 const METRICS_MAX: usize = 64;
 
 /// The last values of one metric, oldest first.

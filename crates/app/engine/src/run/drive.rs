@@ -49,7 +49,7 @@ enum Next {
     Rest,
 }
 
-/// Drives a run until it is at rest, or until this supervisor is asked to let go.
+/// Drives a run until it has ended, or until this supervisor has to detach.
 pub fn drive(
     context: &Context,
     prepared: Prepared,
@@ -108,7 +108,7 @@ pub fn drive(
         tell_other_resume(&launched.row, &sealed.row, reporter);
         report_end(&sealed, reporter);
         if sealed.decision.rule.parse().is_ok_and(DecisionRule::is_roll_back) {
-            // What they know is of the state that is left; one that fired would not be armed.
+            // Their state belongs to the training that is left; one that fired could not fire again.
             detecting = Detecting::new(&prepared.job.plan, rung_of(&sealed.row));
         }
         next = after(context, &prepared, &sealed.decision, reporter)?;
@@ -160,7 +160,7 @@ fn out_of_sight(launched: &Launched, why: &str) -> AppError {
     AppError::new(ErrorKind::Fault, message).hint("it is not declared dead; check again with `trackway runs`")
 }
 
-/// One launch that is no training attempt of its own.
+/// One launch that is not a training attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Rehearsal {
     /// Trackway's variables for it.
@@ -176,7 +176,7 @@ pub struct Rehearsal {
 /// Launches, watches and seals one rehearsal; no decision follows from it.
 ///
 /// # Errors
-/// When this supervisor was asked to let go of the launch, which then ends by itself; what launching and sealing say.
+/// When this supervisor has to detach from the launch, which then ends by itself; the errors of launching and sealing.
 pub fn rehearse(
     context: &Context,
     prepared: &Prepared,
@@ -199,14 +199,14 @@ pub fn rehearse(
     }
 }
 
-/// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
+/// Where a resumed run is: with a live attempt, with a decision to carry out, or before its first one.
 fn first_step(context: &Context, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
     let Some(last) = context.attempts_of(prepared.run.run_id)?.pop() else {
         return Ok(Next::Launch(Box::default()));
     };
     if last.state == AttemptState::Sealed {
         let decision = seal::decision_of(context, &last)?;
-        // A stopped run that somebody takes up again goes on where it stopped.
+        // A stopped run that a user resumes continues where it stopped.
         let stopped = decision.decision == Decision::Stop;
         return if stopped {
             Ok(Next::Launch(Box::default()))
@@ -313,7 +313,7 @@ fn watch(
     Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
 }
 
-/// The notice is for who watches now; the event makes the story of the run whole.
+/// The notice is for a user who watches now; the event completes the history of the run.
 fn remember_let_go(context: &Context, row: &AttemptRow, text: &str) {
     let event = EventRow {
         event_id: format!("{}:checkpoint_let_go", row.attempt_id),
@@ -329,7 +329,7 @@ fn remember_let_go(context: &Context, row: &AttemptRow, text: &str) {
     let _ = context.ledger_write_now(|ledger| ledger.append_event(&event));
 }
 
-/// A rehearsal has bounds of its own; the shorter time limit counts.
+/// A rehearsal has separate bounds; the shorter time limit counts.
 fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
     let Some(rehearsal) = rehearsal else { return limits };
     let own = rehearsal.timeout_seconds.into_iter();
@@ -363,7 +363,7 @@ fn seal_patiently(context: &Context, launched: &Launched) -> Result<Sealed, AppE
     })
 }
 
-/// A rehearsal that never happened is told: it proved nothing.
+/// A fault that was never injected is reported: it proved nothing.
 fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injection>, reporter: &dyn Reporter) {
     let Some(injection) = asked else { return };
     let done = actions::read(&context.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
@@ -427,7 +427,7 @@ fn after(
     Ok(Next::Launch(Box::new(Changes::of(decision)?)))
 }
 
-/// Waits; false when a stop was asked for meanwhile.
+/// Waits; false when a stop was requested meanwhile.
 pub fn wait(context: &Context, seconds: f64, asked: &Path) -> bool {
     let stop_asked = || context.cancel.stop_requests() > 0 || asked.exists();
     let until = context.clock.monotonic_micros() + (seconds * 1e6) as i64;

@@ -14,7 +14,7 @@ const TURN_BYTES_MAX: usize = 16 << 20;
 /// Follows both logs of an attempt.
 pub struct Echo {
     channel: Arc<dyn AttemptChannel>,
-    /// The streams, and up to where they were passed on; none: what is there now is passed over.
+    /// The streams, and up to where they were passed on; none: what is there now is skipped.
     streams: [(Stream, Option<u64>); 2],
 }
 
@@ -28,7 +28,7 @@ impl Echo {
 
     /// Passes on what was written since the last turn. True when there may be more at once.
     ///
-    /// A log that cannot be read is passed over: the log itself is what counts, this is only its echo.
+    /// A log that cannot be read is skipped: the log itself is what counts, this is only its echo.
     pub fn turn(&mut self, reporter: &dyn Reporter) -> bool {
         let mut more = false;
         for (stream, passed_on) in &mut self.streams {

@@ -1,4 +1,4 @@
-//! Faults a person asks for with `--inject`, to rehearse a recovery.
+//! Faults that a user requests with `--inject`, to rehearse a recovery.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use trackway_formats::Variable;
 /// What is done to the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// SIGKILL to the script's process group: the machine is gone without a word.
+    /// SIGKILL to the script's process group: like a machine that vanishes.
     Kill,
     /// SIGTERM to the script's process group: a preemption notice.
     Terminate,
@@ -33,7 +33,7 @@ pub enum Moment {
     },
 }
 
-/// A fault and the moment it happens. It happens once in a run, in its first attempt.
+/// A fault and its time. It happens once in a run, in its first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     /// What is done.
@@ -42,7 +42,7 @@ pub struct Injection {
     pub moment: Moment,
 }
 
-/// Why a text is no injection.
+/// Why a string is not an injection.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "invalid fault `{0}`: expected `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`, such as `kill@step=120`"
@@ -50,7 +50,7 @@ pub struct Injection {
 pub struct InjectionError(String);
 
 impl Injection {
-    /// What the attempt's environment must say for it.
+    /// What must be set in the attempt's environment for it.
     pub(crate) fn environment(&self) -> Option<(String, String)> {
         match self.moment {
             Moment::Save(step) => Some((Variable::HoldInSave.as_str().into(), step.to_string())),
@@ -100,7 +100,7 @@ impl fmt::Display for Injection {
 mod tests {
     use super::*;
 
-    /// Proves that a fault is read back as written, and that a wrong one is told with the right form.
+    /// Proves that a fault is read back as written, and that the error for a wrong one shows the right form.
     #[test]
     fn injections_round_trip_and_refuse_other_text() {
         for (text, fault, moment) in [

@@ -19,7 +19,7 @@ pub enum Source {
     File {
         /// The run file.
         path: PathBuf,
-        /// The texts of `--set`, in order.
+        /// The values of `--set`, in order.
         overrides: Vec<String>,
     },
     /// A command without a run file.
@@ -36,7 +36,8 @@ pub enum Source {
 pub struct Job {
     /// The plan as the user wrote it.
     pub plan: Plan,
-    /// The plan without secrets: the one that is stored and hashed, so that a rotated password is no new config.
+    /// The plan without secrets: the one that is stored and hashed, so that a rotated password does not change the
+    /// config.
     pub stored_plan: Plan,
     /// SHA-256 of what decides the result, from [`Self::stored_plan`].
     pub config_sha256: String,
@@ -44,7 +45,7 @@ pub struct Job {
     pub base: PathBuf,
     /// The run file, absolute.
     pub run_file: Option<PathBuf>,
-    /// The texts of `--set`.
+    /// The values of `--set`.
     pub overrides: Vec<String>,
 }
 
@@ -67,7 +68,7 @@ pub struct StoredJob {
     pub base: PathBuf,
     /// The run file.
     pub run_file: Option<PathBuf>,
-    /// The texts of `--set`, without secrets.
+    /// The values of `--set`, without secrets.
     pub overrides: Vec<String>,
 }
 
@@ -129,7 +130,7 @@ impl Job {
         Ok(Self { plan, stored_plan, config_sha256, base, run_file, overrides })
     }
 
-    /// The run whose `plan.json` was stored, as it was asked for.
+    /// The run whose `plan.json` was stored, as it was requested.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the plan had secrets and cannot be read again from where it came.
@@ -261,7 +262,8 @@ mod tests {
         Job::read(&Source::Command { argv, name: None }, &redactor).unwrap()
     }
 
-    /// Proves that a rotated secret is no new config, that another argument is, and that no secret is stored.
+    /// Proves that a rotated secret does not change the config, that another argument does, and that no secret is
+    /// stored.
     #[test]
     fn secrets_are_neither_hashed_nor_stored() {
         let first = job(&["python", "train.py", "--api-key", "sk-aaaaaaaaaaaaaaaaaaaaaaaa"]);
@@ -273,7 +275,7 @@ mod tests {
         assert_eq!(first.plan.run.command[3], "sk-aaaaaaaaaaaaaaaaaaaaaaaa");
     }
 
-    /// Proves that a command that cannot start is told before a launch.
+    /// Proves that a command that cannot start is reported before a launch.
     #[test]
     fn a_missing_command_is_told() {
         assert!(job(&["sh"]).check_command().is_ok());

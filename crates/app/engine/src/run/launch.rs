@@ -30,7 +30,7 @@ use crate::reporter::{Notice, Reporter};
 use crate::row_copies::Kept;
 use crate::rows::rung_of;
 
-/// What the script passes over since the run was rolled back: `docs/detectors.md`.
+/// The batches that the script skips since the run was rolled back: `docs/detectors.md`.
 const SKIP_BATCHES: &str = Variable::SkipBatches.as_str();
 
 /// An attempt that was launched.
@@ -43,12 +43,12 @@ pub struct Launched {
     pub run: RunRow,
     /// Whether it was already running when this supervisor came.
     pub attached: bool,
-    /// Whether the ledger knows where it is.
+    /// Whether the ledger has its placement.
     pub noted: Cell<bool>,
 }
 
 impl Launched {
-    /// Notes where the attempt is, unless the ledger knows it: once it runs it is not left alone to wait for a ledger.
+    /// Records where the attempt is, unless the ledger has it: once it runs it is not left alone to wait for a ledger.
     ///
     /// # Errors
     /// When the ledger cannot be written now.
@@ -99,7 +99,7 @@ pub fn launch_next(
         roll_back::carry_out(context, &prepared.run, previous, reporter)?;
     }
     let mut row = planned_row(context, prepared, previous, additions);
-    // The attempt before, where it is of this rung: another rung has checkpoints of its own.
+    // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
     if previous_here.is_some() {
         tell_step_back(context, prepared, reporter);
@@ -179,8 +179,8 @@ struct StoredCapture<'a> {
     environment: BTreeMap<String, String>,
 }
 
-/// Stores the whole capture beside the attempt; the columns of its row hold the part that is asked for most.
-/// Of the environment only allowed names are kept, and those that the run file passes on.
+/// Stores the whole capture beside the attempt; the columns of its row hold the part that is needed most often. Of the
+/// environment only allowed names are kept, and those that the run file passes on.
 fn store_capture(context: &Context, prepared: &Prepared, spec: &LaunchSpec) -> Result<(), AppError> {
     let own = || {
         std::env::vars_os()
@@ -214,7 +214,7 @@ pub fn note_seen(row: &mut AttemptRow, seen: &Seen) {
     row.devices = listed(&seen.devices).or(row.devices.take());
 }
 
-/// Names in one column; none where there are none.
+/// Names in one column; none if there are none.
 pub fn listed(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(","))
 }
@@ -258,7 +258,7 @@ fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
     }
 }
 
-/// The remote grants the epoch and says what the attempt resumes from. A committed step that the ledger knows of and
+/// The remote grants the epoch and determines what the attempt resumes from. A committed step that the ledger has and
 /// the remote does not is an error here too.
 fn fetch_for(
     context: &Context,
@@ -328,7 +328,7 @@ fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporte
     }
 }
 
-/// What a retry plan changes is part of what the attempt was: its config and its hash say so.
+/// The changes of a retry plan are part of the attempt: its config and its hash include them.
 fn apply_changes(row: &mut AttemptRow, set: &BTreeMap<String, String>) {
     if set.is_empty() {
         return;
@@ -420,7 +420,7 @@ pub fn may_be_starting(context: &Context, attempt: &AttemptRow) -> bool {
 /// Whether the attempt ended; none when that cannot be known now.
 ///
 /// # Errors
-/// When the launcher or the ledger cannot be asked.
+/// When the launcher or the ledger does not answer.
 pub fn has_ended(context: &Context, attempt: &AttemptRow) -> Result<Option<bool>, AppError> {
     let Some(placement) = context.placement_of(attempt)? else {
         // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.

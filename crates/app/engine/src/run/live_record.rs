@@ -22,10 +22,10 @@ const LOOK_BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: usize = 4096;
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
-/// Parameters that say how many steps there will be.
+/// Parameters with the total number of steps.
 const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
 
-/// What the live record says so far.
+/// The state of the live record so far.
 #[derive(Debug)]
 pub struct LiveRecord {
     channel: Arc<dyn AttemptChannel>,
@@ -61,18 +61,18 @@ pub struct Facts {
     pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
     pub acknowledged: Vec<(u64, String)>,
-    /// Which batches the steps trained on, as far as the script tells.
+    /// Which batches the steps trained on, as far as the script reports it.
     pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
     pub save_reasons: BTreeMap<Step, String>,
 }
 
-/// Values of metrics, for who looks at them as they come.
+/// Values of metrics, for observers.
 #[derive(Debug)]
 pub struct Seen<'a> {
     /// Which segment of the record they are in, counted as they were found.
     pub segment: usize,
-    /// The rank of the process that recorded them; 0 where it did not say.
+    /// The rank of the process that recorded them; 0 if it did not report it.
     pub rank: u32,
     /// Whether the recorder inside the training process wrote them.
     pub from_sdk: bool,
@@ -115,7 +115,7 @@ impl LiveRecord {
         Self { progressive: Some(Progressive::new(window)), ..Self::of(channel) }
     }
 
-    /// What progressive validation says so far.
+    /// The estimate of progressive validation so far.
     #[must_use]
     pub fn progressive(&self) -> Option<Estimate> {
         self.progressive.as_ref().and_then(Progressive::estimate)
@@ -143,7 +143,7 @@ impl LiveRecord {
                 if let Frame::Header(header) = &frame {
                     (followed.pid, followed.origin) = (header.pid, Some(header.origin));
                 }
-                // The machine says nothing about the script: its samples are no sign of life.
+                // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
                     take_sample(&mut self.machine, &frame, &followed.names);
                     continue;
@@ -231,7 +231,7 @@ impl Followed {
                 }
                 Ok(Some(Item::Damage(_))) => {}
                 Ok(None) => return None,
-                // A segment of a newer version is told of when the record is closed; following it is pointless.
+                // A segment of a newer version is reported when the record is closed; following it is pointless.
                 Err(_) => {
                     self.broken = true;
                     return None;
@@ -313,7 +313,7 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
     }
 }
 
-/// The rank that a process says it is.
+/// The rank that a process reports.
 fn rank_told(event: &Event) -> Option<u32> {
     let field = event.fields.iter().find(|(name, _)| EventKind::Rank.is(&event.kind) && name == "rank")?;
     field.1.parse().ok()

@@ -15,13 +15,13 @@ use crate::error::AppError;
 use crate::rows::rung_of;
 use crate::run::remote::{Patience, RemotePlan};
 
-/// Marks the checkpoint suspect that the last attempts of a run crashed at, when an older one is there to step back to
-/// and verifies. Returns what there is to tell; none when there is nothing to do.
+/// Marks the checkpoint suspect that the last attempts of a run crashed at, when there is an older one to step back to
+/// that verifies. Returns the message; none when there is nothing to do.
 ///
 /// # Errors
 /// When the ledger or the log cannot be read, or the mark cannot be set.
 pub(crate) fn step_back(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
-    // A rehearsal crashes where it is told to.
+    // A rehearsal crashes where it has to.
     if run.kind != LaunchKind::Train {
         return Ok(None);
     }
@@ -89,8 +89,8 @@ fn mark(
     Ok(Some(newest))
 }
 
-/// Whether a fetch would find another one, on this disk or at the remote. A remote that does not answer says no: then
-/// nothing is launched either.
+/// Whether a fetch would find another one, on this disk or at the remote. A remote that does not answer counts as no:
+/// then nothing is launched either.
 fn older_by_truth(remote: &RemotePlan, crash: &LoadCrash) -> bool {
     let opened = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
     let found = opened.and_then(|mut replica| replica.foresee(Some(&crash.manifest_sha256)));

@@ -1,4 +1,4 @@
-//! The lock file of a run: whoever holds it supervises the run on this machine.
+//! The lock file of a run: the process that holds it supervises the run on this machine.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! How a run and its attempts stand.
+//! The states of a run and its attempts.
 
 use serde::Serialize;
 use trackway_core::{AttemptId, RunId, Step};
@@ -54,7 +54,7 @@ pub struct AttemptOutcome {
     pub resumed_from_step: Option<Step>,
 }
 
-/// How a run stands now.
+/// The state of a run now.
 ///
 /// # Errors
 /// When the ledger cannot be read.

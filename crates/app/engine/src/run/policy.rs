@@ -1,4 +1,5 @@
-//! Between the ledger's rows and tower's decisions: builds the history and the policy, asks, and writes the answer.
+//! Between the ledger's rows and tower's decisions: builds the history and the policy, calls tower, and writes the
+//! decision.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +19,12 @@ use crate::error::AppError;
 pub struct Decided {
     /// The row.
     pub retry: RetryRow,
-    /// Where the run stands after it.
+    /// The state of the run after it.
     pub run_state: RunState,
 }
 
-/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its rung
-/// was judged.
+/// Decides what follows an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` the decision
+/// about its rung.
 pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
     match row.kind {
         LaunchKind::Train => {}
@@ -45,7 +46,7 @@ pub fn decide(context: &Context, row: &AttemptRow, judged: Option<&Judged>) -> R
     Ok(answer(context, row, decision, due))
 }
 
-/// No budget and no retry: what follows is the business of the one who rehearses.
+/// No budget and no retry: the caller of a rehearsal decides what follows.
 fn rehearsed(row: &AttemptRow) -> Decision {
     let success = row.termination_reason.is_some_and(TerminationReason::is_success);
     Decision::Stop {
@@ -123,8 +124,8 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
             retry.why = why;
             RunState::Waiting
         }
-        // The evaluation within a training script failed behind its last checkpoint: the attempt stays good, and the run is
-        // at rest until `trackway eval run` judges it.
+        // The evaluation within a training script failed after its last checkpoint: the attempt stays good, and the run
+        // has ended until `trackway eval run` evaluates it.
         Decision::RetryEvaluator { why, budget, .. } => {
             spend(Some(budget));
             retry.why = why;
@@ -171,7 +172,8 @@ fn history(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
     Ok(History { attempts: past, data_manifest_now, next_rung: None, roll_back: None })
 }
 
-/// What was committed after the place that the run went back to is no progress any more; what comes after the roll back is.
+/// What was committed after the place that the run went back to no longer counts as progress; what comes after the
+/// rollback does.
 fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
     for (past, attempt) in past.iter_mut().zip(attempts) {
         if attempt.rung == left.rung {
@@ -223,9 +225,9 @@ fn without_plan(error: &AppError) -> Decision {
     }
 }
 
-/// A command without a run file is launched once: nobody said that it may be repeated.
+/// A command without a run file is launched once: repeating it was not requested.
 fn once(decision: Decision) -> Decision {
-    // A person who asks for a roll back says just that.
+    // A rollback requested by a user already has this meaning.
     if !decision.launches() || decision.rule() == DecisionRule::RollBackPerson {
         return decision;
     }

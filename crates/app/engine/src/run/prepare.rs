@@ -51,7 +51,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Of a launch that reads no data set of its own.
+    /// For a launch that does not read its data sets.
     pub fn without_data(context: &Context, job: Job) -> Self {
         let capture = capture_surroundings(context, &job);
         Self { job, capture, data_sha256: None, manifests: Vec::new(), states: FileStates::default() }
@@ -106,12 +106,12 @@ pub fn begin(
         name: run.name.clone(),
         config_sha256: run.config_sha256.clone(),
     });
-    // A rehearsal is nobody's truth.
+    // A rehearsal has no remote.
     let remote = RemotePlan::of(context, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
     Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision })
 }
 
-/// Whoever seals an attempt compares them with what the files are then.
+/// The process that seals an attempt compares them with the state of the files then.
 fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
     if states.is_empty() {
         return Ok(());
@@ -131,7 +131,7 @@ pub fn take_up(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
         return Err(AppError::new(ErrorKind::Usage, message)
             .hint("start a new proof or rehearsal: `trackway prove`, `trackway rehearse`"));
     }
-    // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
+    // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
         return Err(AppError::new(
             ErrorKind::Usage,
@@ -273,7 +273,7 @@ fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
     }
 }
 
-/// Writes down, in the ledger, data sets that it does not know yet.
+/// Records data sets in the ledger that are not in it yet.
 pub fn record_data(context: &Context, manifests: &[DataManifest]) -> Result<Vec<DataSnapshotRow>, AppError> {
     let mut snapshots = Vec::with_capacity(manifests.len());
     for manifest in manifests {

@@ -1,6 +1,6 @@
-//! Going back to an earlier checkpoint (`docs/detectors.md`). A request stands in the attempt's folder before the attempt is ended;
-//! the decision that follows the end names place and range; before the next launch both are carried out: the checkpoints that
-//! are left are marked, and a row of `roll_backs` says what every later attempt passes over.
+//! Going back to an earlier checkpoint (`docs/detectors.md`). A request is in the attempt's folder before the attempt
+//! is ended; the decision that follows the end names place and range; before the next launch both are carried out: the
+//! checkpoints that are left are marked, and a row of `roll_backs` holds what every later attempt skips.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,11 +22,11 @@ use crate::row_copies::Kept;
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
 
-/// A roll back that was asked for, as far as the request can be read, and what the decision must know of it.
+/// A requested rollback, as far as the request can be read, and what the decision needs of it.
 pub type Due = (Option<Asked>, decide::RollBack);
 
-/// What the decision after an attempt must know; none where no roll back was asked for. A damaged request or log is no place to go
-/// back to: it must not keep the receipt from being sealed.
+/// What the decision after an attempt needs; none if no rollback was requested. A damaged request or log gives no place
+/// to go back to: it must not keep the receipt from being sealed.
 pub fn due(context: &Context, row: &AttemptRow) -> Result<Option<Due>, AppError> {
     let asked = match Asked::read(&context.home.attempt_folder(row.attempt_id)) {
         Ok(None) => return Ok(None),
@@ -93,7 +93,7 @@ pub fn rows(context: &Context, run_id: RunId) -> Result<Vec<RollBackRow>, AppErr
     context.ledger_read(|ledger| ledger.roll_backs_of_run(run_id))
 }
 
-/// What every attempt of a rung of a run passes over from now on.
+/// What every attempt of a rung of a run skips from now on.
 pub fn skipped(context: &Context, run_id: RunId, rung: &str) -> Result<SkippedBatches, AppError> {
     let mut of_rung = rows(context, run_id)?;
     of_rung.retain(|row| row.rung == rung);
@@ -113,8 +113,8 @@ fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
     Ok(skipped)
 }
 
-/// Carries out the roll back that was decided on after `previous`, unless that is done. Nothing may be launched when it fails: the
-/// attempt would go on from what was to be left.
+/// Carries out the rollback that was decided on after `previous`, unless that is done. Nothing may be launched when it
+/// fails: the attempt would continue from what was to be left.
 pub fn carry_out(
     context: &Context,
     run: &RunRow,
@@ -137,7 +137,7 @@ pub fn carry_out(
     Ok(())
 }
 
-/// Marks what is left, then writes down that the run went back. Returns what there is to tell.
+/// Marks what is left, then records that the run went back. Returns the message.
 pub fn go_back(
     context: &Context,
     run: &RunRow,
@@ -192,7 +192,7 @@ pub fn go_back(
     Ok(text)
 }
 
-/// `rolled back to step 400; passes over the batches 449..503`
+/// `rolled back to step 400; skips the batches 449..503`
 pub fn told(back: &Back) -> String {
     let to = back.to_step.map_or("the beginning".into(), |step| format!("step {step}"));
     let skip = back.skip.map(|range| format!("; skips the batches {range}")).unwrap_or_default();

@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(look(&mut sight, gone, 360_000.0), Next::End);
     }
 
-    /// Proves that looks which show nothing are repeated with growing pauses and said once, that the attempt is watched on when
-    /// it is seen again, and that the next time has the whole patience.
+    /// Proves that looks which show nothing are repeated with growing pauses and reported once, that the attempt is
+    /// watched on when it is seen again, and that the next time has the whole patience.
     #[test]
     fn an_attempt_that_comes_back_is_watched_on() {
         let mut sight = sight();

@@ -1,4 +1,5 @@
-//! The stacks of an attempt that stands still: taken once by the launcher, kept as a file of its folder, told in a line.
+//! The stacks of an attempt that makes no progress: taken once by the launcher, kept as a file of its folder, reported
+//! in a line.
 
 use std::path::Path;
 
@@ -16,14 +17,14 @@ const PROCESSES_TOLD: usize = 3;
 pub struct Stacks {
     /// The file, from the attempt's folder.
     pub path: String,
-    /// Where the first processes stand.
+    /// Where the first processes are.
     pub summary: String,
 }
 
 /// Takes the stacks of all processes of an attempt and stores them in its folder.
 ///
 /// # Errors
-/// Why there are none, in words: the training goes on without.
+/// Why there are none: the training continues without.
 pub fn take(launcher: &dyn Launcher, placement: &Placement, attempt_folder: &Path) -> Result<Stacks, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the stacks could not be taken: {error}");
     let folder = attempt_folder.join(attempt_file::STACKS);

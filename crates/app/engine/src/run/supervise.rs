@@ -54,7 +54,7 @@ pub struct Watched<'a> {
     pub running_seconds: f64,
     /// Why the attempt must stop because another one was granted the run; `None`: it was not.
     pub fenced: &'a dyn Fn() -> Option<String>,
-    /// Who supervises the run now; `None`: this process does.
+    /// The supervisor of the run now; `None`: this process.
     pub superseded_by: &'a dyn Fn() -> Option<String>,
     /// Requests to stop, or to leave the attempt alone.
     pub cancel: &'a Cancel,
@@ -65,16 +65,16 @@ pub struct Watched<'a> {
 pub enum Ended {
     /// The attempt ended, or is proved to be gone.
     Attempt,
-    /// The supervisor was asked to let go; the attempt goes on.
+    /// The supervisor was asked to detach; the attempt continues.
     Detached,
-    /// The supervisor could not see the attempt for too long, for this reason; the attempt may go on.
+    /// The supervisor could not see the attempt for too long, for this reason; the attempt may continue.
     OutOfSight(String),
-    /// Another process supervises the run now, this one; the attempt goes on.
+    /// Another process supervises the run now, this one; the attempt continues.
     Superseded(String),
 }
 
-/// Called now and then with what the live record says and what was last seen of the attempt; a failure is told and does not end
-/// the supervision.
+/// Called now and then with the live record and the last observation of the attempt; a failure is reported and does not
+/// end the supervision.
 pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, Option<&Seen>);
 
 /// The detectors, and where what they find is written.
@@ -93,7 +93,7 @@ struct Supervisor<'a> {
     record: LiveRecord,
     detection: Option<Detection<'a>>,
     sight: Sight,
-    /// When the launcher is asked next, and never before.
+    /// When the launcher is polled next, and never before.
     ask_micros: i64,
     /// What the last look showed that showed the attempt.
     seen: Option<Seen>,
@@ -198,7 +198,7 @@ pub fn supervise<'a>(
             return Ended::Superseded(holder);
         }
         supervisor.obey_interrupts();
-        // Who asks for the end twice does not wait for an attempt that cannot be reached.
+        // The second request to stop does not wait for an attempt that cannot be reached.
         if supervisor.stop_requests_seen > 1
             && let Some(why) = supervisor.hidden.take()
         {
@@ -234,7 +234,7 @@ fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stac
 }
 
 impl Supervisor<'_> {
-    /// Asks the launcher when it is time to, and sleeps otherwise; takes a turn at most.
+    /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most.
     fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
         let now_micros = self.clock.monotonic_micros();
         let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
@@ -246,7 +246,7 @@ impl Supervisor<'_> {
         Some(self.launcher.wait(self.watched.placement, TURN))
     }
 
-    /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to ask again.
+    /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to poll again.
     fn take(&mut self, answer: Result<Seen, LaunchError>, now_micros: i64) -> Option<Ended> {
         let mut pause_seconds = self.launcher.poll_interval().as_secs_f64();
         match self.sight.take(answer.as_ref(), now_micros, self.clock.now()) {
@@ -302,7 +302,7 @@ impl Supervisor<'_> {
         self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
     }
 
-    /// Tells and writes down what the detectors found; while the attempt lives, the run file's policies are carried out.
+    /// Reports and records what the detectors found; while the attempt lives, the run file's policies are carried out.
     fn detect(&mut self, now_micros: i64, lives: bool) {
         let Some(detection) = &mut self.detection else { return };
         if let Some(sign_micros) = self.last_sign_micros.filter(|_| lives) {
@@ -370,7 +370,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A script that ended and left processes behind which hold its output is waited for; a person wants to know.
+    /// A script that ended and left processes behind which hold its output is waited for; the user is informed.
     fn tell_leftovers(&mut self, running: &Running) {
         if running.main_ended_at.is_some() && !self.leftovers_told {
             self.leftovers_told = true;
@@ -448,7 +448,7 @@ impl Supervisor<'_> {
     }
 
     fn kill(&mut self, kind: ActionKind, why: &str) {
-        // An injected kill says so by its kind; this is for a stop that did not wait for its grace period.
+        // An injected kill is identified by its kind; this is for a stop that did not wait for its grace period.
         self.note_down(kind, kind == ActionKind::StopRequested, why);
         self.deliver(StopMode::Kill);
     }
@@ -462,7 +462,7 @@ impl Supervisor<'_> {
         self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
     }
 
-    /// A stop that cannot be delivered is tried again, and said once.
+    /// A stop that cannot be delivered is tried again, and reported once.
     fn deliver(&mut self, mode: StopMode) {
         let delivered = self.launcher.stop(self.watched.placement, mode);
         let is_first = self.undelivered.is_none_or(|(tried, _)| tried != mode);

@@ -14,7 +14,7 @@ use super::lock::RunLock;
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 
-/// How long a lease is valid unless it is renewed, unless [`LEASE_VARIABLE`] says otherwise: after so long without a word from a
+/// How long a lease is valid unless it is renewed, unless [`LEASE_VARIABLE`] sets it: after so long without a sign of a
 /// supervisor another host may take its run.
 const LEASE_SECONDS: f64 = 60.0;
 /// The environment variable with the seconds of a lease, 1 or more.
@@ -32,7 +32,7 @@ pub struct Supervision {
     _lock: RunLock,
 }
 
-/// Who took the lease meanwhile.
+/// The new holder of the lease.
 #[derive(Debug, Clone, Default)]
 struct Lost(Arc<Mutex<Option<String>>>);
 
@@ -47,7 +47,7 @@ struct Renewal {
 pub enum Taken {
     /// This process does.
     Mine(Supervision),
-    /// Another one does; which, in words.
+    /// Another one does; a description of it.
     By(String),
 }
 
@@ -61,7 +61,7 @@ impl Taken {
     }
 }
 
-/// Becomes the supervisor of a run that the ledger knows, unless another process is.
+/// Becomes the supervisor of a run in the ledger, unless another process is.
 ///
 /// # Errors
 /// When the run's folder or the ledger cannot be written.
@@ -104,7 +104,7 @@ pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result
 }
 
 impl Supervision {
-    /// Renews the lease from now on, in a thread of its own: a supervisor may be busy for long.
+    /// Renews the lease from now on, in a separate thread: a supervisor may be busy for long.
     #[must_use]
     pub fn renewed(mut self) -> Self {
         let (end, ended) = channel();
@@ -112,7 +112,7 @@ impl Supervision {
         let pause = Duration::from_secs_f64(lease_seconds() / RENEWALS_PER_LEASE);
         let renew = move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // A ledger that is away is asked again at the next turn.
+                // A ledger that is away is tried again at the next turn.
                 if let Err(LedgerError::Superseded { holder, .. }) =
                     ledger.renew_lease(run_id, lease_seconds())
                 {
@@ -124,7 +124,7 @@ impl Supervision {
         self
     }
 
-    /// Who supervises the run now, when this process no longer does.
+    /// The supervisor of the run, when this process no longer is.
     #[must_use]
     pub fn superseded_by(&self) -> Option<String> {
         self.lost.get()

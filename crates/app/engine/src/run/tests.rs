@@ -20,7 +20,7 @@ const SETTLES: Duration = Duration::from_secs(5);
 /// 2026-01-01, in microseconds since 1970.
 const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
 
-/// A home, an engine and a clock of their own.
+/// A separate home, engine and clock.
 struct World {
     folder: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -135,7 +135,7 @@ fn retries_wait_by_the_clock() {
     }
 }
 
-/// Proves that a budget ends a run when it is spent, and that the receipts say so.
+/// Proves that a budget ends a run when it is spent, and that the receipts show it.
 #[test]
 fn a_spent_budget_ends_the_run() {
     let world = World::new(SETTLES);

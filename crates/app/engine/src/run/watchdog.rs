@@ -9,7 +9,7 @@ use super::inject::{Fault, Injection, Moment};
 pub struct Limits {
     /// Longest an attempt may take, in seconds.
     pub timeout_seconds: Option<f64>,
-    /// Longest without a new step or heartbeat, in seconds. Off unless asked for: silence is no proof of anything.
+    /// Longest without a new step or heartbeat, in seconds. Off by default: silence proves nothing.
     pub hang_after_seconds: Option<f64>,
     /// Money left to the run, in US dollars.
     pub usd_left: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Vitals {
 /// Why the supervisor ends the attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intervention {
-    /// A fault that was asked for with `--inject`.
+    /// A fault requested with `--inject`.
     Inject(Fault),
     /// The time limit is reached.
     Timeout,
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Proves that a hang needs a first sign of life: a script that never reports is not judged by its silence.
+    /// Proves that a hang needs a first sign of life: a script that never reports does not count as hanging.
     #[test]
     fn a_script_that_never_reports_does_not_hang() {
         let vitals = Vitals { quiet_seconds: None, ..CALM };

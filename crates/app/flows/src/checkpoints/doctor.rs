@@ -17,19 +17,19 @@ use crate::model_pin::model_of_pin;
 pub struct DoctorReport {
     /// The folder that was looked at.
     pub root: String,
-    /// What is worth a word, errors first.
+    /// The findings, errors first.
     pub findings: Vec<DoctorFinding>,
-    /// The step that a resume takes; none when nothing it could come to verifies.
+    /// The step that a resume takes; none when nothing that it could reach verifies.
     pub resume_step: Option<Step>,
     /// The steps of all checkpoints that verify, newest first.
     pub verified_steps: Vec<Step>,
     /// How many checkpoints were ever committed.
     pub committed_count: usize,
-    /// Whether the remote answered; none: the run has none. `resume_step` is what its log says then.
+    /// Whether the remote answered; none: the run has none. `resume_step` is from its log then.
     pub remote: Option<RemoteAnswer>,
 }
 
-/// Something that is worth a word. Field names are the JSON contract.
+/// A finding. Field names are the JSON contract.
 #[derive(Debug, Clone, Serialize)]
 pub struct DoctorFinding {
     /// `error`, `warning` or `note`.
@@ -81,7 +81,7 @@ impl Checkpoints {
         let mut resume_step = diagnosis.resume.map(|sound| sound.step);
         let mut committed_count = diagnosis.committed_count;
         if let Remote::Answers(mut there) = remote {
-            // That nothing verifies is told by what is wrong with each.
+            // The findings about each checkpoint report that nothing verifies.
             resume_step = there.replica.foresee(None).ok().flatten().map(|found| found.info.step);
             committed_count = committed_count.max(there.truth.checkpoints.len());
         }

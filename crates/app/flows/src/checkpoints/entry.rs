@@ -19,14 +19,14 @@ const RECORD_LOOKS_MAX: u32 = 16;
 /// One checkpoint. Field names are the JSON contract of `trackway checkpoint ls`.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckpointEntry {
-    /// What the log says of it; with a remote that answers, what both logs say.
+    /// Its state in the log; with a remote that answers, in both logs.
     #[serde(flatten)]
     pub info: CheckpointInfo,
     /// Where its bytes are: `local`, `remote`, `local+remote`, `waiting` (here, and on their way to the remote) or `none`
     /// once they are deleted.
     #[serde(rename = "where")]
     pub location: String,
-    /// Why it was saved: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked.
+    /// Why it was saved: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the requester's description.
     pub reason: Option<String>,
     /// Bytes of its files that are shared with an earlier checkpoint; none when its manifest cannot be read here.
     pub shared_bytes: Option<u64>,
@@ -36,7 +36,7 @@ pub struct CheckpointEntry {
     pub age_seconds: Option<f64>,
 }
 
-/// Checkpoints, newest first, and whether the remote was asked about them.
+/// Checkpoints, newest first, and whether the remote answered.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listing {
     /// Newest first.
@@ -76,7 +76,7 @@ impl CheckpointEntry {
 }
 
 impl Checkpoints {
-    /// What the ledger and the records of live attempts say about why each checkpoint was saved.
+    /// The reasons for each checkpoint, from the ledger and the records of live attempts.
     pub(super) fn save_reasons(&self, infos: &[CheckpointInfo]) -> Result<SaveReasons, AppError> {
         let mut reasons = SaveReasons::default();
         let Some(run) = &self.run else { return Ok(reasons) };

@@ -61,8 +61,8 @@ pub struct KindLine {
 }
 
 impl Checkpoints {
-    /// Tells who wrote a checkpoint, from what, what it holds, where it is, and whether a resume takes it. Its manifest
-    /// is checked; its files are not read.
+    /// Reports which attempt wrote a checkpoint, from what, what it holds, where it is, and whether a resume takes it.
+    /// Its manifest is checked; its files are not read.
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
@@ -127,7 +127,7 @@ struct Teller<'a> {
     view: &'a CheckpointView,
     /// The log that its number is of.
     infos: Vec<CheckpointInfo>,
-    /// What a resume could come to, newest first.
+    /// What a resume could reach, newest first.
     chain: Vec<CheckpointInfo>,
     placed: &'a Placed,
     info: &'a CheckpointInfo,

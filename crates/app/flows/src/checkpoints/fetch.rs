@@ -12,15 +12,15 @@ use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use super::Checkpoints;
 use super::remote_view::{Placed, Remote, is_held};
 
-/// Told the bytes that arrived and those there are in all; from several threads.
+/// Called with the bytes that arrived and those there are in all; from several threads.
 pub(crate) type Arriving<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
 impl Checkpoints {
     /// The commit that `pick` picks among those of this disk and of the remote, and whether its bytes are on this disk.
     ///
     /// # Errors
-    /// What `pick` says; [`ErrorKind::NotFound`] when its bytes are nowhere; [`ErrorKind::Fault`] when they are not here, and the remote
-    /// does not answer.
+    /// The errors of `pick`; [`ErrorKind::NotFound`] when its bytes are nowhere; [`ErrorKind::Fault`] when they are not
+    /// here, and the remote does not answer.
     pub(super) fn found(
         &self,
         pick: impl FnOnce(&[Placed]) -> Result<Placed, AppError>,
@@ -53,7 +53,7 @@ impl Checkpoints {
         }
     }
 
-    /// The checkpoint that the remote holds with this manifest; none where there is no remote, or it holds none.
+    /// The checkpoint that the remote holds with this manifest; none if there is no remote, or it holds none.
     ///
     /// # Errors
     /// [`ErrorKind::Fault`] when the remote does not answer.
@@ -72,7 +72,7 @@ impl Checkpoints {
         }
     }
 
-    /// That a checkpoint is not here, and that the remote does not say whether it is there.
+    /// The error that a checkpoint is not here, and that it is unknown whether the remote has it.
     pub(super) fn silent(&self, what: &str, why: &str) -> AppError {
         let message = format!(
             "{} has its checkpoints at a remote that does not answer ({why}): {what} is not on this disk",
@@ -94,7 +94,7 @@ impl Checkpoints {
         there.replica.pin(name, prefix, why, until).map(drop).map_err(|error| self.error(&error))
     }
 
-    /// Takes a pin away that is at the remote alone. That there is none is no error.
+    /// Removes a pin that is only at the remote. A missing pin is not an error.
     pub(super) fn unpin_there(&self, name: &str) -> Result<(), AppError> {
         let Some(mut there) = self.demand_remote()? else { return Ok(()) };
         if there.replica.pins().iter().all(|pin| pin.name != name) {

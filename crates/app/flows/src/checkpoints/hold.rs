@@ -1,4 +1,4 @@
-//! A checkpoint that somebody reads: chosen, held by a pin, verified; brought from the remote where it is only there.
+//! A checkpoint that is being read: chosen, held by a pin, verified; fetched from the remote if it is only there.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub enum CheckpointRef {
 pub struct Chosen {
     /// Its step.
     pub step: Step,
-    /// Who wrote it.
+    /// The attempt that wrote it.
     pub attempt_id: AttemptId,
     /// SHA-256 of its manifest.
     pub manifest_sha256: String,
@@ -120,7 +120,7 @@ impl Checkpoints {
         pinned.map(drop).map_err(|error| self.error(&error))
     }
 
-    /// Lets go of what was held. That it is not held any more is no error.
+    /// Releases what was held. That it is not held any more is not an error.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -150,8 +150,8 @@ impl Checkpoints {
         Ok(loaded.folder)
     }
 
-    /// Reads every byte of a chosen checkpoint again after somebody had it, in its own folder or in `far`. One that is not any more what was
-    /// committed is marked suspect, so that nothing resumes from it.
+    /// Reads every byte of a chosen checkpoint again after its use, in its folder or in `far`. One that differs from
+    /// what was committed is marked suspect, so that nothing resumes from it.
     ///
     /// # Errors
     /// [`ErrorKind::Integrity`] when it changed; when it cannot be read.

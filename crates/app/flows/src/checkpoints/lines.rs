@@ -22,7 +22,7 @@ pub struct CheckpointLine {
     pub epoch: u64,
     /// `writing`, `committed`, `superseded`, `suspect` …
     pub state: String,
-    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked;
+    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the requester's description;
     /// known once its attempt is sealed.
     pub reason: Option<String>,
     /// Bytes of its files.
@@ -36,7 +36,7 @@ pub struct CheckpointLine {
     /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
     #[serde(rename = "where")]
     pub location: String,
-    /// Bytes that it shares with an earlier checkpoint; none when that cannot be told.
+    /// Bytes that it shares with an earlier checkpoint; none if unknown.
     pub shared_bytes: Option<u64>,
     /// Names of the pins that hold it.
     pub pins: Vec<String>,
@@ -49,11 +49,11 @@ pub struct CheckpointLine {
 /// An attempt that resumed from an older checkpoint than the newest.
 #[derive(Debug, Clone, Serialize)]
 pub struct FallBack {
-    /// The step that was committed and passed over.
+    /// The step that was committed and skipped.
     pub from_step: Step,
     /// The step it resumed from.
     pub to_step: Step,
-    /// Why the newer one was passed over.
+    /// Why the newer one was skipped.
     pub why: String,
     /// What it costs.
     #[serde(flatten)]
@@ -70,7 +70,7 @@ impl Checkpoints {
             let reasons = plan.keep.get(&number).into_iter().flatten();
             reasons.map(|reason| reason_in_words(reason, &policy)).collect()
         };
-        // The page is made of receipts: it is as the log of this disk has it, and the remote is not asked.
+        // The page is made of receipts: it shows the log of this disk, without the remote.
         let placed = self.placed(view.list(), &Remote::None, true);
         let entries = self.listing(&view, placed, &Remote::None)?.checkpoints;
         let lines = entries.into_iter().map(|entry| {
@@ -84,7 +84,7 @@ impl Checkpoints {
     pub fn uploads(&self) -> Result<Vec<f64>, AppError> {
         let moment = |text: &str| text.parse::<Timestamp>().ok();
         let seconds = |info: &CheckpointInfo| {
-            // An adopted one was committed, and perhaps uploaded, by somebody else.
+            // An adopted one was committed, and perhaps uploaded, by another process.
             let own = info.number_there.is_none();
             let uploaded_at = moment(info.uploaded_at.as_ref().filter(|_| own)?)?;
             Some(uploaded_at.seconds_since(moment(&info.at)?).max(0.0))
@@ -92,7 +92,7 @@ impl Checkpoints {
         Ok(self.view()?.list().iter().filter_map(seconds).collect())
     }
 
-    /// What an attempt passed over when it resumed, and what that costs by the pace of the attempts before it.
+    /// What an attempt skipped when it resumed, and what that costs by the pace of the attempts before it.
     pub fn fall_back_of(&self, attempt: &AttemptRow) -> Result<Option<FallBack>, AppError> {
         let infos = self.view()?.list();
         let Some((passed, steps)) = passed_over(&infos, attempt) else { return Ok(None) };

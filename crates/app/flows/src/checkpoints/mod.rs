@@ -59,7 +59,7 @@ pub use retention::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry,
 pub enum Which {
     /// The newest committed one.
     Latest,
-    /// The one of this step; of several the one that a resume could come to, else the newest.
+    /// The one of this step; of several the one that a resume could reach, else the newest.
     Step(Step),
 }
 
@@ -68,7 +68,7 @@ pub struct Checkpoints {
     root: PathBuf,
     /// What names it on a command line.
     subject: String,
-    /// Whose they are, when the ledger knows.
+    /// Their run, if it is in the ledger.
     run: Option<RunFacts>,
     /// Where their truth is, when it is not here.
     remote: Option<RemotePlan>,
@@ -154,8 +154,8 @@ impl Checkpoints {
         &self.root
     }
 
-    /// Every checkpoint, newest first; those whose bytes are deleted already only when `all` are asked for. A remote is
-    /// asked, and what it holds and this disk does not is among them.
+    /// Every checkpoint, newest first; those whose bytes are deleted already only with `all`. Includes what is only at
+    /// the remote, if there is one.
     ///
     /// # Errors
     /// When the log cannot be read. That the remote does not answer is none.
@@ -193,7 +193,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
-    /// answer and `there` was asked for. Damage is no error but `verified: false`.
+    /// answer and `there` is set. Damage is not an error but `verified: false`.
     pub fn verify(&self, step: Option<Step>, there: bool, watch: &Watch) -> Result<Listing, AppError> {
         let view = self.view()?;
         let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
@@ -227,7 +227,7 @@ impl Checkpoints {
         Ok(listing)
     }
 
-    /// Whether there are folders of checkpoints and no log that says which of them are real.
+    /// Whether there are folders of checkpoints and no log that shows which of them are committed.
     #[must_use]
     pub fn log_is_gone(&self) -> bool {
         !self.root.join("log").is_dir() && has_checkpoint_folders(&self.root)

@@ -25,8 +25,8 @@ pub struct CheckpointAsked {
     pub step: Option<Step>,
 }
 
-/// Asks the live attempt of a run for a checkpoint, and waits for its answer. `reason` is that of a person
-/// ([`SaveReason::Asked`]) or of something that watches the run ([`SaveReason::Anomaly`]); `why` says it in words.
+/// Requests a checkpoint of the live attempt of a run, and waits for its answer. `reason` is that of a user
+/// ([`SaveReason::Asked`]) or of something that watches the run ([`SaveReason::Anomaly`]); `why` describes it.
 ///
 /// # Errors
 /// `ErrorKind::NotFound` when the run has no live attempt; when the control file cannot be written.

@@ -7,7 +7,7 @@ use trackway_engine::stored::stored_plan;
 
 use super::Checkpoints;
 
-/// What a command line says instead of the run file.
+/// What a command line sets instead of the run file.
 #[derive(Debug, Clone, Default)]
 pub struct KeepChanges {
     /// So many of the newest.
@@ -19,7 +19,7 @@ pub struct KeepChanges {
 }
 
 impl Checkpoints {
-    /// The run file's policy with what is said instead.
+    /// The run file's policy with these changes.
     pub(super) fn policy(&self, changes: &KeepChanges) -> Result<Retention, AppError> {
         let plan = self.run.as_ref().map(|run| stored_plan(&run.row)).transpose()?.flatten();
         let mut policy = policy_of(&plan.map(|plan| plan.checkpoint).unwrap_or_default());
@@ -45,7 +45,7 @@ fn read_best(text: &str) -> Result<Best, AppError> {
     })
 }
 
-/// What a policy keeps, in words.
+/// A description of what a policy keeps.
 pub fn in_words(policy: &Retention) -> String {
     if policy.last == usize::MAX {
         return "everything that a resume could come to".into();

@@ -1,7 +1,7 @@
-//! A checkpoint while an evaluator reads it: nobody writes into it.
+//! A checkpoint while an evaluator reads it: without write permissions.
 //!
-//! Modes stop a mistake; they stop neither root nor an owner who changes them. What counts is that every byte is read again afterwards
-//! ([`crate::checkpoints::Checkpoints::check_unchanged`]).
+//! Modes stop a mistake; they stop neither root nor an owner that changes them. What counts is that every byte is read
+//! again afterwards ([`crate::checkpoints::Checkpoints::check_unchanged`]).
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Tells how far the reading of large checkpoints is.
+//! Reports the progress of reading large checkpoints.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use trackway_engine::error::AppError;
 use trackway_files::OwnedFolder;
 use trackway_store::{Disk, DiskFile, DiskRead, RealDisk};
 
-/// Told the bytes that were read and those there are in all.
+/// Called with the bytes that were read and those there are in all.
 pub type Watch = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// An account of what is read of large checkpoints.
@@ -28,12 +28,12 @@ impl Reading {
         Self { count, at_remote: Mutex::default() }
     }
 
-    /// A disk that tells what is read from it.
+    /// A disk that reports what is read from it.
     pub fn disk(&self) -> Arc<dyn Disk> {
         Arc::new(CountingDisk { count: Arc::clone(&self.count) })
     }
 
-    /// A view that tells what it reads.
+    /// A view that reports what it reads.
     pub fn view(&self, root: &Path) -> Result<CheckpointView, AppError> {
         CheckpointView::open_on(root, self.disk())
             .map_err(|error| AppError::fault("the checkpoints could not be read", &error))

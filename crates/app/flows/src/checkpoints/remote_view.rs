@@ -1,4 +1,4 @@
-//! A run's remote, as commands see it: what its log and that of this disk say together.
+//! A run's remote, as commands see it: its log and that of this disk together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct RemoteAnswer {
     pub location: String,
     /// Whether it answered within seconds.
     pub answers: bool,
-    /// What it said instead.
+    /// Its error instead.
     pub error: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct RemoteView {
     pub truth: Truth,
 }
 
-/// What a remote says; [`Self::None`] without one.
+/// The answer of a remote; [`Self::None`] without one.
 pub(super) enum Remote {
     None,
     /// `passing`: waiting may help.
@@ -88,7 +88,7 @@ impl Remote {
 }
 
 impl Checkpoints {
-    /// Asks the remote, with the patience of a person at a terminal.
+    /// Contacts the remote, with the patience of a user at a terminal.
     pub(super) fn ask_remote(&self) -> Remote {
         self.ask_remote_through(Arc::new(RealDisk))
     }
@@ -127,8 +127,7 @@ impl Checkpoints {
         Ok(Some(Box::new(RemoteView { replica, truth })))
     }
 
-    /// The checkpoints of this disk and of the remote, newest first. Several entries of one prefix stay when `all` are
-    /// asked for.
+    /// The checkpoints of this disk and of the remote, newest first. Several entries of one prefix stay with `all`.
     pub(super) fn placed(&self, local: Vec<CheckpointInfo>, remote: &Remote, all: bool) -> Vec<Placed> {
         let local = if all { local } else { one_per_prefix(local) };
         match remote.truth() {
@@ -179,8 +178,8 @@ pub(super) fn is_held(info: &CheckpointInfo) -> bool {
     info.uploaded_to.is_some() && info.state != State::Retired
 }
 
-/// What this disk knows of a checkpoint, set right by the truth: its state is what the remote's log says, but that bytes
-/// here were found bad, or are deleted, only this disk knows.
+/// A checkpoint of this disk, corrected by the remote: its state is that in the remote's log, but only this disk knows
+/// that bytes here were found bad, or are deleted.
 fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth) -> Placed {
     let here = info.state != State::Retired;
     let waits = here && truth.due.contains(&info.object_prefix);

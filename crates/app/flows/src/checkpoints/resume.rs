@@ -25,15 +25,15 @@ pub struct ResumeTarget {
     pub passed_over: Vec<PassedOver>,
     /// What that costs.
     pub cost: FallBackCost,
-    /// Steps of checkpoints of this disk that are none of the run's, because another attempt was granted it before the
-    /// remote knew of them; oldest first.
+    /// Steps of checkpoints of this disk that do not belong to the run, because another attempt was granted it before
+    /// the remote had them; oldest first.
     pub lost: Vec<Step>,
     /// Whether the remote answered; none: the run has none. Where it did not, nothing can be launched, and the answer
     /// is only what this disk has.
     pub remote: Option<RemoteAnswer>,
 }
 
-/// A checkpoint that was passed over.
+/// A checkpoint that was skipped.
 #[derive(Debug, Clone, Serialize)]
 pub struct PassedOver {
     /// Its step; none when even the log entry that names it cannot be read.
@@ -43,8 +43,8 @@ pub struct PassedOver {
 }
 
 impl Checkpoints {
-    /// The checkpoint a resume would take, every byte of it read that is on this disk, what was passed over, and what
-    /// that costs. With a remote that answers it is the nearest copy of what the remote's log says.
+    /// The checkpoint a resume would take, every byte of it read that is on this disk, what was skipped, and what that
+    /// costs. With a remote that answers it is the nearest copy according to the remote's log.
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when nothing was committed, `Integrity` when nothing verifies.

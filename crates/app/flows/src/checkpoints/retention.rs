@@ -1,4 +1,4 @@
-//! Pins, and deleting what retention lets go.
+//! Pins, and deleting what retention does not keep.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -36,11 +36,11 @@ pub struct Pinned {
 /// What is deleted, and by which rules.
 #[derive(Debug, Clone)]
 pub struct Garbage {
-    /// What a command line says instead of the run file.
+    /// What a command line sets instead of the run file.
     pub keep: KeepChanges,
     /// Suspect and dead checkpoints, and what fenced attempts left behind, go when they are older than this.
     pub older_than_seconds: f64,
-    /// Only say what would go.
+    /// Only return what would be deleted.
     pub dry_run: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Garbage {
 pub struct Collection {
     /// Whether nothing was deleted.
     pub dry_run: bool,
-    /// What is kept by rule, in words.
+    /// A description of what is kept by rule.
     pub policy: String,
     /// What stays, newest first.
     pub keep: Vec<KeptEntry>,
@@ -95,7 +95,7 @@ pub struct KeptEntry {
     pub step: Step,
     /// Bytes of its files.
     pub size_bytes: Option<u64>,
-    /// Why, in words.
+    /// The reasons.
     pub reasons: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ pub struct CollectedEntry {
     pub number: u64,
     /// Its step.
     pub step: Step,
-    /// Bytes of its files, those included that others share.
+    /// Bytes of its files, including those that others share.
     pub size_bytes: Option<u64>,
     /// `superseded`, `suspect` or `dead_branch`.
     pub why: String,
@@ -163,7 +163,7 @@ impl Checkpoints {
     /// Takes a pin away, at the remote too.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it stands.
+    /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it remains.
     pub fn unpin(&self, name: &str) -> Result<Pinned, AppError> {
         if let Some(mut there) = self.demand_remote()? {
             let pin = there.replica.unpin(name).map_err(|error| self.error(&error))?;
@@ -182,8 +182,8 @@ impl Checkpoints {
         Ok(pinned(pin, step))
     }
 
-    /// Deletes what retention lets go, or says what would go: on this disk, then at the remote. That the remote does not
-    /// answer is told in its part.
+    /// Deletes what retention does not keep, or returns what would be deleted: on this disk, then at the remote. If the
+    /// remote does not answer, its part of the result contains that.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when nothing was committed; when the disk refuses.

@@ -1,4 +1,4 @@
-//! Whether a table is fit to be learnt from.
+//! Whether a table is fit for training.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use trackway_system::SystemClock;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
-/// The checks of one table, in the order in which they are told.
+/// The checks of one table, in the order in which they are reported.
 pub const TABLE_CHECKS: [&str; 7] = [
     "data.columns",
     "data.rows",
@@ -35,17 +35,17 @@ pub(crate) const SEED: u64 = 0;
 /// What to check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckRequest {
-    /// The data that is learnt from.
+    /// The training data.
     pub table: TableRequest,
     /// The column to be predicted.
     pub label: Option<String>,
-    /// Columns that tell who a row is about.
+    /// Columns that define the groups of rows.
     pub group_by: Vec<String>,
     /// The data that the model will meet: labels and categories must be those of the table.
     pub against: Option<TableRequest>,
-    /// Personal data that somebody allowed.
+    /// Personal data with a sign-off.
     pub sign_offs: Vec<SignOff>,
-    /// Probabilities of each class for each row of the table, from somebody's own model.
+    /// Probabilities of each class for each row of the table, from another model.
     pub probabilities: Option<TableRequest>,
     /// Run these checks only, and block where one of them cannot run; all when empty.
     pub only: Vec<String>,
@@ -58,7 +58,7 @@ pub struct CheckRequest {
 pub struct CheckAnswer {
     /// Of all checks together.
     pub verdict: Verdict,
-    /// What each check says.
+    /// The result of each check.
     pub checks: Vec<CheckResult>,
     /// Rows and label by group.
     pub groups: Vec<Group>,
@@ -75,7 +75,7 @@ pub struct CheckAnswer {
 /// Reads a sign-off file: `[[personal]]` tables.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] where there is none; [`ErrorKind::Usage`] for another form.
+/// [`ErrorKind::NotFound`] if there is none; [`ErrorKind::Usage`] for another form.
 pub fn read_sign_offs(path: &Path) -> Result<Vec<SignOff>, AppError> {
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -123,7 +123,7 @@ impl CheckRequest {
         !named(&self.skip) && (self.only.is_empty() || named(&self.only))
     }
 
-    /// Whether a check is told of at all: what is skipped is, what was not asked for is not.
+    /// Whether a check is reported at all: a skipped one is, one that was not requested is not.
     fn tells(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|it| it == name)
     }
@@ -178,7 +178,7 @@ impl Run<'_> {
         group_by: &[String],
         is_own: bool,
     ) -> Result<Evidence, DataError> {
-        // The other side may come without a label; its check says so.
+        // The other side may come without a label; a separate check reports that.
         let has_label = |label: &&str| is_own || source.columns().iter().any(|column| column.name == *label);
         let label = self.request.label.as_deref().filter(has_label);
         Evidence::gather(source, label, group_by, &self.onlooker.watch())
@@ -211,7 +211,7 @@ impl Run<'_> {
             "data.values" => values.clone(),
             name => CheckResult::not_run(name, "a file cannot be read"),
         };
-        // That a file is damaged is told whatever was asked for.
+        // A damaged file is reported whatever was requested.
         let told = TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
         CheckAnswer {
             verdict: Verdict::Block,

@@ -13,12 +13,12 @@ use trackway_engine::home::Home;
 use super::snapshot::{self, kept_profile};
 use super::table::{Onlooker, TableRequest, data_error};
 
-/// What is asked of a comparison.
+/// The request for a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DriftRequest<'r> {
     /// The column to be predicted.
     pub label: Option<&'r str>,
-    /// Whether a model is to tell the sides apart; rows of both are read once more for it.
+    /// Whether a model has to separate the sides; rows of both are read once more for it.
     pub joint: bool,
     /// Whether the numbers of every row are compared, not those of a [sample](Profile::sampled).
     pub all_rows: bool,
@@ -28,8 +28,8 @@ pub struct DriftRequest<'r> {
 /// that is made now.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
-/// a file that holds no profile; for a joint shift that is asked of profiles, or of too few rows.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table,
+/// or a file that holds no profile; for a joint shift of profiles, or of too few rows.
 pub fn drift(
     home: &Home,
     base: &Path,

@@ -18,7 +18,7 @@ pub struct ImagesAnswer {
     pub found: MediaChecks,
     /// The findings of all checks, worst first.
     pub findings: Vec<Finding>,
-    /// What was asked for and could not be checked, with the reason.
+    /// What was requested and could not be checked, with the reason.
     pub not_run: Vec<String>,
 }
 
@@ -49,8 +49,8 @@ pub fn images(
     Ok(ImagesAnswer { findings, not_run, found })
 }
 
-/// The checks of leakage that images know, and how many files were read and could not be; `None` where the two sides
-/// are not both images.
+/// The checks of leakage for images, and how many files were read and could not be; `None` if the two sides are not
+/// both images.
 pub(super) fn leakage(
     base: &Path,
     train: &[String],

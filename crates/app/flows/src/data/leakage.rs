@@ -1,4 +1,4 @@
-//! What the test data shares with the training data, and what features know of the label.
+//! What the test data has in common with the training data, and how well features predict the label.
 
 use std::path::Path;
 
@@ -30,8 +30,8 @@ pub struct Selection {
     pub skip: Vec<String>,
 }
 
-/// Reads both sides, and says what they share and what features know of the label. Of images, equal and similar ones
-/// are looked for.
+/// Reads both sides, and reports what they have in common and how well features predict the label. Of images, equal and
+/// similar ones are looked for.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table or
@@ -69,8 +69,7 @@ pub fn leakage(
 }
 
 impl FindingsAnswer {
-    /// Everything that several checks found. Of those that could not run, the ones that were asked for are told apart:
-    /// they block.
+    /// Everything that several checks found. Of those that could not run, the required ones are separate: they block.
     pub(super) fn of(
         checks: &[CheckResult],
         was_asked_for: &dyn Fn(&str) -> bool,

@@ -49,7 +49,7 @@ pub struct ProfileAnswer {
     pub rows_recoded: u64,
     /// The first of them.
     pub first_recoded: Option<Place>,
-    /// What else a reader should know.
+    /// Further notes for a reader.
     pub notes: Vec<String>,
     /// The label, if one was named.
     pub label: Option<String>,
@@ -67,7 +67,7 @@ impl ProfileAnswer {
     }
 }
 
-/// Reads the data once and says what is in it.
+/// Reads the data once and describes it.
 ///
 /// # Errors
 /// [`NotFound`](trackway_engine::error::ErrorKind::NotFound) for a path that names nothing; [`Usage`](trackway_engine::error::ErrorKind::Usage)

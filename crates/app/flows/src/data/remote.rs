@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, use_remote};
 use trackway_store::{Object, Objects, RemoteBackend, RemoteOptions, StoreError};
 
-/// What is asked for at a time. An answer takes about 30 ms and a connection carries 50 to 100 MB/s.
+/// The size of a request. An answer takes about 30 ms and a connection carries 50 to 100 MB/s.
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Blocks kept, of all objects together: 64 MiB. Hashing and parsing an object at the same time fetch it once.
@@ -18,7 +18,7 @@ pub fn install() {
     use_remote(Box::new(Remotes::default()));
 }
 
-/// Every storage that was asked for.
+/// Every storage in use.
 #[derive(Default)]
 struct Remotes {
     storages: Mutex<HashMap<String, Objects>>,
@@ -86,7 +86,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A block, once it was fetched. Whoever locks it first fetches it; others wait.
+/// A block, once it was fetched. The first thread that locks it fetches it; others wait.
 type Block = Arc<Mutex<Option<bytes::Bytes>>>;
 
 /// The blocks used last.

@@ -15,18 +15,18 @@ use super::table::{FindingsAnswer, Onlooker, TableRequest, data_error};
 /// Reads data once and writes down, as TOML, what it is like.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table.
 pub fn infer(base: &Path, table: &TableRequest, onlooker: &Onlooker<'_>) -> Result<String, AppError> {
     let mut source = table.open(base, "data")?;
     let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
     Ok(write(&profile))
 }
 
-/// Checks every row of data against a schema file. Columns of another environment than `environment` are not asked for.
+/// Checks every row of data against a schema file. Columns of another environment than `environment` are not required.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a schema that makes no sense, or data
-/// that is no table.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a schema that makes no sense, or
+/// data that is not a table.
 pub fn validate(
     base: &Path,
     table: &TableRequest,
@@ -39,7 +39,7 @@ pub fn validate(
     obey(&source, &schema, (path.parent().unwrap_or(base), environment), onlooker)
 }
 
-/// What a run file says that a data set must obey.
+/// The run file's requirements on a data set.
 pub(crate) struct Rules<'r> {
     /// A schema file.
     pub(crate) schema: Option<&'r str>,

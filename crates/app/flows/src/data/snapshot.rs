@@ -19,7 +19,7 @@ use trackway_system::SystemClock;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
-/// Marks a word as a snapshot where a file has the same name.
+/// Marks a reference as a snapshot if a file has the same name.
 const SNAPSHOT_MARK: &str = "snapshot:";
 
 /// What to snapshot.
@@ -54,7 +54,7 @@ pub struct SnapshotAnswer {
     pub rows_rejected: u64,
     /// Columns of the tables.
     pub schema: Option<Vec<Column>>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
 }
 
@@ -110,10 +110,10 @@ pub fn store(home: &Home) -> SnapshotStore {
     SnapshotStore::new(&home.data_folder())
 }
 
-/// The id a word stands for when it is no path: `snapshot:NAME`, or a name or an id that no file has.
+/// The id of a reference that is not a path: `snapshot:NAME`, or a name or an id that no file has.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a marked word that is no snapshot, and for the beginning of several ids.
+/// [`ErrorKind::NotFound`] for a marked reference that is not a snapshot, and for the beginning of several ids.
 pub fn find(store: &SnapshotStore, base: &Path, word: &str) -> Result<Option<SnapshotId>, AppError> {
     let marked = word.strip_prefix(SNAPSHOT_MARK);
     if marked.is_none() && (word.contains("://") || base.join(word).exists()) {
@@ -150,8 +150,8 @@ pub fn kept_profile(
 /// ledger under the hash that runs over the same data record.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read, lacks
-/// the label, or a word that is no name; when it cannot be kept.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read, lacks the
+/// label, or an invalid name; when it cannot be kept.
 pub fn snapshot_data(
     context: &Context,
     base: &Path,

@@ -13,7 +13,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 
 use super::table::{Onlooker, TableRequest, data_error};
 
-/// The name of the only part where no parts were asked for.
+/// The name of the only part if no parts were requested.
 const WHOLE: &str = "all";
 
 pub use trackway_formats::subset::DEFAULT_SEED;
@@ -25,7 +25,7 @@ pub struct SplitRequest {
     pub table: TableRequest,
     /// By what.
     pub method: SplitMethod,
-    /// Names and shares; empty: all rows are one part.
+    /// Names and fractions; empty: all rows are one part.
     pub parts: Vec<(String, f64)>,
     /// Folds of the first part.
     pub folds: Option<usize>,
@@ -39,7 +39,7 @@ pub struct SplitRequest {
     pub time: Option<String>,
     /// Another seed gives another split.
     pub seed: u64,
-    /// Shares of the rungs, each from 0 to 1.
+    /// Fractions of the rungs, each from 0 to 1.
     pub rungs: Vec<f64>,
     /// The folder that the files go to; made where it is not there.
     pub out: PathBuf,
@@ -72,7 +72,7 @@ pub struct LabelCount {
 /// Rows of the first part in a rung.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RungAnswer {
-    /// The rung's share.
+    /// The rung's fraction.
     pub share: f64,
     /// Rows of the first part that belong to it.
     pub rows: u64,
@@ -89,7 +89,7 @@ pub struct SplitAnswer {
     pub rows: u64,
     /// Rows that could not be read; they have no part.
     pub rows_rejected: u64,
-    /// The parts in the order asked for.
+    /// The parts in the requested order.
     pub parts: Vec<PartAnswer>,
     /// Rows of each fold of the first part.
     pub folds: Vec<u64>,
@@ -99,7 +99,7 @@ pub struct SplitAnswer {
     pub proof: SplitProof,
     /// Whether the proof shows what the method promises. Nothing is written where it does not.
     pub proved: bool,
-    /// The file that says where each row goes.
+    /// The file with where each row goes.
     pub assignment: Option<PathBuf>,
     /// The parts as files.
     pub files: Vec<PathBuf>,
@@ -108,8 +108,8 @@ pub struct SplitAnswer {
 /// Splits a data set, proves the split, and writes it down.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a column, a share or a number of folds
-/// that makes no sense; when the files cannot be written.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a column, a fraction or a number of
+/// folds that makes no sense; when the files cannot be written.
 pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Result<SplitAnswer, AppError> {
     check(request)?;
     let shares: Vec<(&str, f64)> =

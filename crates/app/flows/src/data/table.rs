@@ -21,7 +21,7 @@ pub struct TableRequest {
     pub columns: Vec<String>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
-    /// Texts that stand for a missing value; the usual ones when empty.
+    /// Strings that mean a missing value; the usual ones when empty.
     pub missing: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl TableRequest {
     /// Opens the files. `set` is what errors call them.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
+    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table.
     pub(crate) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
         self.source(base, set).map_err(data_error)
     }
@@ -63,7 +63,7 @@ pub fn expected_seconds(size_bytes: u64) -> f64 {
     size_bytes as f64 / (BYTES_PER_CORE_SECOND * cores as f64)
 }
 
-/// Who looks on while data is read: told the bytes done and the bytes in all, and able to end it.
+/// Observes the reading of data: called with the bytes done and the bytes in all, and able to cancel it.
 pub struct Onlooker<'o> {
     /// Called from several threads.
     pub progress: &'o (dyn Fn(u64, u64) + Sync),
@@ -97,8 +97,8 @@ pub struct FindingsAnswer {
 }
 
 impl FindingsAnswer {
-    /// Whether something was found that must not be trained on, or a rule that was asked for could not be checked:
-    /// silence is no pass.
+    /// Whether something was found that must not be trained on, or a requested rule could not be checked: silence does
+    /// not pass.
     #[must_use]
     pub fn blocks(&self) -> bool {
         !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)

@@ -17,11 +17,13 @@ const FINISHES_MAX: u64 = 3;
 /// The file in an evaluation's folder that has a byte for each of these times.
 const FINISHES: &str = "finishes";
 
-/// Ends every evaluation of this home that nobody conducts any more and of which no launch lives. Where the evaluator ended well,
-/// what it left is judged and the receipt sealed as by its conductor; else it has failed. Says in a line each what was found.
+/// Ends every evaluation of this home without a supervisor and without a live launch. If the evaluator ended well, its
+/// output is evaluated and the receipt sealed as its supervisor would have done; else it has failed. Returns a line for
+/// each.
 ///
-/// Whoever holds the lock of the evaluator's run does it; a second command passes over it. A kill at any point leaves it to the next
-/// command, which begins anew. One that cannot be closed now is set aside ([`trackway_engine::deferred_seals`]).
+/// The process that holds the lock of the evaluator's run does it; a second command skips it. A kill at any point
+/// leaves it to the next command, which begins again. One that cannot be closed now is set aside
+/// ([`trackway_engine::deferred_seals`]).
 pub(crate) fn close_lost_evaluations(context: &Context, running: &[EvaluationRow]) -> Vec<String> {
     running.iter().filter_map(|row| close_lost(context, row)).collect()
 }
@@ -32,7 +34,7 @@ pub(super) fn rest_launches(context: &Context, launch_run_id: RunId) -> Result<(
     if run.state.is_final() { Ok(()) } else { context.set_run_state(launch_run_id, RunState::Failed) }
 }
 
-/// Lets go of the checkpoint of an evaluation that reads it no more. What was brought here for it goes.
+/// Releases the checkpoint of an evaluation that no longer reads it. What was fetched for it is deleted.
 pub(super) fn let_go_of(
     context: &Context,
     checkpoints: &Checkpoints,
@@ -117,7 +119,7 @@ fn end_of_lost(
     }
 }
 
-/// Whether the weights that were judged are still those that were committed.
+/// Whether the evaluated weights are still those that were committed.
 fn check_subject(context: &Context, row: &EvaluationRow) -> Result<(), AppError> {
     let checkpoints = checkpoints::checkpoints(context, row.run_id)?;
     let chosen = checkpoints.chosen(&CheckpointRef::Manifest(row.checkpoint_manifest_sha256.clone()))?;
@@ -137,7 +139,8 @@ fn count_finish(context: &Context, evaluation_id: &str) -> Result<u64, AppError>
     count().map_err(|error| AppError::file("write", &path, &error))
 }
 
-/// Why there is nothing to judge; none: the evaluator ended in order, and in time. Nobody was there to end one that took too long.
+/// Why there is nothing to evaluate; none: the evaluator ended well, and in time. Without a supervisor it may have
+/// taken too long.
 fn why_lost(last: Option<&AttemptRow>, timeout_seconds: f64) -> Option<String> {
     let Some(last) = last else { return Some("the evaluator was not launched".into()) };
     let reason = last.termination_reason.unwrap_or(TerminationReason::Unknown);

@@ -1,7 +1,7 @@
 //! From what an evaluator left to the end of its evaluation.
 //!
-//! Everything comes from the row that was begun and from the launch's folder, never from who conducted it: the next command does the
-//! same for a conductor that was killed, and comes to the same receipt.
+//! Everything comes from the row that was begun and from the launch's folder, never from its supervisor: the next
+//! command does the same for a supervisor that was killed, and produces the same receipt.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ use super::task_set;
 use crate::baseline::section_of;
 use crate::gates;
 
-/// What the evaluator of a begun evaluation left in `folder`, read, judged and put to its gates. What is no answer is the end of
-/// an evaluation that failed.
+/// What the evaluator of a begun evaluation left in `folder`, read, evaluated and put to its gates. Invalid output ends
+/// the evaluation as failed.
 ///
 /// # Errors
 /// When the outputs cannot be kept, or the baseline's rows are not what was kept.
@@ -34,8 +34,8 @@ pub(super) fn collected(
 ) -> Result<EvaluationEnd, AppError> {
     let section = section_of(&row)?;
     let seed = row.seed.unwrap_or(0);
-    // What an evaluator left is foreign: whatever it does to the code that judges it ends this evaluation, never the
-    // command, which may be any that finds the evaluation without a conductor.
+    // Output of an evaluator is foreign: a panic that it causes ends this evaluation, never the command, which may be
+    // any that finds the evaluation without a supervisor.
     let judged = contained(|| {
         read_outputs(&context.home, folder, &section, seed)
             .and_then(|outputs| completed(context, row.clone(), &section, &outputs))
@@ -51,7 +51,7 @@ pub(super) fn collected(
 /// Takes secrets out of what the evaluator wrote of itself: the file stays in the home, beside the receipt that does not hold them.
 fn clean_told(context: &Context, folder: &Path) -> Result<(), AppError> {
     let path = folder.join(EVALUATION);
-    // What is no text or too long was refused, and is no answer.
+    // Output that is not text or too long was refused, and is invalid.
     let Ok(Some(text)) = text_of(folder, EVALUATION) else { return Ok(()) };
     let cleaned = match serde_json::from_str::<Json>(&text) {
         Ok(mut told) => {
@@ -102,7 +102,7 @@ fn completed(
     Ok(end)
 }
 
-/// Binds the numbers, the kept rows, a sample of those that are wrong, and what a reader should know.
+/// Binds the numbers, the kept rows, a sample of those that are wrong, and notes for a reader.
 pub(super) fn bound(
     context: &Context,
     mut row: EvaluationRow,
@@ -124,7 +124,7 @@ pub(super) fn bound(
     judged.end(row)
 }
 
-/// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
+/// The row with what the evaluator reported about itself. A contradiction to the run file is noted.
 fn by_its_own_word(row: EvaluationRow, told: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
     let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
         (Some(asked), Some(found)) if asked != found => {

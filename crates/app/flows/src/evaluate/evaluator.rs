@@ -1,4 +1,4 @@
-//! Which code judged: the files that the evaluator's command names.
+//! The code of the evaluator: the files that its command names.
 
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,9 @@ pub struct Evaluator {
     pub files: Vec<CodeFile>,
 }
 
-/// Looks at the files that the command of `job` names, but for `data`, which it reads. Where it names none, the program itself
-/// is the code. Of the built-in evaluator it is the `scorer` that has code, and the name tells the version of the rest.
+/// Looks at the files that the command of `job` names, but for `data`, which it reads. If it names none, the program
+/// itself is the code. For the built-in evaluator the `scorer` is the code, and the name contains the version of the
+/// rest.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -58,7 +59,7 @@ pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Ev
     let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
     let name = match scorer {
         Some(_) => format!("{EVALUATOR} {VERSION}"),
-        // Secrets may stand in arguments; a name is taken from what may be stored.
+        // Arguments may contain secrets; a name is taken from what may be stored.
         None => Plan::for_command(&job.stored_plan.run.command).run.name,
     };
     Ok(Evaluator { name, digest, files })

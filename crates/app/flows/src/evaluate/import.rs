@@ -21,15 +21,15 @@ use super::task_set::Tasks;
 use crate::checkpoints::{self, CheckpointRef, Chosen};
 use crate::evaluate::collect;
 
-/// What nobody here can know.
+/// The note about what cannot be verified here.
 const WORD: &str = "imported: the link to these weights was asserted at import, not verified";
 
-/// What is asked for with `trackway eval import`.
+/// The request of `trackway eval import`.
 #[derive(Debug, Clone)]
 pub struct ImportRequest {
     /// The log, or a folder of logs.
     pub path: PathBuf,
-    /// The run whose checkpoint was judged.
+    /// The run whose checkpoint was evaluated.
     pub run: RunId,
     /// Which checkpoint.
     pub checkpoint: CheckpointRef,
@@ -48,8 +48,8 @@ pub struct ImportedEvaluation {
 /// Takes over every evaluation of a log. What was taken over before for the same checkpoint is only named again.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] without the log, the run or the checkpoint; [`ErrorKind::Usage`] for what is no log; nothing of it is
-/// taken over then.
+/// [`ErrorKind::NotFound`] without the log, the run or the checkpoint; [`ErrorKind::Usage`] for a file that is not a
+/// log; nothing of it is taken over then.
 pub fn import_evaluations(
     context: &Context,
     request: &ImportRequest,
@@ -96,7 +96,7 @@ fn take_over(
         notes.extend(outputs.notes.iter().cloned());
     }
     outputs.metrics.metrics.clone_from(&foreign.metrics);
-    // A row of theirs says by itself whether it is right; labels and answers are texts.
+    // An imported row contains whether it is right; labels and answers are strings.
     let task = foreign.rows.iter().any(|row| row.get("correct").is_some_and(Json::is_boolean));
     let terms = Terms {
         section: &section,

@@ -20,9 +20,9 @@ use super::task_set::Tasks;
 use crate::assess::{NamedPredicate, slices};
 use crate::baseline::{self, TASKS_UNMATCHED, spec_of};
 
-/// What a slice is called whose rows only the evaluator knows.
+/// The name of a slice whose rows only the evaluator has.
 const TOLD: &str = "reported by the evaluator";
-/// Why nothing is said of such a slice.
+/// Why such a slice has no verdict.
 const NOT_COMPARED: &str = "its rows are not in the outputs, so it was not compared with the rest";
 /// Two numbers of one metric that differ by more than this part are not the same.
 const SAME_WITHIN: f64 = 1e-6;
@@ -36,15 +36,15 @@ pub struct Judged {
     assessment: Option<Assessment>,
     /// Why the rows were not matched with the task set, where there is one.
     unmatched: Option<String>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
 }
 
-/// How the rows are to be judged.
+/// How the rows are to be evaluated.
 pub struct Terms<'a> {
     pub section: &'a EvaluateSection,
     pub seed: u64,
-    /// Of an import, whose rows say by themselves what is right.
+    /// For an import, whose rows contain what is right.
     pub task: Option<Task>,
     /// The task set.
     pub tasks: &'a Tasks,
@@ -52,10 +52,11 @@ pub struct Terms<'a> {
 }
 
 impl Judged {
-    /// Judges: computed from the rows where there are some, else as the evaluator said it.
+    /// Evaluates: computed from the rows if there are some, else as the evaluator reported.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for a slice, a column or a task that was asked for and cannot be; when the baseline's rows cannot be read.
+    /// [`ErrorKind::Usage`] for a slice, a column or a task that was requested and is not possible; when the baseline's
+    /// rows cannot be read.
     pub fn of(context: &Context, outputs: &Outputs, terms: &Terms<'_>) -> Result<Self, AppError> {
         let mut judged = match &outputs.predictions {
             Some(predictions) => Self::of_rows(context, &predictions.frame, terms)?,
@@ -133,15 +134,15 @@ impl Judged {
         self.notes.push(format!("whether each task was answered was not checked: {why}; {consequence}"));
     }
 
-    /// What was said, and nothing computed.
+    /// What was reported, and nothing computed.
     pub fn told(told: &ReportedMetrics) -> Self {
         let mut judged = Self::default();
         judged.take_told(told, None);
         judged
     }
 
-    /// Adds what the evaluator says and the rows do not; of two answers the computed one counts. A metric over all rows has to cover every
-    /// task.
+    /// Adds what the evaluator reports and the rows do not have; of two numbers the computed one counts. A metric over
+    /// all rows has to cover every task.
     fn take_told(&mut self, told: &ReportedMetrics, tasks: Option<u64>) {
         let rows = self.assessment.as_ref().map(|assessment| assessment.coverage.rows_expected);
         let expected = tasks.max(rows);
@@ -196,7 +197,7 @@ impl Judged {
     }
 }
 
-/// Whether the run file wants what only rows that can be judged give.
+/// Whether the run file requires numbers that only rows with labels can give.
 fn asks_for_numbers(section: &EvaluateSection) -> bool {
     let columns = [
         &section.label,
@@ -213,7 +214,7 @@ fn differ(one: f64, other: f64) -> bool {
     (one - other).abs() > SAME_WITHIN * one.abs().max(other.abs()).max(1.0)
 }
 
-/// The parts that have columns of their own are left out.
+/// The parts that have separate columns are left out.
 fn rest_of(assessment: &Assessment) -> Json {
     let mut rest = json!(assessment);
     if let Some(members) = rest.as_object_mut() {
@@ -232,7 +233,7 @@ fn with_unmatched(assessment: Option<Json>, unmatched: Option<&str>) -> Option<J
     Some(assessment)
 }
 
-/// What an evaluator says of a metric over all rows, beside the rows that there should be.
+/// The evaluator's number of a metric over all rows, beside the rows that there should be.
 fn covering(name: &str, estimate: Estimate, expected: Option<u64>) -> Estimate {
     let expected = expected.filter(|_| is_over_all_rows(name) && estimate.coverage.is_known());
     let rows_used = estimate.coverage.rows_used;

@@ -19,7 +19,7 @@ const HOLD_SLACK_SECONDS: f64 = 900.0;
 
 /// How launching ended.
 pub enum Launched {
-    /// The evaluator ended in order; it left what it has to say here.
+    /// The evaluator ended well; its output is here.
     Answered(PathBuf),
     /// It did not, for this reason.
     Failed(String),
@@ -38,11 +38,11 @@ impl Launches {
     /// Launches until the evaluator answers or is given up.
     ///
     /// # Errors
-    /// What holding, launching and sealing say.
+    /// The errors of holding, launching and sealing.
     pub fn run(&mut self, case: &Case<'_>, reporter: &dyn Reporter) -> Result<Launched, AppError> {
         let listening = Listening(reporter);
         loop {
-            // Each launch has an empty folder: what a crashed one left is no part of an answer.
+            // Each launch has an empty folder: what a crashed one left is not part of a result.
             let out = case.out_folder(self.count + 1)?;
             case.hold(case.section().timeout_seconds + HOLD_SLACK_SECONDS)?;
             let folder = case.verified_folder(reporter)?;
@@ -89,7 +89,7 @@ fn why_failed(sealed: &Sealed) -> String {
     )
 }
 
-/// What the evaluator prints and what goes wrong with it; that it was launched is no news.
+/// The evaluator's output and its failures; that it was launched is not reported.
 struct Listening<'a>(&'a dyn Reporter);
 
 impl Reporter for Listening<'_> {

@@ -1,9 +1,9 @@
 //! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and what it leaves
 //! is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
 //!
-//! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have receipts, logs and
-//! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
-//! evaluation; when nobody does and no launch lives, the next command ends it (`close`).
+//! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have separate
+//! receipts, logs and budgets and are never among the training attempts. The process that holds the lock of that run
+//! supervises the evaluation; when there is none and no launch lives, the next command ends it (`close`).
 
 mod close;
 mod collect;
@@ -45,14 +45,14 @@ pub(crate) use close::close_lost_evaluations;
 pub use import::import_evaluations;
 pub use list::{evaluation, evaluations, evaluations_of, write_evaluation_numbers};
 
-/// What is asked for with `trackway eval run`.
+/// The request of `trackway eval run`.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
     /// A run file or a run.
     pub subject: EvaluationSubject,
     /// Which checkpoint.
     pub checkpoint: CheckpointRef,
-    /// The texts of `--set`.
+    /// The values of `--set`.
     pub overrides: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct EvaluateRequest {
 ///
 /// # Errors
 /// `ErrorKind::Usage` and `ErrorKind::NotFound` before anything is launched; `ErrorKind::Integrity` when the checkpoint
-/// does not verify. That the evaluator failed is no error but the answer's state.
+/// does not verify. A failed evaluator is not an error but the result's state.
 pub fn evaluate(
     context: &Context,
     request: &EvaluateRequest,
@@ -142,7 +142,7 @@ pub(crate) fn evaluate_subject(
     let mut launches = Launches::default();
     let ended = case.conduct(row.clone(), &mut launches, reporter);
     if ended.is_err() && context.cancel.is_detached() {
-        // The evaluator goes on without this process; the next command finds it.
+        // The evaluator continues without this process; the next command finds it.
         return ended.and_then(|end| receipt::of(context, &end.evaluation));
     }
     let row = launches.noted(row);
@@ -223,7 +223,7 @@ impl Case<'_> {
         })
     }
 
-    /// Launches, reads and judges.
+    /// Launches, reads and evaluates.
     fn conduct(
         &self,
         row: EvaluationRow,

@@ -1,4 +1,4 @@
-//! What an evaluator left: its predictions, kept as Parquet under their hash, and its own words.
+//! The output of an evaluator: its predictions, kept as Parquet under their hash, and its reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::file_digest::file_sha256;
 const PREDICTIONS: [&str; 5] =
     ["predictions.parquet", "predictions.csv", "predictions.jsonl", "predictions.ndjson", "predictions.tsv"];
 const METRICS: &str = "metrics.json";
-/// What it says of itself.
+/// What it reports about itself.
 pub const EVALUATION: &str = "evaluation.json";
 /// What the names of folders begin with in which rows are put together before they are kept.
 pub const DRAFT_PREFIX: &str = ".new";
@@ -32,7 +32,7 @@ pub const DRAFT_PREFIX: &str = ".new";
 const DRAFT_NAME: &str = "new";
 /// What errors call the predictions.
 const SET: &str = "predictions";
-/// A column that says by itself whether a row is right.
+/// A column with whether a row is right.
 const CORRECT: &str = "correct";
 
 /// Everything an evaluator left.
@@ -42,9 +42,9 @@ pub struct Outputs {
     pub predictions: Option<Predictions>,
     /// Its own metrics.
     pub metrics: ReportedMetrics,
-    /// What it says of itself.
+    /// What it reports about itself.
     pub told: ReportedEvaluation,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
 }
 
@@ -61,11 +61,11 @@ pub struct Predictions {
     pub frame: Frame,
 }
 
-/// Reads what stands in `folder`. Nothing of it is passed over in silence: an empty table, a row that cannot be read, a column
-/// that the run file names and is not there are each an error that names file, row and column.
+/// Reads `folder`. Nothing in it is skipped silently: an empty table, a row that cannot be read, a column that the run
+/// file names and is not there are each an error that names file, row and column.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`]: what the evaluator left is no answer.
+/// [`ErrorKind::Usage`]: the evaluator's output is invalid.
 pub fn read_outputs(
     home: &Home,
     folder: &Path,
@@ -114,7 +114,7 @@ fn nothing_left(folder: &Path) -> AppError {
     ))
 }
 
-/// What the run file says of columns would be of no use.
+/// Columns of the run file would have no effect.
 fn check_no_columns(section: &EvaluateSection) -> Result<(), AppError> {
     let needs = [
         ("label", section.label.is_some()),
@@ -231,8 +231,8 @@ fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), Ap
     Ok((path, sha256))
 }
 
-/// A sample of wrong rows; none where nothing tells right from wrong. `columns` is what the rows were taken for, where they
-/// could be judged.
+/// A sample of wrong rows; none if right and wrong are unknown. `columns` is the roles of the columns, if the rows
+/// could be evaluated.
 pub fn sampled(frame: &Frame, columns: Option<(Task, &Columns)>, seed: u64) -> Option<Failures> {
     let index = |name: Option<&String>| frame.index_of(name?);
     let own = |usual: &str| frame.index_of(usual);

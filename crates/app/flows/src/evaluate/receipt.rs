@@ -9,7 +9,7 @@ use trackway_engine::error::AppError;
 use trackway_evaluate::Assessment;
 use trackway_ledger::{AttemptRow, EvaluationRow, EvaluationState, RunRow, TestSetRow};
 
-/// What a checkpoint was judged by, and what came out. Field names are the JSON contract of `trackway eval run`.
+/// How a checkpoint was evaluated, and the result. Field names are the JSON contract of `trackway eval run`.
 #[derive(Debug, Clone, Serialize)]
 pub struct EvaluationReceipt {
     /// Its id.
@@ -18,7 +18,7 @@ pub struct EvaluationReceipt {
     pub state: EvaluationState,
     /// Why it failed.
     pub failure: Option<String>,
-    /// The run whose checkpoint was judged.
+    /// The run whose checkpoint was evaluated.
     pub run_id: RunId,
     /// Its name.
     pub name: String,
@@ -30,13 +30,13 @@ pub struct EvaluationReceipt {
     pub checkpoint_manifest_sha256: String,
     /// `trackway`, or the tool it was imported from.
     pub origin: String,
-    /// The code that judged.
+    /// The code of the evaluator.
     pub evaluator: EvaluatorCard,
-    /// What it was judged on; none was named.
+    /// The tasks it was evaluated on; none was named.
     pub task_set: Option<TaskSetCard>,
     /// How answers were drawn.
     pub decoding: Json,
-    /// Who judged; nobody besides the evaluator.
+    /// The judge; none besides the evaluator.
     pub judge: Option<JudgeCard>,
     /// The seed given to the evaluator.
     pub seed: Option<u64>,
@@ -60,7 +60,7 @@ pub struct EvaluationReceipt {
     pub gates: Json,
     /// The evaluator's launches, oldest first.
     pub launches: Vec<LaunchCard>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Json,
     /// When it began.
     pub started_at: Timestamp,
@@ -82,12 +82,12 @@ impl EvaluationReceipt {
             ("comparison", &self.comparison),
         ];
         whole.extend(parts.map(|(name, part)| (name.to_owned(), part.clone())));
-        // They are told with the receipt.
+        // They are shown with the receipt.
         whole.insert("notes".into(), json!([]));
         serde_json::from_value(whole.into()).ok()
     }
 
-    /// Whether every gate that it was asked for passes.
+    /// Whether every gate that was applied passes.
     #[must_use]
     pub fn gates_pass(&self) -> bool {
         let passes = |gate: &Json| gate["verdict"] == GateVerdict::Pass.as_str();
@@ -95,7 +95,7 @@ impl EvaluationReceipt {
     }
 }
 
-/// The code that judged.
+/// The code of an evaluator.
 #[derive(Debug, Clone, Serialize)]
 pub struct EvaluatorCard {
     /// Its name.
@@ -112,7 +112,7 @@ pub struct EvaluatorCard {
     pub container_digest: Option<String>,
 }
 
-/// What was judged on.
+/// A task set.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskSetCard {
     /// As the run file names it.
@@ -127,7 +127,7 @@ pub struct TaskSetCard {
     pub checkpoint_count: u64,
 }
 
-/// A model that judged.
+/// A judge model.
 #[derive(Debug, Clone, Serialize)]
 pub struct JudgeCard {
     /// The model.
@@ -181,7 +181,7 @@ pub fn of_all(context: &Context, rows: &[EvaluationRow]) -> Result<Vec<Evaluatio
 
 /// What the ledger has beside the rows of evaluations.
 struct Beside {
-    /// Runs whose checkpoints were judged.
+    /// Runs whose checkpoints were evaluated.
     runs: Vec<RunRow>,
     /// How often their task sets were looked at.
     task_sets: Vec<TestSetRow>,

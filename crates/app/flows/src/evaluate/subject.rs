@@ -1,4 +1,4 @@
-//! Which run is judged, and by which `[evaluate]`.
+//! Which run is evaluated, and by which `[evaluate]`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,13 +29,13 @@ pub enum EvaluationSubject {
     Run(RunId),
 }
 
-/// A run and what judges it.
+/// A run and its evaluator.
 pub struct Subject {
     pub run: RunRow,
     pub asked: Asked,
 }
 
-/// What an `[evaluate]` asks for.
+/// The request of an `[evaluate]`.
 pub struct Asked {
     pub section: EvaluateSection,
     /// The run's job, whose folder and environment the evaluator has.
@@ -43,7 +43,7 @@ pub struct Asked {
 }
 
 impl Subject {
-    /// Finds the run and reads its `[evaluate]`, with the texts of `--set` put in.
+    /// Finds the run and reads its `[evaluate]`, with the values of `--set`.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] without an `[evaluate]`; [`ErrorKind::NotFound`] without a run.
@@ -75,7 +75,7 @@ impl Subject {
 }
 
 impl Asked {
-    /// What a job asks for; none: it has no `[evaluate]`.
+    /// The request of a job; none: it has no `[evaluate]`.
     pub fn of(job: &Job) -> Option<Self> {
         Some(Self { section: job.plan.evaluate.clone()?, job: job.clone() })
     }
@@ -140,8 +140,8 @@ impl Asked {
         })
     }
 
-    /// Looks whether the evaluator can start: its program; of the built-in one the program that it asks, and the rows with their
-    /// columns.
+    /// Checks whether the evaluator can start: its program; for the built-in one the scoring program, and the rows with
+    /// their columns.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] naming what is missing.
@@ -169,7 +169,7 @@ impl Asked {
         self.section.tasks().map(|path| TaskSet::read(context, &self.job.base, path, version)).transpose()
     }
 
-    /// How the tasks are read as a table: by their full path, for whoever ends the evaluation.
+    /// How the tasks are read as a table: by their full path, for the process that ends the evaluation.
     pub fn task_table(&self) -> Option<DataSpec> {
         let path = self.section.tasks()?;
         let known = self.section.rows_spec(&self.job.plan.data).filter(|spec| spec.path == path);
@@ -183,7 +183,7 @@ impl Asked {
         Some(DataSpec { path, ..spec })
     }
 
-    /// The judge's rubric with the hash of its file, where it names one.
+    /// The judge's rubric with the hash of its file, if it names one.
     pub fn rubric(&self) -> Option<String> {
         let rubric = self.section.judge.as_ref()?.rubric.clone()?;
         let hashed = file_sha256(&self.job.base.join(&rubric)).ok();
@@ -191,7 +191,7 @@ impl Asked {
     }
 }
 
-/// Asks the shell whether it knows the first word of a scoring command, where that is a plain word.
+/// Lets the shell check the first word of a scoring command, if that is a plain word.
 fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
     let is_plain = |word: &String| word.chars().all(|it| it.is_alphanumeric() || "/._-+".contains(it));
     let Some(program) = words(line).into_iter().next().filter(is_plain) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What a checkpoint is judged on: the tasks, by their content.
+//! The tasks that a checkpoint is evaluated on, by their content.
 
 use std::path::{Path, PathBuf};
 
@@ -121,7 +121,7 @@ fn version_in_name(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Proves which names tell a version.
+    /// Proves which names contain a version.
     #[test]
     fn versions_in_names() {
         for (path, version) in [

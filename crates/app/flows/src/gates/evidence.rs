@@ -61,7 +61,7 @@ fn unmatched(row: &EvaluationRow) -> Option<String> {
     (!is_accepted).then(|| format!("whether each task was answered was not checked: {why}"))
 }
 
-/// Of a receipt from before metrics said so: the rows that were judged and those that were left out.
+/// For a receipt from before metrics had coverage: the rows that were evaluated and those that were left out.
 fn coverage_before(row: &EvaluationRow) -> RowCoverage {
     let rows = |member: &str| row.assessment_json.as_ref()?.get(member)?.as_u64();
     let known = rows("rows").zip(rows("rows_left_out"));

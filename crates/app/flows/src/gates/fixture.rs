@@ -1,4 +1,4 @@
-//! Models that are known to be bad: a gate that never blocked one may be one that cannot.
+//! Known-bad models: a gate that never blocked one may be unable to.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use trackway_tower::gate::{Evidence, judge};
 use super::{completed, read_gates};
 use crate::gates::{self, is_armed};
 
-/// A larger file is no fixture.
+/// A larger file is not a fixture.
 const FIXTURE_BYTES_MAX: u64 = 16 << 20;
 
-/// The evidence of a bad model, as it stands in a file.
+/// The evidence of a known-bad model, as it is in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fixture {
@@ -29,14 +29,14 @@ pub struct Fixture {
     pub evidence: Evidence,
 }
 
-/// What one gate said of one bad model.
+/// The verdict of one gate about one known-bad model.
 #[derive(Debug, Clone, Serialize)]
 pub struct GateTest {
     /// The gate.
     pub rule: String,
     /// The bad model.
     pub fixture: String,
-    /// What it said.
+    /// The verdict.
     pub verdict: GateVerdict,
     /// Why.
     pub why: String,
@@ -47,7 +47,7 @@ pub struct GateTest {
 pub struct GateTests {
     /// Every gate with every bad model.
     pub tests: Vec<GateTest>,
-    /// Gates that said `fail` of one of them, now or when they were last asked about another.
+    /// Gates that failed one of them, now or in their last test with another.
     pub armed: Vec<String>,
     /// Gates that never did.
     pub unarmed: Vec<String>,
@@ -120,7 +120,7 @@ pub fn fixture_of(
     Ok(Fixture { name: named, evidence })
 }
 
-/// Asks gates about bad models, and writes down what they said.
+/// Tests gates against known-bad models, and records the verdicts.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: a gate that cannot be read.

@@ -1,4 +1,4 @@
-//! Gates over evaluations: judging them, writing down what they said, and proving that they can say no.
+//! Gates over evaluations: applying them, recording their verdicts, and proving that they can fail.
 
 mod armed;
 mod evidence;
@@ -30,7 +30,7 @@ pub(crate) use armed::is_armed;
 use evidence::Facts;
 pub use fixture::{Fixture, GateTest, GateTests, fixture_of, test_gates};
 
-/// What gates said of an evaluation. Field names are the JSON contract of `trackway gates judge`.
+/// The verdicts of gates about an evaluation. Field names are the JSON contract of `trackway gates judge`.
 #[derive(Debug, Clone, Serialize)]
 pub struct GateReceipt {
     /// The digest of everything below.
@@ -45,13 +45,13 @@ pub struct GateReceipt {
     pub verdict: GateVerdict,
     /// Each gate.
     pub gates: Vec<JudgedGate>,
-    /// Gates that never said `fail` of a bad model: no promotion rests on them.
+    /// Gates that never failed a known-bad model: no promotion may depend on them.
     pub unarmed: Vec<String>,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
 }
 
-/// What is to be judged.
+/// What to apply gates to.
 #[derive(Debug, Clone)]
 pub struct JudgeRequest {
     /// The evaluation.
@@ -62,7 +62,7 @@ pub struct JudgeRequest {
     pub baseline: Option<String>,
 }
 
-/// Judges an evaluation by gates, and writes down what they said.
+/// Applies gates to an evaluation, and records their verdicts.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]: no such evaluation. [`ErrorKind::Usage`]: it did not complete, there is no gate, or one that cannot be
@@ -89,7 +89,7 @@ pub fn judge_gates(context: &Context, request: &JudgeRequest) -> Result<GateRece
     })
 }
 
-/// What the gates of an evaluation that is about to end say of it, and the receipt of that; none without gates.
+/// The verdicts of the gates of an evaluation that is about to end, and their receipt; none without gates.
 pub(crate) fn verdicts(
     context: &Context,
     row: &EvaluationRow,
@@ -101,7 +101,8 @@ pub(crate) fn verdicts(
     judged(context, row, &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
 }
 
-/// What gates say of an evaluation beside a named baseline, or the one it was compared with, and what a reader should know.
+/// The verdicts of gates about an evaluation beside a named baseline, or the one it was compared with, and notes for a
+/// reader.
 fn judged(
     context: &Context,
     row: &EvaluationRow,

@@ -1,4 +1,4 @@
-//! From what a project holds to what its run file says. Pure: nothing is read here.
+//! From the contents of a project to its run file. Pure: nothing is read here.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub struct Script {
     pub text: String,
 }
 
-/// What a run file is to say.
+/// The contents of a run file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Draft {
     /// The name of the run.
@@ -151,7 +151,7 @@ impl Framework {
     }
 }
 
-/// What a run file is to say about a project.
+/// The contents of a run file for a project.
 #[must_use]
 pub fn draft(evidence: &Evidence) -> Draft {
     let packages: Vec<&str> =

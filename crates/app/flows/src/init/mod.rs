@@ -23,7 +23,7 @@ const SCRIPT_NAMES: [&str; 3] = ["train.py", "main.py", "run.py"];
 /// What the names of data files end with.
 const DATA_EXTENSIONS: [&str; 3] = ["csv", "parquet", "jsonl"];
 
-/// What is asked for with `trackway init`. Relative paths are relative to the working directory.
+/// The request of `trackway init`. Relative paths are relative to the working directory.
 #[derive(Debug, Clone)]
 pub struct InitRequest {
     /// The script; without one it is searched for beside the run file.
@@ -135,7 +135,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A path as a run file in `folder` writes it: relative where it lies below.
+/// A path as a run file in `folder` writes it: relative if it is below.
 fn beside(path: &Path, folder: &Path) -> String {
     let path = absolute(path);
     path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned()
@@ -145,7 +145,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// NVIDIA GPUs, by the files of their driver: asking the driver itself can take long.
+/// NVIDIA GPUs, by the files of their driver: calling the driver itself can take long.
 fn gpu_count() -> u32 {
     let is_gpu = |name: &str| {
         let number = name.strip_prefix("nvidia");
@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(survey(&request).unwrap().script.unwrap().path, "main.py");
     }
 
-    /// Proves that a script that is not there, an existing run file and a text that is not a run file are refused, and that
-    /// an existing run file is replaced where that is asked for.
+    /// Proves that a script that is not there, an existing run file and a text that is not a run file are refused, and
+    /// that an existing run file is replaced on request.
     #[test]
     fn what_exists_is_replaced_only_when_asked() {
         let home = tempfile::tempdir().unwrap();

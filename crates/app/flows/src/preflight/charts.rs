@@ -12,11 +12,11 @@ use super::sets::SetProfile;
 const BINS: usize = 24;
 /// Bars of a category: its most frequent values; the others are one more bar.
 const VALUES_MAX: usize = 10;
-/// Outliers beyond these shares go to the first and the last bar, so that they do not flatten all others.
+/// Outliers beyond these fractions go to the first and the last bar, so that they do not flatten all others.
 const ENDS: [f64; 2] = [0.005, 0.995];
 /// Whole numbers of at most so many different values are drawn value by value.
 const FEW_VALUES: u64 = 24;
-/// A text whose frequent values are rarer than this is no category.
+/// A string column whose frequent values are rarer than this is not a category.
 const CATEGORY_SHARE_MIN: f64 = 0.02;
 /// Columns that are drawn.
 const COLUMNS_MAX: usize = 200;
@@ -28,20 +28,20 @@ pub struct ColumnChart {
     pub name: String,
     /// It is predicted.
     pub is_label: bool,
-    /// What the bars stand for: values, or the ends of the first and the last bin.
+    /// What the bars mean: values, or the ends of the first and the last bin.
     pub scale: Scale,
     /// The data sets, the training set first.
     pub series: Vec<Series>,
 }
 
-/// What bars stand for.
+/// The meaning of bars.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
     /// Equal bins from the first number to the second; outliers are in the outermost.
     Range(f64, f64),
     /// One value a bar.
     Values(Vec<String>),
-    /// Too many different texts to draw.
+    /// Too many different strings to draw.
     Texts,
 }
 
@@ -50,18 +50,18 @@ pub enum Scale {
 pub struct Series {
     /// The data set.
     pub set: String,
-    /// The share of its rows without a value.
+    /// The fraction of its rows without a value.
     pub missing_share: f64,
     /// Different values, about.
     pub distinct: u64,
-    /// The share of its values in each bar.
+    /// The fraction of its values in each bar.
     pub shares: Vec<f64>,
 }
 
 /// The charts of all columns, in the order of the first set. Values of columns with personal data are not shown.
 pub fn charts(sets: &[SetProfile], now: Timestamp) -> Vec<ColumnChart> {
     let Some(first) = sets.first() else { return Vec::new() };
-    // Whoever signed for the data did not sign for showing it.
+    // A sign-off for the data does not permit showing it.
     let found = sets.iter().flat_map(|set| personal_columns(&set.evidence, &[], now));
     let personal: BTreeSet<String> = found.map(|found| found.column).collect();
     let columns = first.evidence.profile.columns.iter().take(COLUMNS_MAX);

@@ -1,11 +1,11 @@
-//! What planning knows of a run.
+//! The known facts of a run for planning.
 
 use trackway_formats::runfile::{DataRole, DataSpec, Plan};
 
 /// Why a check of settings does not apply where the run file has no `[training]`.
 pub const NOT_TOLD: &str = "(checked only with a `[training]` section)";
 
-/// What planning knows.
+/// The known facts for planning.
 pub struct Facts<'f> {
     /// The plan of the run.
     pub plan: &'f Plan,
@@ -13,7 +13,7 @@ pub struct Facts<'f> {
     pub sets: Vec<SetFacts<'f>>,
 }
 
-/// What planning knows of a data set.
+/// The known facts of a data set for planning.
 #[derive(Debug, Clone, Copy)]
 pub struct SetFacts<'f> {
     /// How the run file declares it.
@@ -30,7 +30,7 @@ impl Facts<'_> {
         self.sets.iter().filter(|set| set.is_table)
     }
 
-    /// Whether there is something to learn from and something to judge by.
+    /// Whether there are training data and evaluation data.
     pub fn has_split(&self) -> bool {
         let has = |wanted: fn(DataRole) -> bool| self.tables().any(|set| set.role.is_some_and(wanted));
         has(|role| role == DataRole::Train) && has(|role| role != DataRole::Train)

@@ -40,7 +40,7 @@ pub fn execute(
             scope.spawn(|| {
                 while let Some(index) = next(planned, &state, &turn) {
                     let step = &planned[index];
-                    // Those who wait for a step must hear of its end, whatever becomes of it.
+                    // Threads that wait for a step must learn of its end, whatever its result.
                     let results =
                         catch_unwind(AssertUnwindSafe(|| run(step))).unwrap_or_else(|_| faulty(step));
                     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);

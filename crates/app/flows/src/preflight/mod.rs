@@ -41,7 +41,7 @@ use self::sets::DataSets;
 pub use self::sets::SetQuote;
 use self::steps::{Shared, Work};
 
-/// What is asked for with `trackway preflight`.
+/// The request of `trackway preflight`.
 #[derive(Debug, Clone)]
 pub struct PreflightRequest {
     /// The run file.
@@ -57,11 +57,11 @@ pub struct PreflightReport {
     pub name: String,
     /// `pass`, `warn` or `block`.
     pub verdict: Verdict,
-    /// Somebody asked for it to stop before it was through.
+    /// It was stopped before it was through.
     pub stopped: bool,
     /// Every check, in a fixed order.
     pub checks: Vec<CheckResult>,
-    /// Checks that were left out because somebody said so.
+    /// Checks that were skipped on request.
     pub skipped: Vec<Skipped>,
     /// Checks that block when they cannot run.
     pub required: Vec<String>,
@@ -96,7 +96,7 @@ pub enum PreflightEvent<'t> {
     Quote(&'t Quote),
     /// A step begins.
     Began {
-        /// What it does, in words.
+        /// What it does, as a phrase.
         title: &'static str,
     },
     /// A step reads: bytes done of bytes in all.
@@ -126,7 +126,7 @@ pub trait PreflightReporter: Reporter {
 }
 
 impl PreflightReport {
-    /// What forbids the launch, in words; none when nothing does.
+    /// What forbids the launch; none when nothing does.
     #[must_use]
     pub fn blocked_by(&self) -> Vec<&str> {
         let blocks = |result: &&CheckResult| self.blocks(result);
@@ -149,7 +149,7 @@ impl PreflightReport {
     }
 }
 
-/// Checks what a run file asks for, without launching the run.
+/// Runs the checks that a run file requests, without launching the run.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::Usage`] and `NotFound` for a run file, a name of a check or data that make no sense.

@@ -12,7 +12,7 @@ pub struct Planned {
     pub spec: &'static StepSpec,
     /// Steps that end before it begins, by their place in the plan.
     pub after: Vec<usize>,
-    /// Why it is not done: it makes no sense for this run, or somebody left it out. Its answers are given already.
+    /// Why it is not done: it makes no sense for this run, or it was skipped on request. Its results exist already.
     pub answered: Option<Vec<CheckResult>>,
 }
 

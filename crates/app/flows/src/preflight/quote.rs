@@ -1,4 +1,4 @@
-//! What the checks will take, told before they begin.
+//! The expected cost of the checks, reported before they begin.
 
 use serde::Serialize;
 

@@ -10,8 +10,8 @@ use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 use super::Skipped;
 use super::facts::NOT_TOLD;
 
-/// What the command line says about checks. A name is that of a check, or of a family: `leakage` stands for
-/// `leakage.rows` and the others.
+/// The command line's selection of checks. A name is that of a check, or of a family: `leakage` means `leakage.rows`
+/// and the others.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// These only; empty: all.
@@ -22,12 +22,12 @@ pub struct Selection {
     pub skip_all: Option<String>,
 }
 
-/// Findings of these checks warn at most, unless the run file says how bad they are: they may be meant.
+/// Findings of these checks warn at most, unless the run file sets their severity: they may be intended.
 const NEVER_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
 /// Findings of theirs that are: a file is what it is.
 const CERTAIN: [&str; 2] = ["leakage.same_file", "leakage.no_rows"];
 
-/// The rules by which results are judged.
+/// The rules by which results are weighed.
 pub struct Policy {
     only: Vec<String>,
     skip: Vec<Skipped>,
@@ -50,7 +50,7 @@ impl Policy {
         for name in all.chain(skip.iter().map(|skip| &skip.check)) {
             known(name, names)?;
         }
-        // What the run file asks for must not be passed over in silence.
+        // What the run file requests must not be skipped silently.
         let asked = [
             ("data.label_noise", label_noise),
             ("rehearsal.one_batch", one_batch),
@@ -97,7 +97,7 @@ impl Policy {
         self.required.iter().filter(|name| self.is_shown(name)).cloned().collect()
     }
 
-    /// The answers that are shown, in the order of the steps, whose checks these are, with the severities that were asked for.
+    /// The results that are shown, in the order of the steps, whose checks these are, with the requested severities.
     pub fn judge<'c>(
         &self,
         steps: impl Iterator<Item = &'c [&'static str]>,
@@ -107,7 +107,7 @@ impl Policy {
         for (checks, results) in steps.zip(results) {
             let shown = results.into_iter().filter(|result| self.wants(&result.name));
             judged.extend(shown.map(|result| self.weigh(result)));
-            // A step answers for each of its checks, or says nothing about it: then it did not run.
+            // A step returns a result for each of its checks, or nothing about it: then it did not run.
             for check in checks.iter().filter(|check| self.wants(check)) {
                 if judged.iter().all(|result| result.name != *check) {
                     judged.push(CheckResult::not_run(check, "no result"));
@@ -119,7 +119,7 @@ impl Policy {
         judged
     }
 
-    /// A result with its findings as bad as the run file says.
+    /// A result with the severities of the run file.
     fn weigh(&self, result: CheckResult) -> CheckResult {
         if self.required.contains(&result.name)
             && result.verdict == Verdict::NotApplicable
@@ -160,7 +160,7 @@ impl Policy {
         covering.max_by_key(|(name, _)| name.len()).map(|(_, severity)| *severity)
     }
 
-    /// The verdict of all together. What was left out by a person's word does not block, and never passes.
+    /// The verdict of all together. What was skipped on request does not block, and never passes.
     pub fn verdict(&self, checks: &[CheckResult]) -> Verdict {
         let is_required = |name: &&String| self.is_shown(name) && self.why_skipped(name).is_none();
         let required: Vec<String> = self.required.iter().filter(is_required).cloned().collect();

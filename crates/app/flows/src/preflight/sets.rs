@@ -36,9 +36,9 @@ pub struct DataSet {
 pub enum Content {
     /// A table.
     Table(Box<Source>),
-    /// Files that are no table: images, texts of unknown form.
+    /// Files that are not tables: images, texts of unknown form.
     Files,
-    /// A table that cannot be opened: what `data.values` says of it.
+    /// A table that cannot be opened: the result of `data.values`.
     Unreadable(CheckResult),
 }
 
@@ -84,7 +84,7 @@ impl DataSets {
         Ok(Self { sets })
     }
 
-    /// What planning needs to know.
+    /// What planning needs.
     pub fn facts<'f>(&'f self, plan: &'f Plan) -> Facts<'f> {
         let facts = |set: &'f DataSet| SetFacts {
             spec: &set.spec,
@@ -107,7 +107,7 @@ impl DataSets {
         })
     }
 
-    /// What is learned from, beside each set that judges it.
+    /// The training set, beside each set that evaluates it.
     pub fn pairs(&self) -> Vec<(&DataSet, &DataSet)> {
         let of = |wanted: fn(DataRole) -> bool| {
             self.sets.iter().filter(move |set| set.role.is_some_and(wanted) && set.is_table())
@@ -158,7 +158,7 @@ impl DataSet {
     }
 }
 
-/// What one reading of each table told, used by every step that needs it.
+/// The result of one reading of each table, used by every step that needs it.
 #[derive(Default)]
 pub struct Gathered(Mutex<BTreeMap<String, Arc<Evidence>>>);
 

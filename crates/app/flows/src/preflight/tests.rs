@@ -1,4 +1,4 @@
-//! Planning and judging, from run files alone.
+//! Planning and verdicts, from run files alone.
 
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_formats::runfile::{DataRole, Plan, parse};
@@ -80,7 +80,7 @@ fn skipped(check: &str) -> Skipped {
     Skipped { check: check.into(), why: "known".into() }
 }
 
-/// Proves that names nobody knows are refused with the nearest one, wherever they stand.
+/// Proves that unknown names are refused with the nearest one, wherever they are.
 #[test]
 fn unknown_names_are_refused() {
     for (text, selection, hint) in [

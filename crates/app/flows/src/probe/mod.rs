@@ -1,4 +1,4 @@
-//! What a model makes of its inputs, found out by asking a scoring command.
+//! How a model uses its inputs, found by calling a scoring command.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::data::table::{Onlooker, TableRequest, data_error};
 pub use crate::scoring::BatchFormat;
 use crate::scoring::{Asked, Scorer};
 
-/// Which model is asked, about which rows.
+/// The model and the rows.
 #[derive(Debug, Clone)]
 pub struct ProbeRequest {
     /// The rows.
@@ -25,13 +25,13 @@ pub struct ProbeRequest {
     pub command: String,
     /// How rows are written to it.
     pub format: BatchFormat,
-    /// What is true; without it nothing is said of errors.
+    /// The label column; without it nothing is reported about errors.
     pub label: Option<String>,
-    /// The label whose chance the model predicts: labels become 1 where they are it, else 0.
+    /// The label whose probability the model predicts: labels become 1 if they are it, else 0.
     pub positive: Option<String>,
     /// How far off a prediction is; by the types where absent.
     pub loss: Option<Loss>,
-    /// From which predicted chance on a row is decided.
+    /// From which predicted probability on the class is positive.
     pub threshold: Option<f64>,
     /// What the model is given; every column but the label where empty.
     pub features: Vec<String>,
@@ -51,15 +51,15 @@ pub struct ProbeReport {
     pub found: ProbeAnswer,
     /// Rows of the table.
     pub rows_read: u64,
-    /// Reading and asking.
+    /// Reading and scoring.
     pub seconds: f64,
 }
 
-/// Asks a scoring command about rows of a table and about changes of them. `told` is called with the part that begins.
+/// Probes a scoring command with rows of a table and with changes of them. `told` is called with the part that begins.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, and for a
-/// command that does not answer as docs/scoring.md says; [`ErrorKind::Cancelled`].
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, and for
+/// a command that does not follow docs/scoring.md; [`ErrorKind::Cancelled`].
 pub fn probe(
     base: &Path,
     request: &ProbeRequest,
@@ -92,7 +92,7 @@ pub fn probe(
     let asked = Asked { command: &request.command, format: request.format, gradients: false };
     let mut scorer = Scorer::new(base, asked, &features, onlooker.cancelled);
     let mut score = |columns: &[FrameColumn]| scorer.score(columns);
-    // A process of its own, which is not started before it is asked.
+    // A separate process, which is not started before it is used.
     let asked = Asked { gradients: true, ..asked };
     let mut sloped = Scorer::new(base, asked, &features, onlooker.cancelled);
     let mut gradients = |columns: &[FrameColumn]| sloped.gradients(columns);

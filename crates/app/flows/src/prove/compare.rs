@@ -13,7 +13,7 @@ pub struct Difference {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// How it differs, in words.
+    /// A description of the difference.
     pub what: String,
 }
 

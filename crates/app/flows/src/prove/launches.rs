@@ -182,7 +182,7 @@ impl<'a> Launches<'a> {
         }
     }
 
-    /// A fast loop would be at its end before anybody could kill it, so it is held where it is to be killed.
+    /// A fast loop would end before it could be killed, so it is held where it is to be killed.
     fn killing(&self) -> Rehearsal {
         let mut rehearsal = self.bounded();
         let step = self.kill_step();
@@ -222,7 +222,7 @@ impl<'a> Launches<'a> {
         Ok(sealed)
     }
 
-    /// A script that does not know the recorder cannot be proved anything about.
+    /// Nothing can be proved about a script without the recorder.
     fn spoke(&self, row: &AttemptRow) -> Result<(), Halt> {
         let segments = self.context.ledger_read(|ledger| ledger.segments_of(row.attempt_id))?;
         if segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")) {
@@ -303,7 +303,7 @@ impl<'a> Launches<'a> {
     }
 }
 
-/// Whether a launch went on from a checkpoint, and did not train everything once more.
+/// Whether a launch continued from a checkpoint, and did not train everything once more.
 fn went_on(row: &AttemptRow, half: Step) -> Result<(), Halt> {
     match (row.resumed_from_step, row.first_step) {
         (None, _) => Err(not_proved(format!(

@@ -1,8 +1,8 @@
 //! Proves that resuming changes nothing: the same steps twice undisturbed, once more killed and resumed, and then the
 //! state of the last step compared, kind by kind (DESIGN §3.6).
 //!
-//! Each of the three is a run of kind `prove` with a checkpoint root of its own, so nothing of a proof can become a
-//! resume target, and nothing of it stands among the training attempts.
+//! Each of the three is a run of kind `prove` with a separate checkpoint root, so nothing of a proof can become a
+//! resume target, and nothing of it is among the training attempts.
 
 mod compare;
 mod launches;
@@ -28,10 +28,10 @@ pub const STEPS_MIN: Step = 4;
 const USUAL_CAUSES: &str = "Usual causes: a generator that is not seeded from the run's seed (`TRACKWAY_SEED`, `trackway.seed()`), cuDNN's \
     choice of algorithms (torch.use_deterministic_algorithms), data-loader workers with seeds or an order of their own, \
     sums over threads in changing order (OMP_NUM_THREADS=1 shows it)";
-/// How long a script may take until it speaks to the recorder, unless said otherwise: imports can be slow.
+/// How long a script may take until it reports to the recorder, by default: imports can be slow.
 pub const HANDSHAKE_SECONDS: f64 = 120.0;
 
-/// What is asked for with `trackway prove`.
+/// The request of `trackway prove`.
 #[derive(Debug, Clone)]
 pub struct ProveRequest {
     /// The run file.
@@ -51,7 +51,7 @@ pub struct Proof {
     pub name: String,
     /// `equal`, `different`, `nondeterministic`, `not_proved` or `not_applicable`.
     pub verdict: ProofVerdict,
-    /// In words, for every verdict but `equal`.
+    /// An explanation, for every verdict but `equal`.
     pub why: Option<String>,
     /// Steps of every launch.
     pub steps: Step,

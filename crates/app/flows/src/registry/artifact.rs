@@ -27,7 +27,8 @@ pub(super) fn checkpoints_of(context: &Context, version: &ModelVersionRow) -> Re
 /// Reads and checks every byte of a version.
 ///
 /// # Errors
-/// [`ErrorKind::Integrity`] when a byte is not what the manifest says, or the manifest is not the one that was registered.
+/// [`ErrorKind::Integrity`] when a byte does not match the manifest, or the manifest is not the one that was
+/// registered.
 pub(super) fn verified(
     context: &Context,
     version: &ModelVersionRow,
@@ -36,7 +37,7 @@ pub(super) fn verified(
     checkpoints_of(context, version)?.load_manifest(&version.checkpoint_manifest_sha256, watch)
 }
 
-/// The files that make the model: its weights, and what is no state of the training.
+/// The files of the model: its weights, and what is not state of the training.
 pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
     let of_model = |file: &&ManifestFile| matches!(file.kind, Kind::Weights | Kind::Other);
     manifest.files.iter().filter(of_model).cloned().collect()
@@ -45,8 +46,8 @@ pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
 /// Brings files of a checkpoint into a folder, from this disk or from the remote: every byte checked on the way, durable.
 ///
 /// # Errors
-/// [`ErrorKind::Integrity`] when a file is not what the manifest says; when the disk refuses, or the remote does not answer. What was
-/// brought stays.
+/// [`ErrorKind::Integrity`] when a file does not match the manifest; when the disk refuses, or the remote does not
+/// answer. What was fetched stays.
 pub(super) fn bring(
     checkpoints: &Checkpoints,
     opened: &OpenedCheckpoint,

@@ -18,7 +18,7 @@ use markdown::{Code, Markdown, Paragraphs, Put, md};
 /// Slices and measures that a card shows at most.
 const NUMBERS_MAX: usize = 200;
 
-/// Everything a card tells.
+/// Everything on a card.
 pub(super) struct Facts {
     version: ModelVersionRow,
     run: RunRow,
@@ -166,7 +166,7 @@ fn evaluation(text: &mut Markdown, facts: &Facts) {
     }
 }
 
-/// The numbers that gates were judged by.
+/// The numbers that the gates used.
 fn numbers(gates: &GateReceiptRow) -> Result<Vec<(String, Measured)>, AppError> {
     let evidence: Evidence = read_stored(&gates.evidence_json, "gate_receipts.evidence_json", || {
         format!("gate receipt {}", gates.gate_receipt_id)

@@ -30,7 +30,7 @@ pub struct PromoteRequest {
     pub to: ModelStage,
     /// The version that must be in production now; `Some(None)`: none must be.
     pub expect: Option<Option<Version>>,
-    /// Where copies of its files shall stand, with `current` pointing to the one in production.
+    /// Where copies of its files are kept, with `current` pointing to the one in production.
     pub deploy: Option<PathBuf>,
     /// Why.
     pub why: Option<String>,
@@ -64,7 +64,7 @@ pub struct AliasRequest {
     pub expect: Option<Option<Version>>,
 }
 
-/// What promotions shall ask for; `None` leaves a rule as it is.
+/// What promotions require; `None` leaves a rule as it is.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyRequest {
     /// As [`Policy::approvals`].
@@ -75,16 +75,16 @@ pub struct PolicyRequest {
     pub own_approval: Option<bool>,
 }
 
-/// Somebody approves a version.
+/// The approval of a version.
 #[derive(Debug, Clone)]
 pub struct Approve {
     /// The model.
     pub model: String,
     /// Its number, an alias or a stage.
     pub version: String,
-    /// Who; `None`: whoever is logged in.
+    /// The approver; `None`: the user who is logged in.
     pub by: Option<String>,
-    /// How long it holds; `None`: as the policy says.
+    /// How long it is valid; `None`: according to the policy.
     pub seconds: Option<f64>,
     /// Why.
     pub why: Option<String>,
@@ -132,8 +132,8 @@ pub struct Approved {
 /// Moves a version to a stage, if its evidence allows it.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A refusal is
-/// no error but an answer.
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does not hold, or the model changed meanwhile. A
+/// refusal is not an error but a result.
 pub fn promote_model(
     context: &Context,
     request: &PromoteRequest,
@@ -279,7 +279,7 @@ pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Chan
     Ok(answer)
 }
 
-/// Changes what promotions to production ask for.
+/// Changes what promotions to production require.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when the model changed meanwhile.
@@ -298,11 +298,11 @@ pub fn set_model_policy(context: &Context, name: &str, request: &PolicyRequest) 
     Ok(policy)
 }
 
-/// Writes down that somebody approves a version with the verdicts of its gates.
+/// Records the approval of a version with the verdicts of its gates.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`]: no such version, or no gate was judged for it yet, so that there is nothing to approve.
-/// [`ErrorKind::Usage`]: nobody is named.
+/// [`ErrorKind::NotFound`]: no such version, or it has no verdicts of gates yet, so that there is nothing to approve.
+/// [`ErrorKind::Usage`]: no approver is named.
 pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, AppError> {
     let model = registry::model(context, &request.model)?;
     let version = model.named(&request.version)?;

@@ -48,7 +48,7 @@ pub(super) fn deploy(
 ) -> Result<Deployed, AppError> {
     let began = context.clock.now();
     let copy = CopyMarker::new(&model.name, version.version, &version.checkpoint_manifest_sha256);
-    // Before a byte changes, and again once nobody else changes anything.
+    // Before a byte changes, and again once no other process changes anything.
     Place::check(folder, &copy)?;
     let place = Place::open(folder, &model.name)?;
     let (target, is_there) = place.target(&copy)?;
@@ -167,7 +167,7 @@ fn own_name(name: &str, files: &[ManifestFile]) -> String {
     if is_taken(name) { own_name(&format!("trackway-{name}"), files) } else { name.to_owned() }
 }
 
-/// The files of a model that can be told from Trackway's marker.
+/// The files of a model that differ from Trackway's marker.
 fn files_to_copy(manifest: &Manifest) -> Result<Vec<ManifestFile>, AppError> {
     let files = files_of_model(manifest);
     if files.iter().all(|file| file.name.split('/').next() != Some(MARKER)) {

@@ -1,4 +1,4 @@
-//! What is known about a version: its evaluation, what gates said of that, who approved it.
+//! The evidence about a version: its evaluation, the verdicts of its gates, its approvals.
 
 use serde_json::{Value, json};
 use trackway_core::registry::GateVerdict;
@@ -48,7 +48,7 @@ pub(super) fn evidence(
     Ok(Evidence { evaluation, gates, approvals, dossier })
 }
 
-/// The newest receipt over an evaluation in which all gates of its run file were asked: others may be asked for, and allow nothing.
+/// The newest receipt over an evaluation with all gates of its run file: others may be applied, and permit nothing.
 fn newest_gates(context: &Context, row: &EvaluationRow) -> Result<Option<GateReceiptRow>, AppError> {
     let needed = gates::rules_of(context, row)?;
     let receipts = context.ledger_read(|ledger| ledger.gate_receipts_of_evaluation(&row.evaluation_id))?;
@@ -83,7 +83,7 @@ fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<
     })
 }
 
-/// What each gate of a receipt said.
+/// The verdict of each gate of a receipt.
 pub(super) fn judged(receipt: &GateReceiptRow) -> Result<Vec<JudgedGate>, AppError> {
     read_stored(&receipt.gates_json, "gate_receipts.gates_json", || {
         format!("gate receipt {}", receipt.gate_receipt_id)
@@ -115,7 +115,7 @@ fn approval(row: &ApprovalRow) -> Approval {
     Approval { by: row.approver.clone(), digest: row.digest.clone(), expires_at: row.expires_at }
 }
 
-/// What an approval is bound to: these weights with this lineage, and what gates said of them.
+/// What an approval is bound to: these weights with this lineage, and the verdicts of their gates.
 pub(super) fn approval_digest(version: &ModelVersionRow, gates: Option<&GateReceiptRow>) -> String {
     let bound: Value = json!({
         "model": version.model,

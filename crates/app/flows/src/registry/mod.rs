@@ -1,7 +1,7 @@
 //! The registry: versions of models with their lineage, how far each has come, and going back.
 //!
-//! `trackway_tower::registry` decides; this gathers what it decides by, and writes down what was decided. A model changes by
-//! compare-and-swap: whoever read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
+//! `trackway_tower::registry` decides; this gathers the evidence, and records the decision. A model changes by
+//! compare-and-swap: a process that read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
 
 mod artifact;
 mod card;
@@ -128,7 +128,7 @@ fn model_or_new(context: &Context, name: &str) -> Result<Model, AppError> {
     Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
 }
 
-/// Adds a change to a model that stood as `model` says.
+/// Adds a change to a model in the state `model`.
 fn change_model(
     context: &Context,
     model: &Model,

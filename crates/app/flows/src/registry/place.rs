@@ -8,7 +8,7 @@
 //! DIR/current                   → v3
 //! ```
 //!
-//! The marker is written before the link, so that whoever comes after a kill between the two sets the link right.
+//! The marker is written before the link, so that after a kill between the two the next process sets the link right.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -23,7 +23,7 @@ use trackway_files::{
 };
 use trackway_tower::registry::Version;
 
-/// Says of a folder that it is Trackway's, and whose.
+/// Marks a folder as Trackway's, and of which model.
 pub(super) const MARKER: &str = ".trackway-model.json";
 const LOCK: &str = ".trackway-model.lock";
 const CURRENT: &str = "current";
@@ -120,7 +120,7 @@ impl Place {
             };
             AppError::new(kind, format!("cannot lock `{}`: {error}", folder.display()))
         })?;
-        // Another person who deploys needs it too; who made it has given the rights.
+        // Another user who deploys needs it too; its maker has given the rights.
         let _ = give_to_user(&folder.join(LOCK));
         let marker = marker_of(folder, model)?;
         let place = Self { folder: folder.to_owned(), marker, _lock: lock };
@@ -163,7 +163,7 @@ impl Place {
         Ok(current)
     }
 
-    /// Removes what a kill left half made: nobody else makes anything here while this holds the lock.
+    /// Removes what a kill left half made: no other process makes anything here while this holds the lock.
     fn clear(&self) -> Result<(), AppError> {
         clear_parts(&self.folder, &[PART, MARKER, CURRENT])
     }
@@ -233,7 +233,7 @@ fn copy_at(target: &Path, copy: &CopyMarker) -> Result<bool, AppError> {
     }
 }
 
-/// Refuses to replace a damaged copy in which somebody else keeps files.
+/// Refuses to replace a damaged copy that contains files of others.
 pub(super) fn refuse_unknown(folder: &Path, expected: &BTreeSet<PathBuf>) -> Result<(), AppError> {
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
@@ -254,7 +254,7 @@ pub(super) fn refuse_unknown(folder: &Path, expected: &BTreeSet<PathBuf>) -> Res
     Ok(())
 }
 
-/// Something stands where Trackway would write.
+/// A file or folder is where Trackway would write.
 pub(super) fn in_the_way(path: &Path, why: &str) -> AppError {
     AppError::new(ErrorKind::Integrity, format!("`{}` {why}; nothing was changed", path.display()))
         .hint("move it away, or name another folder")

@@ -16,7 +16,7 @@ use crate::checkpoints::{self, CheckedCheckpoint, Watch, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
 
-/// How often a version is numbered anew because somebody else registered one at the same moment.
+/// How often a version is numbered again because another process registered one at the same time.
 const NUMBERINGS_MAX: usize = 20;
 
 /// What shall become a version.
@@ -30,7 +30,7 @@ pub struct RegisterRequest {
     pub which: Which,
     /// What the model takes and gives, as JSON.
     pub signature: Option<Value>,
-    /// What a person says of it.
+    /// A user's description of it.
     pub description: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub fn register_model(
     Ok(Registered { version, known, pin })
 }
 
-/// Stores it under the next free number. True: somebody else stored these weights meanwhile.
+/// Stores it under the next free number. True: another process stored these weights meanwhile.
 fn numbered(
     context: &Context,
     request: &RegisterRequest,
@@ -209,7 +209,7 @@ pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppErro
     checked.info.manifest_sha256.clone().ok_or_else(missing)
 }
 
-/// A signature says of inputs and outputs what they are called and of which type they are.
+/// A signature has the names and types of inputs and outputs.
 fn check_signature(signature: Option<&Value>) -> Result<(), AppError> {
     let Some(signature) = signature else { return Ok(()) };
     let wrong = |why: String| {

@@ -163,7 +163,7 @@ pub fn model_history(context: &Context, name: &str) -> Result<Vec<HistoryEntry>,
     Ok(model.rows.into_iter().map(|row| HistoryEntry { summary: told(&row), row }).collect())
 }
 
-/// Where a model stood at a moment.
+/// The state of a model at a time.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].

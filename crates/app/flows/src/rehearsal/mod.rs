@@ -1,9 +1,9 @@
-//! Rehearses a run on its own script: one batch, or a few, learned by heart, before anything expensive starts (DESIGN
-//! §3.1, §3.8). The script is launched as ever, with a kind, a checkpoint root and receipts of its own; what its recorder
-//! says is judged by [`trackway_tower::rehearsal`].
+//! Rehearses a run with its script: one batch, or a few, learned by heart, before anything expensive starts (DESIGN
+//! §3.1, §3.8). The script is launched as usual, with a separate kind, checkpoint root and receipts;
+//! [`trackway_tower::rehearsal`] evaluates what its recorder reports.
 //!
 //! A rehearsal is a run of kind `one_batch` or `overfit` with one or two launches: one that learns, and for one batch
-//! another that resumes from its checkpoint and makes a single step. They stand in `launches` and in `trackway explain`,
+//! another that resumes from its checkpoint and makes a single step. They are in `launches` and in `trackway explain`,
 //! never among the training attempts.
 
 mod record;
@@ -32,7 +32,7 @@ use trackway_tower::rehearsal::{
 
 /// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
 pub const STEPS_MAX: Step = 200;
-/// Batches of an overfit test, where nothing else is said.
+/// Batches of an overfit test by default.
 pub const OVERFIT_BATCHES: u64 = 10;
 /// Steps of an overfit test at most: as many passes as make the batches known.
 pub const OVERFIT_STEPS_MAX: Step = 500;
@@ -40,7 +40,8 @@ pub const OVERFIT_STEPS_MAX: Step = 500;
 pub const TIMEOUT_SECONDS: f64 = 600.0;
 /// How long a script may take until it speaks to its recorder.
 pub const HANDSHAKE_SECONDS: f64 = 60.0;
-/// A launch ends early at this share of the loss it is measured by: well below the target, so that there is no doubt.
+/// A launch ends early at this fraction of the loss it is measured by: well below the target, so that there is no
+/// doubt.
 const ENOUGH_SHARE: f64 = 0.2;
 
 /// How a rehearsal is made.
@@ -54,9 +55,9 @@ pub struct RehearsalSettings {
     pub timeout_seconds: f64,
     /// How long the script may take until it speaks to its recorder.
     pub handshake_seconds: f64,
-    /// The loss must come to this share of the best constant answer's.
+    /// The loss must fall to this fraction of the best constant prediction's.
     pub target_share: f64,
-    /// The same as a loss; it comes before the share.
+    /// The same as a loss; it takes precedence over the fraction.
     pub target_loss: Option<f64>,
     /// Whether a second launch resumes from the checkpoint of the first.
     pub resume: bool,
@@ -77,7 +78,7 @@ impl RehearsalSettings {
         }
     }
 
-    /// What the run file's `[preflight]` asks for; none where it asks for no rehearsal of this kind.
+    /// The request of the run file's `[preflight]`; none if it requests no rehearsal of this kind.
     #[must_use]
     pub fn asked_for(section: &PreflightSection, kind: LaunchKind) -> Option<Self> {
         let settings = match (kind, section.overfit_batches) {
@@ -98,7 +99,7 @@ impl RehearsalSettings {
     }
 }
 
-/// What is asked for with `trackway rehearse`.
+/// The request of `trackway rehearse`.
 #[derive(Debug, Clone)]
 pub struct RehearseRequest {
     /// The run file.
@@ -168,7 +169,7 @@ pub fn rehearse(
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] for settings that make no sense; a fault while launching and sealing. What the script does
-/// wrong is no error but an answer.
+/// wrong is not an error but a result.
 pub(crate) fn rehearse_start(
     context: &Context,
     start: &Start,
@@ -205,7 +206,7 @@ pub(crate) fn rehearse_start(
     Ok(outcome(&prepared, result, &evidence, &done))
 }
 
-/// The judge's answer, but for what only the supervisor knows.
+/// The result, but for what only the supervisor knows.
 fn answer(
     evidence: &RehearsalEvidence,
     settings: &RehearsalSettings,
@@ -228,7 +229,7 @@ fn answer(
     judge(evidence)
 }
 
-/// Names and messages of the script stand in the findings; they pass where everything passes that is stored.
+/// Names and messages of the script are in the findings; they are redacted like everything that is stored.
 fn redact(context: &Context, result: &mut CheckResult) {
     result.why = result.why.take().map(|why| context.redactor.text(&why).into_owned());
     for finding in &mut result.findings {
@@ -363,7 +364,7 @@ impl Launches<'_> {
 mod tests {
     use super::*;
 
-    /// Proves that the run file's own bounds reach the rehearsal it asks for, and that nothing it does not ask for is made.
+    /// Proves that the run file's bounds reach the rehearsal that it requests, and that no other one is made.
     #[test]
     fn the_run_file_is_obeyed() {
         let mut section = PreflightSection::default();

@@ -1,5 +1,5 @@
-//! What the flight record of a rehearsal says, read from its files. The record is the truth; nothing of it is redacted
-//! here, so nothing of it may be stored or shown but through the judge.
+//! The flight record of a rehearsal, read from its files. Nothing of it is redacted here, so nothing of it may be
+//! stored or shown before it was evaluated.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const VALUES_MAX: usize = 100_000;
 /// Beginnings of the names of metrics of held-out data.
 const HELD_OUT: [&str; 4] = ["val", "eval", "test", "dev"];
 
-/// What the segments below `folder` say. What cannot be read is passed over: the judge then misses it.
+/// The contents of the segments below `folder`. What cannot be read is skipped: the evaluation then misses it.
 pub fn read(folder: &Path) -> LaunchEvidence {
     let mut evidence = LaunchEvidence::default();
     let mut paths: Vec<_> = std::fs::read_dir(folder)

@@ -11,11 +11,11 @@ use trackway_engine::error::{AppError, ErrorKind};
 
 use super::labels::LabelClasses;
 
-/// The column with what the model says.
+/// The column with the prediction.
 pub const PREDICTION: &str = "prediction";
-/// The column with the chance of the positive class.
+/// The column with the probability of the positive class.
 pub const SCORE: &str = "score";
-/// From this chance on the positive class is said.
+/// From this probability on the positive class is predicted.
 const THRESHOLD: f64 = 0.5;
 
 /// What a model's answers are.
@@ -24,13 +24,13 @@ const THRESHOLD: f64 = 0.5;
 pub enum AnswerKind {
     /// Numbers as they are.
     Numbers,
-    /// Texts: classes.
+    /// Strings: classes.
     Classes,
-    /// Numbers that are chances of the positive class.
+    /// Numbers that are probabilities of the positive class.
     Chances,
 }
 
-/// Two classes, told apart by the chance of one.
+/// Two classes, decided by the probability of one.
 pub(super) struct Chances {
     positive: String,
     other: String,
@@ -91,7 +91,7 @@ impl Answers {
     /// The columns of a batch, in their order. `label` is the type of the label's column.
     ///
     /// # Errors
-    /// What is wrong with an answer, as it goes on from "the model".
+    /// What is wrong with an answer, as a continuation of "the model".
     pub(super) fn columns(
         &self,
         cells: &Cells,
@@ -135,7 +135,8 @@ mod tests {
         Chances::new(&classes(found), positive).err().map(|error| error.message).unwrap_or_default()
     }
 
-    /// Proves that chances become the label's own classes, of the label's type, and that numbers and texts stay what they are.
+    /// Proves that probabilities become the label's classes, of the label's type, and that numbers and strings stay
+    /// what they are.
     #[test]
     fn answers_become_columns() {
         let answers = Answers::new(Some(Chances::new(&classes(&["0", "1"]), "1.0").unwrap()));
@@ -153,7 +154,7 @@ mod tests {
         assert!(plain.columns(&Cells::of_texts([Some("")]), &DataType::Utf8).is_err());
     }
 
-    /// Proves that a label which no chance tells apart is refused with what it holds.
+    /// Proves that a label which one probability cannot decide is refused with its values.
     #[test]
     fn labels_of_other_than_two_classes() {
         for (found, positive, expected) in [

@@ -25,7 +25,7 @@ use super::request::{Given, ScoreRequest};
 use crate::data::table::data_error;
 use crate::scoring::{Asked, Scorer};
 
-/// What is asked, and who hears of it.
+/// What is scored, and where progress is reported.
 pub(super) struct Asking<'a> {
     pub base: &'a Path,
     pub request: &'a ScoreRequest,
@@ -44,8 +44,8 @@ pub(super) struct Done {
     pub kind: AnswerKind,
 }
 
-/// Reads `source` once more and has every row answered. Units of it are read ahead, as many as may be in flight; the model is asked
-/// about one batch at a time.
+/// Reads `source` once more and has every row scored. Units of it are read ahead, as many as may be in flight; the
+/// model scores one batch at a time.
 pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) -> Result<Done, AppError> {
     let columns = source.columns().to_vec();
     // With a guess, a wider type would begin the scan, and the questions, again.
@@ -197,7 +197,7 @@ impl Desk<'_> {
         }
     }
 
-    /// `why` goes on from "rows 1 to 256: the model".
+    /// `why` continues "rows 1 to 256: the model".
     fn refused(&self, why: &str, rows: usize) -> AppError {
         let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
         let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };

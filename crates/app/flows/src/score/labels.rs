@@ -7,7 +7,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use trackway_data::pass::Pass;
 use trackway_data::read::Chunk;
 
-/// More classes are no longer told apart by one chance.
+/// More classes cannot be decided by one probability.
 const CLASSES_MAX: usize = 3;
 
 /// The first few different values of a column, as people read them.

@@ -1,5 +1,5 @@
-//! Asks a scoring command about every row of a table and writes its predictions beside them (docs/scoring.md). It is also the
-//! built-in evaluator of `[evaluate]`, which runs it as a process of its own.
+//! Scores every row of a table with a scoring command and writes the predictions beside them (docs/scoring.md). It is
+//! also the built-in evaluator of `[evaluate]`, which runs it as a separate process.
 
 mod answers;
 mod batches;
@@ -55,13 +55,13 @@ pub struct ScoreReport {
     pub batch_rows: usize,
     /// How fast it answered: `latency_seconds`, `latency_p95_seconds`, `rows_per_second`; empty for too few batches.
     pub metrics: Metrics,
-    /// What a reader should know.
+    /// Notes for a reader.
     pub notes: Vec<String>,
-    /// Reading and asking.
+    /// Reading and scoring.
     pub seconds: f64,
 }
 
-/// Looks whether the rows are there and have the columns that are named; nothing is asked.
+/// Checks whether the rows are there and have the named columns; nothing is scored.
 ///
 /// # Errors
 /// As [`score`].
@@ -70,13 +70,14 @@ pub fn check(base: &Path, request: &ScoreRequest) -> Result<(), AppError> {
     Given::of(&source, request).map(drop)
 }
 
-/// Scores a table in bounded memory, whatever its size. `told` hears the rows done and the rows in all.
+/// Scores a table in bounded memory, whatever its size. `told` is called with the rows done and the rows in all.
 ///
-/// Rows keep their order. A row that cannot be read is not scored, which a note says.
+/// Rows keep their order. A row that cannot be read is not scored, which is noted.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, for rows that the
-/// model refuses, and for a command that does not answer as docs/scoring.md says; [`ErrorKind::Cancelled`]. Then no table is there.
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, for rows
+/// that the model refuses, and for a command that does not follow docs/scoring.md; [`ErrorKind::Cancelled`]. Then no
+/// table is there.
 pub fn score(
     base: &Path,
     request: &ScoreRequest,
@@ -131,7 +132,7 @@ pub fn score(
     })
 }
 
-/// What stands in no table of predictions because it could not be read.
+/// What is missing in the table of predictions because it could not be read.
 fn unread(source: &Source, coverage: &Coverage) -> Option<String> {
     let first =
         coverage.rejects.iter().flat_map(|rejects| &rejects.examples).min_by_key(|fault| fault.place)?;

@@ -18,7 +18,7 @@ pub struct ScoreOutputs {
     pub table: PathBuf,
     /// How fast the model answered, as an evaluator's `metrics.json`.
     pub metrics: Option<PathBuf>,
-    /// Who scored and what a reader should know, as an evaluator's `evaluation.json`.
+    /// The scorer and notes for a reader, as an evaluator's `evaluation.json`.
     pub evaluation: Option<PathBuf>,
 }
 

@@ -8,10 +8,10 @@ use super::answers::{PREDICTION, SCORE};
 use crate::data::table::{TableRequest, data_error};
 use crate::scoring::{BATCH_ROWS_MAX, BatchFormat};
 
-/// Rows of a batch where nobody says it.
+/// Rows of a batch by default.
 pub const BATCH_ROWS: usize = 256;
 
-/// Which model is asked, about which rows.
+/// The model and the rows.
 #[derive(Debug, Clone, Default)]
 pub struct ScoreRequest {
     /// The rows.
@@ -20,15 +20,15 @@ pub struct ScoreRequest {
     pub command: String,
     /// How rows are written to it.
     pub format: BatchFormat,
-    /// What is true; the model is not given it.
+    /// The label column; the model does not get it.
     pub label: Option<String>,
-    /// The class of the label whose chance the model answers, where it answers numbers.
+    /// The class of the label whose probability the model returns, if it returns numbers.
     pub positive: Option<String>,
     /// What the model is given, in this order; every column but the label where empty.
     pub features: Vec<String>,
     /// Columns that it is not given.
     pub skip: Vec<String>,
-    /// Rows that it is asked about at once: 1 to 4096.
+    /// Rows of a batch: 1 to 4096.
     pub batch_rows: usize,
     /// The first rows only.
     pub limit: Option<u64>,
@@ -50,7 +50,7 @@ impl ScoreRequest {
         Ok(())
     }
 
-    /// The arguments of `trackway score` that ask for it. Names of columns with a comma cannot be said there.
+    /// The arguments of `trackway score` for this request. Names of columns with a comma cannot be written there.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for such a name.

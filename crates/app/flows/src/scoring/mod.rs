@@ -18,14 +18,14 @@ use rows::Encoder;
 
 /// Rows of a batch, at most.
 pub(crate) const BATCH_ROWS_MAX: usize = 4096;
-/// How often a command that ended is started again. A model may die of values that it does not know.
+/// How often a command that ended is restarted. A model may crash on unknown values.
 const RESTARTS_MAX: usize = 50;
 
 /// The columns' names and types, as JSON.
 const COLUMNS_VARIABLE: &str = Variable::ScoringColumns.as_str();
 /// How rows are written: `csv` or `arrow`.
 const FORMAT_VARIABLE: &str = Variable::ScoringFormat.as_str();
-/// `1` where the command is asked how predictions change with each number.
+/// `1` if the command has to return gradients.
 const GRADIENTS_VARIABLE: &str = Variable::ScoringGradients.as_str();
 
 /// How rows are written to a scoring command.
@@ -38,7 +38,7 @@ pub enum BatchFormat {
     Arrow,
 }
 
-/// A command, and how it is asked.
+/// A command, and how it is called.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     /// In a shell.
@@ -88,7 +88,7 @@ impl<'s> Scorer<'s> {
         self.cells(answers)
     }
 
-    /// For each column how the prediction changes with it, row by row; NaN where there is no telling.
+    /// For each column how the prediction changes with it, row by row; NaN if unknown.
     pub(crate) fn gradients(&mut self, columns: &[FrameColumn]) -> Result<Vec<Vec<f64>>, Unscored> {
         let mut gradients = vec![Vec::new(); columns.len()];
         for answer in self.answers(columns)? {
@@ -136,7 +136,7 @@ impl<'s> Scorer<'s> {
                 self.process = Some((process, encoder));
                 Ok(answers)
             }
-            // It said so itself, and goes on.
+            // It reported the refusal itself, and continues.
             Err(Exchange::Refused(why)) => {
                 self.process = process.is_ready().then_some((process, encoder));
                 Err(Unscored::Refused(why))
@@ -177,7 +177,7 @@ impl<'s> Scorer<'s> {
         Ok((Process::start(command, &head).map_err(failed)?, encoder))
     }
 
-    /// Numbers or texts: all answers ever given are of one kind, and a number is finite.
+    /// Numbers or strings: all answers ever given are of one kind, and a number is finite.
     fn cells(&mut self, answers: Vec<String>) -> Result<Cells, Unscored> {
         let parsed: Vec<Option<f64>> = answers.iter().map(|answer| answer.trim().parse().ok()).collect();
         let is_number = |number: &Option<f64>| number.is_some_and(f64::is_finite);
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(answers[0], answers[1]);
     }
 
-    /// Proves that refusals are told and ended by the next batch, that a command which dies of a value is started again,
-    /// and that one which never answered is a failure.
+    /// Proves that refusals are reported and ended by the next batch, that a command which crashes on a value is
+    /// restarted, and that one which never answered is a failure.
     #[test]
     fn refusals_and_deaths() {
         let script = "read -r header; while read -r x; do case $x in '') ;; 13) echo '! not that';; 14) exit 3;; *) echo \"$x\";; esac; done";
@@ -270,7 +270,7 @@ mod tests {
         assert!(matches!(&chatty[1], Err(Unscored::Failed(_)) | Ok(_)));
     }
 
-    /// Proves that a command which neither reads nor answers is left when the user asks for an end.
+    /// Proves that a command which neither reads nor answers is left when the user cancels.
     #[test]
     fn an_interrupt_ends_it() {
         let cancelled = AtomicBool::new(true);
@@ -279,8 +279,8 @@ mod tests {
         assert_eq!(scorer.score(&rows), Err(Unscored::Cancelled));
     }
 
-    /// Proves that gradients are read field by field, that an empty one is not known, and that a command without gradients, or
-    /// with too many or wrong ones, is told as such.
+    /// Proves that gradients are read field by field, that an empty one is unknown, and that a command without
+    /// gradients, or with too many or wrong ones, is reported as such.
     #[test]
     fn gradients_by_field() {
         let two = [numbers([1.0, 2.0].into_iter()).remove(0), numbers([3.0, 4.0].into_iter()).remove(0)];

@@ -1,4 +1,4 @@
-//! One process that answers batches of rows. A batch is written by a thread of its own, so that neither side waits for the
+//! One process that scores batches of rows. A separate thread writes a batch, so that neither side waits for the
 //! other's full pipe.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -39,8 +39,8 @@ pub(super) enum Exchange {
 }
 
 impl Process {
-    /// Starts the command in a group of its own, so that it can be ended with all that it started, and writes the
-    /// beginning of its input.
+    /// Starts the command in a new group, so that it can be ended with all that it started, and writes the beginning of
+    /// its input.
     pub(super) fn start(mut command: Command, head: &[u8]) -> std::io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         let mut child = command.spawn()?;
@@ -56,12 +56,12 @@ impl Process {
                 }
             }
         });
-        // Where it ended at once, the first batch will tell.
+        // If it ended at once, the first batch will show it.
         let _ = input.write_all(head);
         Ok(Self { child, input: Some(input), lines })
     }
 
-    /// Whether it can be asked again.
+    /// Whether it can score again.
     pub(super) fn is_ready(&self) -> bool {
         self.input.is_some()
     }
@@ -135,7 +135,7 @@ impl Process {
         let _ = group.map(|group| killpg(group, Signal::SIGKILL));
     }
 
-    /// Ends it, and says how it ended.
+    /// Ends it, and returns how it ended.
     pub(super) fn end(&mut self) -> String {
         self.input = None;
         let began_micros = SystemClock.monotonic_micros();

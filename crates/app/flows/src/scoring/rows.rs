@@ -16,7 +16,7 @@ use trackway_evaluate::search::shown_value;
 
 use super::BatchFormat;
 
-/// What a process was told of its rows' form: a process that is started again is told again.
+/// What a process got about its rows' form: a restarted process gets it again.
 pub(super) enum Encoder {
     Csv,
     Arrow(Box<StreamWriter<Vec<u8>>>),
@@ -55,7 +55,7 @@ impl Encoder {
     }
 }
 
-/// Whole numbers are float64 too: a model is also asked about a tenth of one.
+/// Whole numbers are float64 too: a model is also called with a tenth of one.
 fn schema(columns: &[FrameColumn]) -> Schema {
     let of = |column: &FrameColumn| match (&column.cells, column.kind) {
         (Cells::Categories { .. }, _) => DataType::Utf8,
@@ -134,7 +134,8 @@ mod tests {
         }]
     }
 
-    /// Proves that fields are quoted where they must be, and that a missing value of a single column is no empty line.
+    /// Proves that fields are quoted where they must be, and that a missing value of a single column is not an empty
+    /// line.
     #[test]
     fn rows_as_csv() {
         let cells = Cells::of_texts([Some("a,b"), Some("say \"no\""), None, Some(" x")]);

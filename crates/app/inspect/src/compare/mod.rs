@@ -143,7 +143,7 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<Comparison
     })
 }
 
-/// What the script told; nothing yet of an attempt that is not sealed.
+/// The parameters that the script reported; nothing yet of an attempt that is not sealed.
 fn parameters_of(context: &Context, attempt: &AttemptRow) -> Result<BTreeMap<String, String>, AppError> {
     let told = context.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
     Ok(told.into_iter().map(|row| (row.name, row.value)).collect())

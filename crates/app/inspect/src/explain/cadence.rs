@@ -1,4 +1,4 @@
-//! The advice on cadence for a run: gathers what was measured, and asks tower.
+//! The advice on cadence for a run: gathers the measurements, and calls tower.
 
 use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_engine::Context;
@@ -7,7 +7,7 @@ use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow};
 use trackway_recorder::cost;
 use trackway_tower::cadence::{CadenceAdvice, FailureHistory, Price, SaveCosts, advise, is_failure};
 
-/// Fewer saves say too little about what one costs.
+/// With fewer saves the cost of one is too uncertain.
 const SAVES_MIN: u64 = 3;
 /// Attempts of the run, the newest ones, whose saves are counted.
 const ATTEMPTS_MAX: usize = 20;
@@ -63,8 +63,8 @@ fn save_costs(summaries: &[MetricSummaryRow], upload_lag_seconds: Option<f64>) -
     })
 }
 
-/// The median of what the newest uploads took, from the commit on; none before there was one. Not the mean: a night in
-/// which the remote did not answer says nothing about the next upload.
+/// The median duration of the newest uploads, from the commit on; none before there was one. Not the mean: a night in
+/// which the remote did not answer does not predict the next upload.
 fn upload_lag_seconds(uploads: &[f64]) -> Option<f64> {
     let mut newest: Vec<f64> = uploads.iter().rev().take(UPLOADS_MAX).copied().collect();
     newest.sort_by(f64::total_cmp);
@@ -94,7 +94,8 @@ impl Mean {
 mod tests {
     use super::*;
 
-    /// Proves that one upload which waited a night for its remote does not move the figure, and that none is no zero.
+    /// Proves that one upload which waited a night for its remote does not move the figure, and that without uploads it
+    /// is missing and not zero.
     #[test]
     fn an_outage_is_no_property_of_uploads() {
         assert_eq!(upload_lag_seconds(&[]), None);

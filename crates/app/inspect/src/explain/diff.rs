@@ -43,7 +43,7 @@ pub fn leaves(value: &Value) -> BTreeMap<String, String> {
 
 fn collect(value: &Value, key: String, found: &mut BTreeMap<String, String>) {
     match value {
-        // An empty table says nothing: the keys it gets or loses do.
+        // An empty table is not shown: the keys it gets or loses are.
         Value::Object(members) => {
             for (name, member) in members {
                 let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };

@@ -35,8 +35,8 @@ pub struct MachineLine {
     pub last: Option<f64>,
 }
 
-/// Shares of the time that the loop took, over all ranks; they add up to 1. What a device's driver calls utilisation is
-/// not asked: a kernel that waits for its neighbour counts there as busy.
+/// Fractions of the time that the loop took, over all ranks; they add up to 1. The utilisation of a device's driver is
+/// not used: a kernel that waits for its neighbour counts there as busy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WorkShares {
     /// Seconds that all of it took: steps and stalls, the ranks added up.
@@ -45,7 +45,7 @@ pub struct WorkShares {
     pub work_share: f64,
     /// The exposed wait for batches.
     pub batch_wait_share: f64,
-    /// The loop stood still for checkpoints.
+    /// The loop was blocked by checkpoints.
     pub checkpoint_stall_share: f64,
 }
 
@@ -127,7 +127,8 @@ mod tests {
         }
     }
 
-    /// Proves that the shares are those of the loop's whole time, that they add up, and that there are none without steps.
+    /// Proves that the fractions are those of the loop's whole time, that they add up, and that there are none without
+    /// steps.
     #[test]
     fn the_loops_time_is_shared_out() {
         let summaries = [
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(work_shares(&summaries[1..]), None);
     }
 
-    /// Proves that the machine's values are told apart from the script's, and that GPUs' busy seconds add up.
+    /// Proves that the machine's values are separated from the script's, and that GPUs' busy seconds add up.
     #[test]
     fn the_machine_is_no_metric() {
         let summaries = [

@@ -61,7 +61,7 @@ pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppErro
     page(context, &run, &attempt)
 }
 
-/// A run that was never launched: pre-flight forbade it, or somebody stopped it before.
+/// A run that was never launched: pre-flight forbade it, or a user stopped it before.
 fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, AppError> {
     let preflight = recorded(context, run.run_id)?;
     if preflight.is_empty() {
@@ -272,13 +272,13 @@ fn same_inputs(
     Ok(found)
 }
 
-/// The end of what was printed, stderr first because causes stand there.
+/// The end of what was printed, stderr first because causes are there.
 fn last_lines(context: &Context, attempt: &AttemptRow) -> Vec<String> {
     let mut lines = Vec::new();
     let Ok(channel) = context.channel_of(attempt) else { return lines };
     for (stream, name) in [(Stream::Stderr, "stderr"), (Stream::Stdout, "stdout")] {
         let selection = LogSelection { stream: Some(stream), tail: Some(LAST_LINES) };
-        // The page stands without them: a log that cannot be read is no reason to explain nothing.
+        // The page is shown without them: a log that cannot be read is no reason to explain nothing.
         let _ = visit_lines(&*channel, selection, &mut |line| {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end().rsplit('\r').next().unwrap_or_default();

@@ -18,7 +18,7 @@ pub use super::machine::{MachineCard, MachineLine, WorkShares};
 pub use super::metrics::MetricLine;
 use crate::progressive::ProgressiveCard;
 
-/// Everything an engineer who never saw the attempt needs to know about it.
+/// Everything that an engineer who has not seen the attempt needs to know about it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     /// The run the attempt belongs to.
@@ -39,7 +39,7 @@ pub struct Explanation {
     pub data_diff: Option<Diff>,
     /// What was checked before the launch; empty when nothing was.
     pub preflight: Vec<Recorded>,
-    /// What detectors found while the run went on, oldest first.
+    /// What detectors found while the run was running, oldest first.
     pub detections: Vec<Detection>,
     /// Where it ran.
     pub placement: Option<Placement>,
@@ -49,9 +49,9 @@ pub struct Explanation {
     pub termination: Option<Termination>,
     /// The run's checkpoints, newest first.
     pub checkpoints: Vec<CheckpointLine>,
-    /// How the run's remote stands; it has none.
+    /// The state of the run's remote; none: it has no remote.
     pub remote: Option<RemoteStatus>,
-    /// What the attempt lost because newer checkpoints were passed over; none when it took the newest.
+    /// What the attempt lost because newer checkpoints were skipped; none when it took the newest.
     pub fall_back: Option<FallBack>,
     /// The step a resume would continue from.
     pub resume_step: Option<Step>,
@@ -107,7 +107,7 @@ pub struct RunCard {
     pub data_sha256: Option<String>,
     /// The seed.
     pub seed: Option<u64>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
 }
 
@@ -186,7 +186,7 @@ pub struct AttemptLine {
 pub struct Diff {
     /// To what: an attempt or run id.
     pub against: String,
-    /// In words: `the last good run`, `attempt 1`.
+    /// A description: `the last good run`, `attempt 1`.
     pub label: String,
     /// What differs; empty when nothing does.
     pub changes: Vec<Change>,
@@ -244,7 +244,7 @@ pub struct Moment {
     pub kind: String,
     /// At which step.
     pub step: Option<Step>,
-    /// In words.
+    /// The text.
     pub text: String,
 }
 
@@ -265,7 +265,7 @@ pub struct Termination {
     pub evidence: Vec<Value>,
     /// Other readings, weaker or later.
     pub secondary: Vec<Value>,
-    /// The cause without numbers and paths, to tell whether it is the same one again.
+    /// The cause without numbers and paths, to recognise the same one again.
     pub fingerprint: Option<String>,
 }
 
@@ -276,9 +276,9 @@ pub struct ProofCard {
     pub proof_id: ProofId,
     /// `equal`, `different`, `nondeterministic`, `not_proved` or `not_applicable`.
     pub verdict: String,
-    /// In words, for every verdict but `equal`.
+    /// An explanation, for every verdict but `equal`.
     pub why: Option<String>,
-    /// When its verdict stood.
+    /// When its verdict was reached.
     pub at: Timestamp,
     /// Steps of every launch.
     pub steps: Step,
@@ -299,7 +299,7 @@ pub struct RetryLine {
     pub decision: String,
     /// The rule's name.
     pub rule: String,
-    /// In words.
+    /// An explanation.
     pub why: String,
     /// The wait before the next attempt.
     pub delay_seconds: Option<f64>,

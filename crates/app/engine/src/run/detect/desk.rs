@@ -1,4 +1,5 @@
-//! Writes detections into the ledger while the attempt goes on. A ledger that is busy or away is tried again at the next look.
+//! Writes detections into the ledger while the attempt runs. A ledger that is busy or away is tried again at the next
+//! turn.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,7 +10,7 @@ use trackway_tower::detect::DataPlace;
 use super::Finding;
 use crate::Context;
 
-/// Detections of one attempt that are written at most: more of them tell nothing new.
+/// Detections of one attempt that are written at most: more of them are not informative.
 const DETECTIONS_MAX: usize = 1000;
 
 /// The detections of one attempt.
@@ -35,8 +36,8 @@ pub struct Beside {
 }
 
 impl<'a> Desk<'a> {
-    /// Begins with what is written of the attempt already: a supervisor that takes it up reads its record from the
-    /// beginning, and finds all of that again. Of an attempt that was just launched, nothing is.
+    /// Begins with what is written of the attempt already: a supervisor that reattaches to it reads its record from the
+    /// beginning, and finds all of that again. For an attempt that was just launched, nothing is.
     pub fn open(context: &'a Context, row: &'a AttemptRow, attached: bool) -> Self {
         let written = match attached {
             true => context.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id)),

@@ -1,5 +1,5 @@
-//! The detectors over the live record of a run: what they are fed with, and what the run file says is done about what they
-//! find; and whether more training is worth it. `desk` writes it down; the supervisor carries it out.
+//! The detectors over the live record of a run: their input, the policies of the run file for their findings; and
+//! whether more training is worth it. `desk` writes the findings down; the supervisor carries the policies out.
 
 mod desk;
 mod report;
@@ -41,12 +41,12 @@ pub struct Detecting {
 pub struct Finding {
     /// What was found.
     pub firing: Firing,
-    /// What the run file says.
+    /// The policy of the run file.
     pub policy: DetectionPolicy,
 }
 
 impl Finding {
-    /// In one line, for who watches and for the reason of a stop.
+    /// In one line, for a user and for the reason of a stop.
     #[must_use]
     pub fn sentence(&self) -> String {
         let firing = &self.firing;
@@ -106,8 +106,8 @@ impl Detecting {
         }
     }
 
-    /// An attempt begins: its segments are numbered from the beginning again. On another rung the training is another one:
-    /// its loss begins high again, and that is no trouble.
+    /// An attempt begins: its segments are numbered from the beginning again. On another rung the training is another
+    /// one: its loss begins high again, which is not a problem.
     pub fn begins_again(&mut self, rung: Rung) {
         self.watches.clear();
         self.sdk_speaks = false;
@@ -144,7 +144,7 @@ impl Detecting {
         self.stopping.take(seen);
     }
 
-    /// Says how long nothing came, in seconds on a clock that does not jump.
+    /// Sets how long nothing came, in seconds on a clock that does not jump.
     pub fn tick(&mut self, quiet_seconds: f64) {
         self.detectors.tick(quiet_seconds, &mut self.firings);
     }
@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a loss that begins high is a jump in the rung that knew a lower one, and none at the next rung.
+    /// Proves that a loss that begins high is a jump in the rung that had a lower one, and none at the next rung.
     #[test]
     fn the_next_rung_begins_high_without_a_finding() {
         let (low, full) = (Rung::new(0.1).unwrap(), Rung::FULL);

@@ -1,4 +1,5 @@
-//! Between the ledger's rows and tower's ladder: where a run is on it, how a rung is judged, what its row says.
+//! Between the ledger's rows and tower's ladder: where a run is on it, how its rule decides about a rung, and the row
+//! of a rung.
 
 mod row;
 pub(crate) mod warm_start;
@@ -90,8 +91,8 @@ pub fn rung_now(context: &Context, run: &RunRow) -> Result<Rung, AppError> {
     }
 }
 
-/// Judges the rung of an attempt that ended, as far as its metrics go; whether it ended well is another matter.
-/// `None` at the end of the ladder. `summaries` are those of this attempt.
+/// Decides about the rung of an attempt that ended, by its metrics; whether it ended well is another matter. `None` at
+/// the end of the ladder. `summaries` are those of this attempt.
 pub(crate) fn judge_rung(
     context: &Context,
     run: &RunRow,

@@ -1,4 +1,4 @@
-//! What the ledger says of a rung, from its sealed attempts.
+//! The ledger's row of a rung, from its sealed attempts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::error::AppError;
 use crate::rows::rung_of;
 use crate::run::ladder;
 
-/// Metrics whose last value is told, at most; those of the rule come first.
+/// Metrics whose last value is kept, at most; those of the rule come first.
 const RUNG_METRICS_MAX: usize = 100;
 
 /// The row of the rung of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries` are

@@ -13,7 +13,7 @@ use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::rows::rung_of;
 
-/// The file in an attempt's folder that says what it began with; the receipt repeats it as an event.
+/// The file in an attempt's folder with what it began with; the receipt repeats it as an event.
 const WARM_START_FILE: &str = "warm-start.json";
 /// Names the root whose newest checkpoint the script takes its weights from.
 pub(crate) const WARM_START_VARIABLE: &str = Variable::WarmStart.as_str();
@@ -32,8 +32,8 @@ pub(crate) struct WarmStart {
 }
 
 impl WarmStart {
-    /// What an attempt begins with that resumes from nothing of its own rung; every byte of it is read. `None`: from
-    /// nothing, as the run file says or because it is the first rung.
+    /// What an attempt begins with that does not resume from its rung; every byte of it is read. `None`: from nothing,
+    /// according to the run file or because it is the first rung.
     ///
     /// # Errors
     /// [`ErrorKind::Integrity`] when the rung before committed nothing, or nothing of it verifies: a rung never begins
@@ -69,7 +69,8 @@ impl WarmStart {
         std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
     }
 
-    /// What an attempt's folder holds; `None`: it began from nothing, or from a checkpoint of its own rung.
+    /// The contents of the file in an attempt's folder; `None`: it began from nothing, or from a checkpoint of its
+    /// rung.
     pub(crate) fn read(context: &Context, attempt_id: AttemptId) -> Option<Self> {
         let path = context.home.attempt_folder(attempt_id).join(WARM_START_FILE);
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()

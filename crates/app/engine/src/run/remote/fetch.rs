@@ -1,4 +1,4 @@
-//! Before a launch: asks the remote for the run, and brings here what the attempt goes on from.
+//! Before a launch: contacts the remote of the run, and fetches what the attempt continues from.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::checkpoints::{FallBackCost, Pace};
 use crate::error::AppError;
 use crate::reporter::{Notice, Reporter};
 
-/// The file in an attempt's folder that says what the fetch found; the receipt repeats it as events.
+/// The file in an attempt's folder with the result of the fetch; the receipt repeats it as events.
 pub(crate) const FETCH_FILE: &str = "fetch.json";
 /// How soon a request to stop is noticed.
 const WAIT_TURN: Duration = Duration::from_millis(100);
@@ -32,13 +32,13 @@ pub struct FetchReport {
     pub location: String,
     /// The epoch that was granted.
     pub epoch: u64,
-    /// The step the attempt goes on from.
+    /// The step that the attempt continues from.
     pub step: Option<Step>,
     /// The SHA-256 of its manifest.
     pub manifest_sha256: Option<String>,
     /// Bytes that were brought from the remote for it; 0: they were on this disk.
     pub fetched_bytes: u64,
-    /// Newer checkpoints that were passed over, and why, in words.
+    /// Newer checkpoints that were skipped, and why, as sentences.
     pub passed_over: Vec<String>,
     /// Committed steps that are trained again because of those.
     pub lost_steps: Step,
@@ -65,7 +65,7 @@ impl FetchReport {
             .and_then(|()| std::fs::write(attempt_folder.join(FETCH_FILE), text));
     }
 
-    /// What a person should know, a line each.
+    /// Messages for a user, a line each.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(step) = self.step.filter(|_| self.fetched_bytes > 0) {
@@ -94,9 +94,9 @@ impl FetchReport {
     }
 }
 
-/// Claims the run at its remote for an attempt and brings here what it goes on from, as patiently as the retry policy
-/// says. `previous` is the attempt before, when this one follows by itself: then a run that somebody else was granted
-/// meanwhile is left alone. `None`: nobody's leave is needed, a person asked for it.
+/// Claims the run at its remote for an attempt and fetches what it continues from, with the retries of the retry
+/// policy. `previous` is the attempt before, when this one follows by itself: then a run that was granted to another
+/// process meanwhile is left alone. `None`: a user requested it, so it may take over.
 pub fn fetch(
     context: &Context,
     remote: &RemotePlan,

@@ -1,7 +1,7 @@
-//! The remote of a run: which attempt may write, what it goes on from, and the bytes on their way there.
+//! The remote of a run: which attempt may write, what it continues from, and the bytes on their way there.
 //!
-//! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
-//! launch (`fetch`), and beside it and after it (`replication`).
+//! The training process uses only its local root. The supervisor does here what concerns the remote: before a launch
+//! (`fetch`), and beside it and after it (`replication`).
 
 pub(crate) mod fetch;
 pub(crate) mod replication;
@@ -32,7 +32,7 @@ pub use settle::remote_status;
 pub use settle::settle_remote;
 pub use status::RemoteStatus;
 
-/// How long the end of a run waits for its uploads, unless the run file says otherwise.
+/// How long the end of a run waits for its uploads, unless the run file sets it.
 const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
 /// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
 const RETRY_VARIABLE: &str = Variable::RemoteRetrySeconds.as_str();
@@ -93,7 +93,7 @@ impl RemotePlan {
         Ok(Self::of(context, run.run_id, &plan.checkpoint).map(|remote| remote.at(rung)))
     }
 
-    /// The same for another rung of the run: each has a root of its own, here and there.
+    /// The same for another rung of the run: each has a separate root, here and there.
     pub fn at(&self, rung: Rung) -> Self {
         let root = self.root.with_file_name(root_name(LaunchKind::Train, &rung.to_string()));
         Self { url: below(&self.base, self.run_id, rung), root, ..self.clone() }
@@ -159,7 +159,7 @@ impl RemotePlan {
         &self.cancel
     }
 
-    /// Works at the remote on a thread of its own, so that a request to stop ends transfers.
+    /// Works at the remote in a separate thread, so that a request to stop ends transfers.
     pub fn interruptibly<T: Send>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> T {
         let cancelled = Arc::new(AtomicBool::new(false));
         let asked_before = self.cancel.stop_requests();
@@ -237,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that the root of a run lies below the URL's path, whatever stands behind it.
+    /// Proves that the root of a run is below the URL's path, whatever follows it.
     #[test]
     fn a_run_has_a_root_of_its_own() {
         let run_id = RunId::new(&SystemIds);

@@ -1,7 +1,7 @@
 //! What goes to the remote while an attempt runs and after it ended: commits in order, and the bytes behind them.
 //!
-//! Two threads, each with its own view of both logs, so that a long upload holds up no commit. They share nothing but
-//! what is shown: what is to be done stands in the logs, and a supervisor that is killed leaves nothing half.
+//! Two threads, each with a separate view of both logs, so that a long upload blocks no commit. They have only what is
+//! shown in common: the work to do is in the logs, and a supervisor that is killed leaves nothing half done.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     status: RemoteStatus,
-    /// Who held the run at the remote when it was looked at last.
+    /// The holder of the run at the remote at the last look.
     newest_claim: Option<FencedBy>,
     /// Counts what was handed over: there may be something to upload.
     handed_over: u64,
@@ -100,13 +100,13 @@ impl Replication {
         ))
     }
 
-    /// How things stand.
+    /// The present state.
     pub fn status(&self) -> RemoteStatus {
         self.shared.lock().status.clone()
     }
 
-    /// Waits until everything is at the remote, but not longer than the run file says and not after a request to stop,
-    /// and deletes here what stayed for that alone; returns how things stand then.
+    /// Waits until everything is at the remote, but not longer than the run file permits and not after a request to
+    /// stop, and deletes here what stayed for that alone; returns the state then.
     pub fn finish(self, reporter: &dyn Reporter) -> RemoteStatus {
         let shared = &self.shared;
         let cancel = shared.plan.cancel();
@@ -220,7 +220,7 @@ impl Shared {
                 looked_micros = Some(now_micros);
                 match self.hand_over(&mut replica) {
                     Ok(_) if draining => return self.note(|state| state.commits_done = true),
-                    // What waits now waits for ever; the remote may still be told of by its newest claim.
+                    // What waits now waits for ever; the remote may still report its newest claim.
                     Ok(fenced) => pause = if fenced { Pause::after(now_micros) } else { Pause::none() },
                     Err(error) => {
                         self.note_failure(&error);
@@ -232,7 +232,7 @@ impl Shared {
         }
     }
 
-    /// Whether this disk has commits that the remote does not know of.
+    /// Whether this disk has commits that the remote lacks.
     fn look_locally(&self, replica: &mut Option<Replica>) -> bool {
         let Some(replica) = replica else { return false };
         if replica.refresh_local().is_err() {
@@ -247,8 +247,8 @@ impl Shared {
         commits > 0
     }
 
-    /// Hands over what waits, and tells whether it is fenced: the supervisor stops the attempt then, and the next rung
-    /// in tells what is lost.
+    /// Hands over what waits, and returns whether it is fenced: the supervisor stops the attempt then, and the next
+    /// supervisor reports what is lost.
     fn hand_over(&self, replica: &mut Option<Replica>) -> Result<bool, CheckpointError> {
         let replica = self.opened(replica)?;
         let (count, fenced) = match replica.hand_over() {

@@ -9,7 +9,7 @@ use crate::error::AppError;
 use crate::reporter::Reporter;
 use crate::run::ladder;
 
-/// How a run's remote stood when a supervisor looked last; `None`: it has none.
+/// The state of a run's remote when a supervisor looked last; `None`: it has none.
 #[must_use]
 pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
     RemoteStatus::read(&context.home.run_folder(run.run_id))

@@ -19,15 +19,15 @@ use crate::error::AppError;
 /// Bytes of a log scanned in one piece.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// How the attempt ended, as far as anybody saw.
+/// How the attempt ended, as far as it was observed.
 pub enum End {
     /// The shim wrote it down.
     Recorded(Box<ExitRecord>),
-    /// It is proved to have ended, and nobody wrote down how.
+    /// It is proved to have ended, and there is no record of how.
     Lost {
         /// The proof.
         why: String,
-        /// The machine was started anew since.
+        /// The machine rebooted since.
         rebooted: bool,
     },
     /// It was planned and never launched.
@@ -125,7 +125,7 @@ struct ElasticExtra {
     timestamp: serde_json::Value,
 }
 
-/// A file that is no such JSON is taken as the message itself: it was left there to say something.
+/// A file that is not such JSON is taken as the message itself: it was left there as one.
 fn error_file(text: &str) -> Option<ErrorFile> {
     if text.trim().is_empty() {
         return None;
@@ -197,7 +197,7 @@ fn time_of(times: &File, offset: u64) -> Option<Timestamp> {
 mod tests {
     use super::*;
 
-    /// Proves that each offset gets the time of the line it stands in, at both ends of the file and between.
+    /// Proves that each offset gets the time of the line it is in, at both ends of the file and between.
     #[test]
     fn offsets_get_the_time_of_their_line() {
         let folder = tempfile::tempdir().unwrap();

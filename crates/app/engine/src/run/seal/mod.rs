@@ -36,7 +36,7 @@ const CHANGES_MAX: u32 = 8;
 pub struct Sealed {
     /// The receipt.
     pub row: AttemptRow,
-    /// The most telling piece of evidence.
+    /// The most specific piece of evidence.
     pub evidence: String,
     /// What was decided.
     pub decision: RetryRow,
@@ -73,7 +73,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     write_down(context, row, closed, checkpoints, rung, decided)
 }
 
-/// How its rung was judged. A plan that cannot be read keeps no receipt open: the decision names it.
+/// The decision about its rung. A plan that cannot be read does not keep a receipt open: the decision names it.
 fn judged(
     context: &Context,
     run: &RunRow,
@@ -86,7 +86,7 @@ fn judged(
     run::judge_rung(context, run, row, summaries)
 }
 
-/// The supervisor may not have come to note where the attempt was put; its folder knows.
+/// The supervisor may not have recorded where the attempt was placed; its folder has it.
 fn placed(context: &Context, mut row: AttemptRow) -> Result<AttemptRow, AppError> {
     if row.placement_json.is_none()
         && let Some(placement) = context.placement_of(&row)?
@@ -145,7 +145,7 @@ fn write_down(
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
 }
 
-/// Seals, with the run as the ledger has it at that moment.
+/// Seals, with the run as the ledger has it at that time.
 fn seal_with_run(
     context: &Context,
     mut seal: AttemptSeal,
@@ -208,7 +208,7 @@ fn note(row: &AttemptRow, kind: EventKind, at: Timestamp, message: String) -> Ev
     }
 }
 
-/// Output that found no room on the disk is told, not passed over.
+/// Output that found no room on the disk is reported, not skipped.
 fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
     let message = format!("{lost} bytes of output could not be stored: the disk was full");
@@ -255,8 +255,8 @@ impl RunAfter {
         run.ended_at = self.ended_at;
         run.started_at = run.started_at.or(last.and_then(|last| last.started_at));
         run.termination_reason = last.and_then(|last| last.termination_reason);
-        // Where the whole log was lost, the record still says that something was committed: the next attempt must not begin at
-        // step 0 in silence.
+        // If the whole log was lost, the record still shows that something was committed: the next attempt must not
+        // begin at step 0 silently.
         run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);
         run.attempt_count = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         run.wall_seconds = self.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
@@ -292,7 +292,7 @@ fn receipt(
         End::Recorded(record) => take_record(&mut row, record),
         End::Lost { .. } | End::NeverLaunched => {
             row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at);
-            // Nobody measured it: the time to the last sign of life is the least it took.
+            // Not measured: the time to the last sign of life is the least it took.
             let spans = row.started_at.zip(row.ended_at);
             row.wall_seconds = spans.map(|(started, ended)| ended.seconds_since(started).max(0.0));
         }
@@ -371,7 +371,7 @@ fn checkpoint_rows(context: &Context, row: &AttemptRow) -> Result<Vec<Checkpoint
     Ok(rows.collect())
 }
 
-/// What the script said about its checkpoints, as history.
+/// The script's records of its checkpoints, as history.
 fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> {
     closed
         .checkpoints
@@ -435,7 +435,7 @@ fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
 /// Data that is not what was hashed: the receipt's hash may not be of what the attempt read.
 fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     const SHOWN_MAX: usize = 20;
-    // A run without data has no such file, and one that cannot be read says nothing.
+    // A run without data has no such file, and one that cannot be read is ignored.
     let text = std::fs::read(context.home.data_states(row.run_id)).ok()?;
     let states: FileStates = serde_json::from_slice(&text).ok()?;
     let changed = states.changed();

@@ -2,7 +2,7 @@
 
 use trackway_ledger::MetricSummaryRow;
 
-/// Seconds in which a kernel ran, summed over the GPUs; none where no driver said so.
+/// Seconds in which a kernel ran, summed over the GPUs; none if no driver reported it.
 pub(crate) fn gpu_busy_seconds(summaries: &[MetricSummaryRow], wall_seconds: f64) -> Option<f64> {
     let of_gpus =
         |row: &&MetricSummaryRow| row.name.starts_with("system/gpu/") && row.name.ends_with("/kernel_share");
@@ -14,7 +14,7 @@ pub(crate) fn gpu_busy_seconds(summaries: &[MetricSummaryRow], wall_seconds: f64
 mod tests {
     use super::*;
 
-    /// Proves that the busy seconds of all GPUs are summed, and that without a GPU nothing is said.
+    /// Proves that the busy seconds of all GPUs are summed, and that without a GPU there are none.
     #[test]
     fn busy_seconds_are_summed_over_gpus() {
         let share = |name: &str, mean_value| MetricSummaryRow {

@@ -37,7 +37,7 @@ impl Reporter for Kept {
     fn reading_data(&self, _: u64, _: u64) {}
 }
 
-/// An attempt in a folder of its own, on an engine of its own.
+/// An attempt in a separate folder, on a separate engine.
 struct Attempt {
     folder: tempfile::TempDir,
     engine: FakeEngine,
@@ -110,7 +110,8 @@ impl Attempt {
     }
 }
 
-/// Proves that an attempt whose engine does not answer for a while is watched to its end, and that this is said once.
+/// Proves that an attempt whose engine does not answer for a while is watched to its end, and that this is reported
+/// once.
 #[test]
 fn an_engine_that_pauses_ends_nothing() {
     let attempt = Attempt::new();
@@ -132,7 +133,7 @@ fn an_engine_that_stays_away_is_given_up() {
     assert_eq!(attempt.notes().len(), 1);
 }
 
-/// Proves that whoever asks for the end twice does not wait for an engine that does not answer.
+/// Proves that the second request to stop does not wait for an engine that does not answer.
 #[test]
 fn two_requests_to_stop_end_the_wait() {
     let attempt = Attempt::new();
@@ -142,7 +143,8 @@ fn two_requests_to_stop_end_the_wait() {
     assert!(matches!(ended, Ended::OutOfSight(_)), "{ended:?}");
 }
 
-/// Proves that the time in the queue is none of the attempt's, and that its engine is asked no oftener than it asks for.
+/// Proves that the time in the queue is not counted as the attempt's, and that its engine is polled no more often than
+/// its interval.
 #[test]
 fn a_queue_takes_no_time_and_few_polls() {
     let attempt = Attempt::new();

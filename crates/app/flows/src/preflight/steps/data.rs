@@ -1,4 +1,4 @@
-//! Steps over the data sets. Each set is read once for its profile, which most of them share.
+//! Steps over the data sets. Each set is read once for its profile, which most of them use.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ use crate::preflight::sets::{Content, DataSet};
 
 /// A label of more different values is a quantity, not a class.
 const CLASSES_MAX: u64 = 100;
-/// Findings of one comparison that are told one by one.
+/// Findings of one comparison that are reported one by one.
 const DRIFTS_TOLD_MAX: usize = 20;
 
 pub fn has_tables(facts: &Facts<'_>) -> Result<(), String> {
@@ -66,7 +66,7 @@ pub fn has_reference(facts: &Facts<'_>) -> Result<(), String> {
     }
 }
 
-/// Bytes done of several readings, told as one.
+/// Bytes done of several readings, reported as one.
 struct Readings<'r> {
     looker: &'r Looker<'r>,
     before_bytes: u64,
@@ -118,7 +118,7 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     Ok(vec![together("data.values", &answers)])
 }
 
-/// What one reading told of a set.
+/// The result of one reading of a set.
 pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<Evidence>, AppError> {
     work.shared.evidence.of(&set.name).ok_or_else(|| {
         let message = format!("`{}` could not be read (see `data.values`)", set.name);
@@ -130,7 +130,7 @@ pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<Evidence>, AppErro
 pub struct Side<'s> {
     /// The set.
     pub set: &'s DataSet,
-    /// What reading it told.
+    /// The result of reading it.
     pub evidence: Arc<Evidence>,
     /// The other set, and the same of it.
     pub against: Option<(&'s DataSet, Arc<Evidence>)>,
@@ -153,7 +153,7 @@ impl Side<'_> {
     }
 }
 
-/// Every table that was read; what is learned from beside each set that judges it, every other one alone.
+/// Every table that was read; the training set beside each set that evaluates it, every other one alone.
 pub fn sides<'s>(work: &Work<'s>) -> Vec<Side<'s>> {
     let of = |set: &DataSet| work.shared.evidence.of(&set.name);
     let mut sides: Vec<Side<'s>> = Vec::new();
@@ -197,7 +197,7 @@ pub fn schema(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, 
         let result = CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings);
         return Ok(vec![result.because(format!("{rules_checked} rules checked"))]);
     }
-    // A rule that was asked for and could not be checked leaves the question open, whatever the others say.
+    // A requested rule that could not be checked leaves the question open, whatever the others find.
     Ok(vec![CheckResult::not_run(NAME, not_run.join("; ")).with_findings(findings)])
 }
 
@@ -289,7 +289,7 @@ fn uneven(check: &str, set: &DataSet, report: &ImbalanceReport) -> Option<Findin
     Some(set.spec.label.iter().fold(finding, |finding, label| finding.about(label)))
 }
 
-/// Compares each set with its reference, and what judges with what is learned from.
+/// Compares each set with its reference, and the evaluation sets with the training set.
 pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     const NAME: &str = "data.drift";
     let mut readings = Readings::new(work, looker, 0);
@@ -372,7 +372,7 @@ fn test_name(column: &ColumnDrift) -> String {
     word.unwrap_or_default().replace('_', " ")
 }
 
-/// What the sets that judge share with the one that is learned from.
+/// What the evaluation sets have in common with the training set.
 pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let size = |set: &DataSet| match &set.content {
         Content::Table(source) => source.size_bytes(),
@@ -411,7 +411,7 @@ pub fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
     let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
     let mut findings: Vec<Finding> = Vec::new();
     for finding in own.iter().flat_map(|answer| &answer.findings) {
-        // What is learned from stands beside each set that judges it, and is told once.
+        // The training set is beside each set that evaluates it, and is reported once.
         if !findings.contains(finding) {
             findings.push(finding.clone());
         }

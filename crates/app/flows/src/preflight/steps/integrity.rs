@@ -1,4 +1,4 @@
-//! Whether the tables are fit to be learnt from, judged from what reading them once told.
+//! Whether the tables are fit for training, from one reading of each.
 
 use trackway_core::Clock as _;
 use trackway_core::checks::CheckResult;

@@ -1,7 +1,7 @@
 //! The steps of pre-flight: one line each in [`STEPS`], and a function that does the work.
 //!
-//! To add a step: write a function that answers a [`CheckResult`] for each of its checks, and a line in the table. A
-//! function may fail; its checks then did not run, for the reason that the error tells.
+//! To add a step: write a function that returns a [`CheckResult`] for each of its checks, and a line in the table. A
+//! function may fail; its checks then did not run, for the reason in the error.
 
 mod data;
 mod integrity;
@@ -32,11 +32,11 @@ use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;
 pub struct StepSpec {
     /// Its name, by which others need it.
     pub name: &'static str,
-    /// What it does, in words.
+    /// What it does, as a phrase.
     pub title: &'static str,
     /// The checks it answers.
     pub checks: &'static [&'static str],
-    /// Steps before it in the table whose work it goes on from: they are done for its sake.
+    /// Steps before it in the table whose work it uses: they are done for it.
     pub needs: &'static [&'static str],
     /// Steps before it in the table that it waits for where they are done anyway.
     pub after: &'static [&'static str],
@@ -146,7 +146,7 @@ pub const STEPS: &[StepSpec] = &[
             "config.scaling",
             "cost",
         ],
-        // A rehearsal shows settings that the run file does not tell, and measures.
+        // A rehearsal shows settings that the run file lacks, and measures.
         after: &["one_batch", "overfit"],
         run: settings::settings,
         ..PLAIN
@@ -187,15 +187,15 @@ pub struct Work<'w> {
     pub job: &'w Job,
     /// Its surroundings.
     pub capture: &'w Capture,
-    /// What a rehearsal starts from; none where nobody asks for one.
+    /// What a rehearsal starts from; none without a rehearsal.
     pub start: Option<&'w Start>,
     /// Its data.
     pub sets: &'w DataSets,
     /// What steps leave to one another.
     pub shared: &'w Shared,
-    /// Set when somebody asked for a stop.
+    /// Set to stop.
     pub cancelled: &'w AtomicBool,
-    /// Who looks on.
+    /// The observer.
     pub reporter: &'w dyn PreflightReporter,
 }
 
@@ -214,7 +214,7 @@ pub struct Shared {
     pub cost: OnceLock<CostEstimate>,
 }
 
-/// Tells how far a step has read.
+/// Reports how far a step has read.
 pub struct Looker<'l> {
     title: &'static str,
     reporter: &'l dyn PreflightReporter,

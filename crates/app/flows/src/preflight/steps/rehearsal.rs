@@ -1,4 +1,4 @@
-//! Rehearsals of the script itself, where the run file asks for them.
+//! Rehearsals of the script itself, if the run file requests them.
 
 use std::sync::PoisonError;
 

@@ -1,4 +1,4 @@
-//! Settings, memory and cost, from what the run file tells and what the machine has.
+//! Settings, memory and cost, from the run file and the machine.
 
 use std::sync::PoisonError;
 
@@ -15,7 +15,7 @@ use super::{Looker, Work};
 use crate::memory::{Measured, ModelSource, read_model, report_on};
 use crate::preflight::facts::NOT_TOLD;
 
-/// Checks whose facts stand in the run file anyway; the others need its `[training]`.
+/// Checks whose facts are in the run file anyway; the others need its `[training]`.
 const ALWAYS_TOLD: &[&str] = &["config.seed"];
 
 /// Answers every check of settings.
@@ -46,7 +46,7 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     Ok(config_checks(&config).into_iter().map(answer).map(|result| advised(result, work)).collect())
 }
 
-/// Memory that does not fit is told with what would make it fit.
+/// Memory that does not fit is reported with what would make it fit.
 fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
     let advice = work.shared.memory.get().map(|report| report.advice.as_slice()).unwrap_or_default();
     let fits = advice.iter().find(|advice| advice.verdict == Fit::Fits);
@@ -59,7 +59,7 @@ fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
     result
 }
 
-/// Adds what a rehearsal saw to what the run file tells; true when it saw anything.
+/// Adds what a rehearsal observed to the settings of the run file; true when it observed anything.
 fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
     let of = &rehearsed.config;
     config.precision = config.precision.or(of.precision);
@@ -81,7 +81,7 @@ fn peak(measured: &trackway_tower::rehearsal::Measured) -> Option<Measured> {
     peak.map(|(bytes, counter)| Measured { bytes, counter })
 }
 
-/// What the run file and the machine tell.
+/// The settings of the run file and the machine.
 fn told(plan: &Plan, capture: &Capture) -> TrainingConfig {
     let training = plan.training.clone().unwrap_or_default();
     let gpus = plan.resources.gpus;
@@ -95,7 +95,7 @@ fn told(plan: &Plan, capture: &Capture) -> TrainingConfig {
         gradient_clip_norm: training.gradient_clip_norm,
         warmup_steps: training.warmup_steps,
         total_steps: training.total_steps,
-        // Without a cadence the script decides, and nobody knows how.
+        // Without a cadence the script decides, in an unknown way.
         checkpointing: (checkpoint.every_steps.is_some() || checkpoint.every_seconds.is_some())
             .then_some(true),
         checkpoint_interval_seconds: checkpoint.every_seconds,
@@ -157,13 +157,13 @@ fn device(plan: &Plan, capture: &Capture) -> Option<Device> {
     plan.resources.gpu.as_deref().or_else(here).and_then(Device::named).copied()
 }
 
-/// What a process can use of the device: by its name, else what the driver of this machine says.
+/// What a process can use of the device: by its name, else according to the driver of this machine.
 fn usable_bytes(plan: &Plan, capture: &Capture) -> Option<u64> {
     let measured = || capture.gpus.gpus.iter().find_map(|gpu| gpu.memory_bytes);
     device(plan, capture).map(|device| device.usable_bytes()).or_else(measured)
 }
 
-/// What the run would put on a device; none where nobody told the model.
+/// What the run would put on a device; none without a description of the model.
 fn spec(work: &Work<'_>) -> Result<Option<MemorySpec>, AppError> {
     let Some(training) = &work.job.plan.training else { return Ok(None) };
     if training.parameters.is_none() && training.model_config.is_none() {
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every word a run file may hold about a step is one that the estimate knows, and the other way round.
+    /// Proves that the estimate knows every value that a run file may hold about a step, and the other way round.
     #[test]
     fn the_run_file_speaks_the_words_of_the_estimate() {
         fn same<T>(told: &[&str], known: &[T])

@@ -16,7 +16,7 @@ const STORE: &str = "checkpoint.store";
 const SPACE: &str = "checkpoint.space";
 /// With less than this, logs and records have no room either.
 const FREE_BYTES_MIN: u64 = 1 << 30;
-/// Runs of the same config that are asked for the size of their checkpoints.
+/// Runs of the same config that are searched for the size of their checkpoints.
 const RUNS_ASKED_MAX: usize = 5;
 
 pub fn has_checkpoints(facts: &Facts<'_>) -> Result<(), String> {
@@ -59,7 +59,7 @@ fn store(work: &Work<'_>) -> CheckResult {
     super::data::together(STORE, &[local, there])
 }
 
-/// What a storage does not do. Where it did not answer, nobody knows.
+/// What a storage does not do. If it did not answer, that is unknown.
 fn tried(tested: &SelfTest, storage: &str, action: &str) -> CheckResult {
     let required = tested.primitives.iter().filter(|primitive| primitive.required);
     let silent = required.clone().find_map(|primitive| match &primitive.outcome {
