@@ -73,7 +73,7 @@ pub struct Cli {
 /// Heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
-/// Options of every command. What is parsed is what the command line says: the environment is read with the settings.
+/// Options of every command. This is the command line only: the environment is read with the settings.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
@@ -412,7 +412,7 @@ pub struct ShimArgs {
 /// Reads the words of a command line, the first of which names the program.
 ///
 /// # Errors
-/// Help or a version that was asked for, and wrong usage, both as clap says it.
+/// Help or a version as requested, and wrong usage, both as clap prints it.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = groups::grouped(Cli::command(), None);
     let matches = command.try_get_matches_from_mut(words)?;

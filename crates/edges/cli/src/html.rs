@@ -1,4 +1,4 @@
-//! What the HTML reports share: the look, and [`Html`], in which text cannot become markup.
+//! What the HTML reports have in common: the look, and [`Html`], in which text cannot become markup.
 
 pub mod assessment;
 mod plot;
@@ -17,7 +17,7 @@ use crate::printer::Printer;
 
 /// The look of a report, in light and dark. No script, no font, no network.
 pub const STYLE: &str = include_str!("html/style.css");
-/// Series that have a colour of their own.
+/// Series with a distinct colour.
 pub const COLOURS: usize = 4;
 
 /// The colour of a series.
@@ -34,7 +34,7 @@ macro_rules! put {
 }
 pub(crate) use put;
 
-/// A piece of a page of its own; see [`put!`].
+/// A piece of a page; see [`put!`].
 macro_rules! html {
     ($markup:literal $(, $piece:expr)* $(,)?) => {{
         let mut piece = $crate::html::Html::default();
@@ -180,7 +180,7 @@ pub fn head(title: &str) -> Html {
     page
 }
 
-/// Writes a page, and says where it is.
+/// Writes a page, and reports where it is.
 pub fn save(path: &Path, page: &Html, what: &str, printer: Printer) -> Result<(), Failure> {
     let masked = printer.masks().then(|| page.masked());
     std::fs::write(path, masked.as_ref().unwrap_or(page).as_str())
@@ -194,7 +194,7 @@ pub fn save(path: &Path, page: &Html, what: &str, printer: Printer) -> Result<()
 mod tests {
     use super::*;
 
-    /// Proves that what data holds is shown as text and never becomes markup, and that markup stays.
+    /// Proves that data is shown as text and never becomes markup, and that markup stays.
     #[test]
     fn data_is_no_markup() {
         let inner = html!("<b>{}</b>", "<=50K & \"x\"\n\u{202e}");

@@ -69,7 +69,7 @@ fn failed(failure: &Failure, printer: Printer) -> ExitCode {
 }
 
 fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Result<u8, Failure> {
-    // A process that answers a query is not the first to say so.
+    // A process that runs a query does not report this itself.
     let refused = files.iter().filter(|_| commands::sql::worker_folder().is_none());
     for (file, why) in refused.filter_map(|file| Some((file, file.refused()?))) {
         printer.note(format!("the settings file `{}` is not used: {why}", file.path.display()));
@@ -125,7 +125,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
             commands::rehearse::rehearse(&context, rehearse, printer)
         }
         Command::Sql(sql) => match commands::sql::worker_folder() {
-            // The process that asked has sealed what there was to seal.
+            // The parent process has sealed what there was to seal.
             Some(spill) => {
                 commands::sql::answer(&open_home(settings, None, false, printer)?, sql, spill, printer)
             }
@@ -153,7 +153,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     }
 }
 
-/// Opens the home, and first of all seals what ended while nobody watched.
+/// Opens the home, and first of all seals what ended without a supervisor.
 fn open(
     settings: &Settings,
     run_file: Option<&Path>,
@@ -179,7 +179,7 @@ fn open_home(
     Ok(context)
 }
 
-/// Other commands look for the home from here upwards; where they would not find this one, its name is told.
+/// Other commands look for the home from here upwards; where they would not find this one, its path is shown.
 fn tell_home(settings: &Settings, home: &Path, printer: Printer) {
     let found = std::path::absolute(settings.home_folder(None)).unwrap_or_default();
     if found != home {

@@ -1,8 +1,8 @@
 //! The only place that writes to the terminal: data on stdout, everything else on stderr.
 //!
 //! Every text becomes a [`Shown`] on its way, and only this file turns one into bytes: what a script, a file or a name
-//! holds cannot steer the terminal, whoever prints it. The two exceptions have names: [`Printer::echo`] for the
-//! script's own output while it runs, and [`Printer::file`] for a document that is on its way into a file.
+//! holds cannot steer the terminal, wherever it is printed. The two exceptions have names: [`Printer::echo`] for the
+//! script's output while it runs, and [`Printer::file`] for a document that is on its way into a file.
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
@@ -30,7 +30,7 @@ pub struct Printer {
     stderr_colour: bool,
 }
 
-/// How a word is set off; the meaning is always in the word as well.
+/// How a word is emphasised; the meaning is always in the word as well.
 #[derive(Debug, Clone, Copy)]
 pub enum Tone {
     /// A heading.
@@ -63,8 +63,8 @@ impl Tone {
 pub struct Shown(Vec<(Option<Tone>, String)>);
 
 impl Shown {
-    /// Pieces with a separator between them. Values of data are pieces of their own: hidden are those that are
-    /// personal, and what stands before a number could make another number of it.
+    /// Pieces with a separator between them. Values of data are separate pieces: personal ones are hidden, and the text
+    /// before a number could change its meaning.
     pub fn joined(pieces: impl IntoIterator<Item = Self>, separator: &str) -> Self {
         pieces.into_iter().reduce(|all, piece| all + separator + piece).unwrap_or_default()
     }
@@ -143,8 +143,8 @@ impl<T: Into<Self>> Add<T> for Shown {
     }
 }
 
-/// The first letters of a text, and `…` where there are more. Personal data is hidden whatever was asked for: cut, it
-/// could not be recognised any more.
+/// The first characters of a text, and `…` if there are more. Personal data is always hidden: cut, it could not be
+/// recognised any more.
 pub fn cut(text: &str, letters_max: usize) -> String {
     let text = masked(text);
     match text.char_indices().nth(letters_max) {
@@ -163,7 +163,7 @@ fn colour_wanted(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether a person watches the notes: progress is drawn for nobody else.
+/// Whether a user watches the notes: progress is drawn only then.
 pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
@@ -178,7 +178,7 @@ pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// What a line of progress says.
+/// The text of a progress line.
 pub fn say(bar: &ProgressBar, text: impl Into<Shown>) {
     bar.set_message(text.into().render(false));
 }
@@ -272,7 +272,7 @@ impl Printer {
         drop(written);
     }
 
-    /// An empty screen, for a page that is drawn again.
+    /// An empty screen, for a page that is redrawn.
     pub fn clear_screen(self) {
         quit_on_closed_pipe(std::io::stdout().write_all(b"\x1b[H\x1b[J"));
     }
@@ -299,7 +299,7 @@ impl Printer {
     }
 
     /// An error with its chain and hints on stderr. Lines after the first are part of the message: an extract of a
-    /// file, or what a parser said.
+    /// file, or the message of a parser.
     pub fn error(self, text: &str, hints: &[String]) {
         self.message(self.tone(Tone::Bad, "error:"), text);
         for hint in hints {
@@ -307,7 +307,7 @@ impl Printer {
         }
     }
 
-    /// Wrong usage, in the words of the parser of arguments.
+    /// Wrong usage, with the message of the argument parser.
     pub fn usage_error(self, text: &str) {
         self.message(self.tone(Tone::Bad, "error:"), text.strip_prefix("error: ").unwrap_or(text));
     }

@@ -58,7 +58,7 @@ pub struct Settings {
     pub color: Setting<bool>,
     /// The most columns of a table that is read.
     pub columns_max: Setting<u32>,
-    /// What images and texts that are read at the same time may take in memory, in MiB.
+    /// Memory of images and texts that are read at the same time, in MiB.
     pub media_mib_max: Setting<u32>,
     /// What a page of a Parquet file may take, in MiB.
     pub page_mib_max: Setting<u32>,
@@ -142,7 +142,7 @@ impl Given<'_> {
         Some(Setting { value, origin: Origin::Environment(name) })
     }
 
-    /// What the strongest file says that sets it.
+    /// The value of the strongest file that sets it.
     fn written<T: Clone>(&self, of: fn(&SettingsFile) -> Option<&Written<T>>) -> Option<Setting<T>> {
         self.files.iter().find_map(|(path, file)| {
             let written = of(file)?;

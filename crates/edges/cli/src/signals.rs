@@ -7,8 +7,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use trackway_system::Cancel;
 
-/// SIGINT and SIGTERM ask for a stop, the second time for a kill; SIGHUP (the terminal was closed) leaves the script running
-/// without a supervisor.
+/// SIGINT and SIGTERM request a stop, the second time a kill; SIGHUP (the terminal was closed) leaves the script
+/// running without a supervisor.
 pub fn supervise(cancel: &Cancel) {
     for signal in [SIGINT, SIGTERM] {
         let cancel = cancel.clone();
@@ -18,8 +18,8 @@ pub fn supervise(cancel: &Cancel) {
     on(SIGHUP, move || cancel.detach());
 }
 
-/// For a command that only reads: the first SIGINT or SIGTERM asks it to end, the second ends it at once. The flag becomes true when
-/// it was asked.
+/// For a command that only reads: the first SIGINT or SIGTERM requests its end, the second ends it at once. The flag
+/// becomes true on a request.
 pub fn interruptible() -> Arc<AtomicBool> {
     let cancel = Cancel::default();
     for signal in [SIGINT, SIGTERM] {

@@ -2,7 +2,7 @@
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The values as at most `width` bars, oldest left; each bar is the mean of its share of the values. Values that are
+/// The values as at most `width` bars, oldest left; each bar is the mean of some consecutive values. Values that are
 /// not finite are shown as `!`, and no values as nothing.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     if values.is_empty() || width == 0 {

@@ -53,13 +53,13 @@ pub fn rows_behind(estimate: &Estimate) -> String {
     }
 }
 
-/// Its interval: `0.3012 to 0.3271`; an end that cannot be told is `?`.
+/// Its interval: `0.3012 to 0.3271`; an unknown end is `?`.
 pub fn interval(estimate: &Estimate) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
     format!("{} to {}", end(estimate.low), end(estimate.high))
 }
 
-/// The first letters of a hash, enough to tell hashes apart by eye.
+/// The first digits of a hash, enough to distinguish hashes by eye.
 pub fn short_hash(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(metric(f64::NAN), "NaN");
     }
 
-    /// Proves that only long numbers of ranges are cut, and that what is no range of numbers stays.
+    /// Proves that only long numbers of ranges are cut, and that what is not a range of numbers stays.
     #[test]
     fn ranges_are_short() {
         assert_eq!(short_range("[0.00019712422, 0.25)"), "[0.000197, 0.25)");

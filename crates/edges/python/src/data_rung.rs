@@ -19,7 +19,7 @@ pub fn in_rung(py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(rung.holds_text(text.to_str()?));
     }
     let whole = key.is_instance_of::<PyInt>() && !key.is_instance_of::<PyBool>();
-    // Numbers of NumPy and the like are whole when they say so.
+    // Numbers of NumPy and the like are whole if they implement `__index__`.
     let number =
         if whole { key.extract::<i64>() } else { key.call_method0("__index__").and_then(|it| it.extract()) };
     match number {

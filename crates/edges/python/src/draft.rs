@@ -37,7 +37,7 @@ impl Draft {
 
 #[pymethods]
 impl Draft {
-    /// Says where in the data all ranks together are; the same on each.
+    /// Sets the position in the data of all ranks together; the same on each.
     fn global_cursor(&self, py: Python<'_>, cursor: &[u8]) -> PyResult<()> {
         self.with_target(py, |target| {
             match target {
@@ -96,8 +96,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives the draft up; nothing is saved. Where views are still held (by the traceback of an error, say), its
-    /// memory is free for the next one when they are gone.
+    /// Abandons the draft; nothing is saved. If views are still held (by the traceback of an error, say), its memory is
+    /// free for the next one when they are gone.
     fn drop(&self, py: Python<'_>) {
         if self.lent.close() {
             py.detach(|| drop(self.lent.target().take()));

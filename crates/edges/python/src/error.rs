@@ -1,7 +1,7 @@
 use pyo3::prelude::*;
 use trackway_checkpoint::{CheckpointError, ErrorKind};
 
-/// The exception of `trackway.errors` that says what the caller should do about `error`.
+/// The exception of `trackway.errors` that matches what the caller should do about `error`.
 pub fn to_python(py: Python<'_>, error: &CheckpointError) -> PyErr {
     let name = match error.kind() {
         ErrorKind::Fenced => "FencedError",

@@ -1,5 +1,5 @@
 //! The bridge between Python and recorder and checkpoint. It converts, releases the GIL, and decides nothing: what a
-//! state consists of and how a loop goes on is told in Python, in `python/trackway/`.
+//! state consists of and how a loop continues is written in Python, in `python/trackway/`.
 
 mod data_rung;
 mod draft;

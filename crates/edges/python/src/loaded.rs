@@ -55,7 +55,7 @@ impl Loaded {
         self.checkpoint.manifest.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect()
     }
 
-    /// Step (`None` when unknown) of each newer checkpoint that was passed over, and why.
+    /// Step (`None` when unknown) of each newer checkpoint that was skipped, and why.
     #[getter]
     fn fallbacks(&self) -> Vec<(Option<u64>, String)> {
         self.checkpoint.fallbacks.iter().map(|fallback| (fallback.step, fallback.why.clone())).collect()

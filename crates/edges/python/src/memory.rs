@@ -19,8 +19,8 @@ pub struct Region {
     len_bytes: usize,
 }
 
-// SAFETY: the bytes stay where they are while the owner lives and is open. Who writes to them and when is the promise
-// of the Python layer, as for every writable buffer.
+// SAFETY: the bytes stay where they are while the owner lives and is open. The Python layer guarantees which code
+// writes to them and when, as for every writable buffer.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -33,7 +33,7 @@ enum Owner {
     Draft(Arc<Lent>),
 }
 
-/// A draft and what it knows of the regions that it handed out. Lives until the last of them is gone.
+/// A draft and the regions that it handed out. Lives until the last of them is gone.
 pub struct Lent {
     target: Mutex<Option<Target>>,
     view_count: AtomicUsize,
@@ -51,8 +51,8 @@ impl Lent {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the lent. False while somebody looks at a region: then the draft must stay. Both this and the taking
-    /// of a view happen with the GIL held.
+    /// Ends the loan. False while a region is viewed: then the draft must stay. Both this and the taking of a view
+    /// happen with the GIL held.
     pub fn close(&self) -> bool {
         self.closed.store(true, Ordering::Release);
         self.view_count.load(Ordering::Acquire) == 0

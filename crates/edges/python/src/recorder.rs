@@ -38,8 +38,8 @@ impl Recorder {
         self.inner.enabled()
     }
 
-    /// Which rank this is, and how many there are. Where the environment contradicts itself there is one, and resuming
-    /// or saving tells what is wrong.
+    /// The number of this rank, and how many there are. If the environment contradicts itself there is one, and the
+    /// error of resuming or saving explains what is wrong.
     #[getter(_ranks)]
     fn ranks(&self) -> (u32, u32) {
         self.inner.group().map_or((0, 1), |group| (group.rank(), group.world_size()))
@@ -56,7 +56,7 @@ impl Recorder {
         self.inner.rehearsal_baseline(loss);
     }
 
-    /// What cannot be turned into a float is passed over, and an event says so once per name.
+    /// What cannot be turned into a float is skipped, and an event reports it once per name.
     #[pyo3(name = "_log", signature = (step, values, named, /))]
     fn log<'py>(&self, step: &Bound<'py, PyAny>, values: &Bound<'py, PyAny>, named: &Bound<'py, PyDict>) {
         let Ok(step) = step.extract::<u64>() else {
@@ -212,7 +212,7 @@ impl<'py> Metrics<'py> {
     }
 
     fn with_pairs(&self, record: impl FnOnce(&[(&str, f64)])) {
-        // What is no Unicode, such as a file name with odd bytes, is shown as well as it can be.
+        // What is not Unicode, such as a file name with odd bytes, is shown as well as possible.
         let names: Vec<_> = self.names.iter().map(|name| name.to_string_lossy()).collect();
         let pairs: Vec<_> = names.iter().map(AsRef::as_ref).zip(self.values.iter().copied()).collect();
         record(&pairs);
@@ -236,6 +236,6 @@ fn text(value: &Bound<'_, PyAny>) -> String {
 /// Makes a worker process outlive a SIGTERM that does not come from its parent. Never raises.
 #[pyfunction]
 pub fn outlive_sigterm_of_others() {
-    // Without the handler the worker is as it was: it ends, and the parent tells.
+    // Without the handler the worker is as it was: it ends, and the parent reports it.
     let _ = trackway_recorder::outlive_sigterm_of_others();
 }

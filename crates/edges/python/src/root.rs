@@ -71,14 +71,14 @@ impl Root {
         Ok(())
     }
 
-    /// Says that the next save goes on from what is loaded here.
+    /// Makes the next save continue from what is loaded here.
     fn resume(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
         let read = py.detach(|| self.root.lock().unwrap_or_else(PoisonError::into_inner).resume_read());
         Ok(read.map_err(|error| to_python(py, &error))?.map(Loaded::new))
     }
 }
 
-/// Claims the epoch after the newest one, for the run whose checkpoints stand there or for a new one.
+/// Claims the epoch after the newest one, for the run of the checkpoints there or for a new one.
 fn open(path: &Path) -> Result<Root, CheckpointError> {
     let view = CheckpointView::open(path)?;
     let epoch = view.epoch().unwrap_or(0) + 1;

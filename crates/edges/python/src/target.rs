@@ -1,7 +1,7 @@
 use trackway_checkpoint::bulk;
 use trackway_recorder::CheckpointDraft;
 
-/// Who makes a checkpoint of a draft.
+/// What makes a checkpoint of a draft.
 pub enum Target {
     Run(CheckpointDraft),
     Root(bulk::Draft),

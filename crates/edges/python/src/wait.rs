@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 /// How long a waiting thread goes without looking whether Ctrl-C was pressed.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Waits, with the GIL released, until `done` says that it is; raises KeyboardInterrupt when a signal handler does.
+/// Waits, with the GIL released, until `done` returns true; raises KeyboardInterrupt when a signal handler does.
 pub fn until(py: Python<'_>, done: impl Fn(Duration) -> bool + Sync) -> PyResult<()> {
     while !py.detach(|| done(TURN)) {
         py.check_signals()?;

@@ -78,7 +78,7 @@ pub trait Launcher: Send + Sync {
     /// [`LaunchError::ForeignPlacement`].
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
 
-    /// What every process of a living attempt does at present; takes up to some seconds and changes nothing. An attempt
+    /// What every process of a living attempt does at present; needs some seconds at most and changes nothing. An attempt
     /// that has ended has none.
     ///
     /// # Errors

@@ -278,7 +278,7 @@ fn last_lines(context: &Context, attempt: &AttemptRow) -> Vec<String> {
     let Ok(channel) = context.channel_of(attempt) else { return lines };
     for (stream, name) in [(Stream::Stderr, "stderr"), (Stream::Stdout, "stdout")] {
         let selection = LogSelection { stream: Some(stream), tail: Some(LAST_LINES) };
-        // The page is shown without them: a log that cannot be read is no reason to explain nothing.
+        // The page is shown without them: a log that cannot be read must not hide the rest.
         let _ = visit_lines(&*channel, selection, &mut |line| {
             let text = String::from_utf8_lossy(&line.bytes);
             let text = text.trim_end().rsplit('\r').next().unwrap_or_default();

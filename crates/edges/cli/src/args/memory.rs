@@ -6,7 +6,7 @@ use trackway_tower::memory::{
     Attention, Base, Counter, Loss, Master, Offload, Optimizer, Precision, Recompute, Step, Targets,
 };
 
-/// The words of a closed list, shown in the help and in mistakes.
+/// The values of a closed list, shown in the help and in errors.
 macro_rules! words {
     ($list:ident) => {
         PossibleValuesParser::new($list::ALL.iter().map(|word| word.as_str()))

@@ -33,7 +33,7 @@ pub struct ProbeArgs {
     /// Loss function [default: zero-one for classes, squared otherwise]
     #[arg(long, value_enum, value_name = "LOSS", requires = "label")]
     pub loss: Option<SlicesLoss>,
-    /// Decision threshold [default: 0.5 if labels are 0 and 1 and predictions lie between]
+    /// Decision threshold [default: 0.5 if labels are 0 and 1 and predictions are in between]
     #[arg(long, value_name = "PROBABILITY")]
     pub threshold: Option<f64>,
     /// Feature columns, in this order [default: all columns but the label]

@@ -6,7 +6,7 @@ use super::groups::grouped;
 /// Columns that help is wrapped to.
 const WIDTH: usize = 110;
 
-/// Proves what `--help` of every command says: a change of a word or an option shows in a review.
+/// Proves the `--help` of every command: a change of a word or an option shows in a review.
 #[test]
 fn help_of_every_command() {
     let mut command = grouped(Cli::command(), Some(WIDTH)).term_width(WIDTH);

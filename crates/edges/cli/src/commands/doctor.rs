@@ -1,4 +1,4 @@
-//! `trackway doctor` and `trackway ledger rebuild`: whether a home and its ledger know the same, and how they do again.
+//! `trackway doctor` and `trackway ledger rebuild`: whether a home and its ledger agree, and how to repair them.
 
 use std::path::PathBuf;
 

@@ -101,7 +101,7 @@ fn gpus(card: &MachineCard) -> Vec<u32> {
     indexes
 }
 
-/// One figure of a value in words; none where it was never read.
+/// One figure of a value as text; none if it was never read.
 fn told(
     line: Option<&MachineLine>,
     figure: fn(&MachineLine) -> Option<f64>,

@@ -122,7 +122,7 @@ fn preflight(printer: Printer, checks: &[Recorded]) {
     }
 }
 
-/// How much a check asks to be looked at.
+/// How much attention a check needs.
 fn rank(check: &Recorded) -> u8 {
     match check.verdict {
         _ if check.blocks => 2,
@@ -178,7 +178,7 @@ fn data_of(detection: &Detection) -> Option<String> {
     Some(format!("data: {batches}{epoch}"))
 }
 
-/// Where each process stood when the run stood still.
+/// Where each process was when the run made no progress.
 fn stacks(printer: Printer, detection: &Detection) {
     let Some(path) = &detection.stacks_path else { return };
     printer.line(format!("    stacks, whole in `{path}` of the attempt's folder:"));

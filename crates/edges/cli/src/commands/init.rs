@@ -12,7 +12,7 @@ use crate::args::InitArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, stderr_is_terminal, stdin_is_terminal};
 
-/// The answer to the question for data where there is none.
+/// The answer to the question for data if there is none.
 const NO_DATA: &str = "none";
 
 pub fn init(args: &InitArgs, printer: Printer) -> Result<u8, Failure> {
@@ -84,7 +84,7 @@ fn asked(
     Ok(draft)
 }
 
-/// What a command that was typed shows: its script is the first of its words that is a file.
+/// What a typed command shows: its script is the first of its words that is a file.
 fn of_command(command: &[String], request: &InitRequest) -> Result<Draft, Failure> {
     let script = command.iter().position(|word| PathBuf::from(word).is_file());
     let arguments = command.iter().skip(script.map_or(1, |script| script + 1)).cloned().collect();

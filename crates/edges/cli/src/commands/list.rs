@@ -44,13 +44,13 @@ fn sort_key(key: &str) -> (String, bool) {
     }
 }
 
-/// A name may stand in quotes, as it does in a condition.
+/// A name may be in quotes, as it is in a condition.
 fn plain_name(name: &str) -> String {
     name.trim().trim_matches(['`', '"']).into()
 }
 
-/// The runs, each with the values of the names that were asked for; the last one with the `--after` of the next page, where there
-/// is one.
+/// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
+/// one.
 fn json_runs(found: &FoundRuns) -> Vec<serde_json::Value> {
     let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
         let values: serde_json::Map<_, _> = found.names.iter().cloned().zip(values.iter().cloned()).collect();

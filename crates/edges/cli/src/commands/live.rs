@@ -1,4 +1,4 @@
-//! Shows a run while it goes on: the script's output as it is, Trackway's own words and a status line on stderr.
+//! Shows a running run: the script's output as it is, Trackway's messages and a status line on stderr.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ impl BytesBar {
         Self { what, bar: Mutex::new(None) }
     }
 
-    /// So many bytes are done of so many in all. Any thread may say so.
+    /// So many bytes are done of so many in all. Any thread may report this.
     pub fn at(&self, done_bytes: u64, total_bytes: u64) {
         if total_bytes < BAR_BYTES_MIN || !stderr_is_terminal() {
             return;

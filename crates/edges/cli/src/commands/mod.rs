@@ -90,7 +90,7 @@ pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) ->
     Ok(0)
 }
 
-/// The shim speaks to nobody: its exit code says only whether it could do its work.
+/// The shim prints nothing: its exit code shows only whether it could do its work.
 pub fn shim(args: &ShimArgs) -> u8 {
     u8::try_from(trackway_launch::shim::run(&args.folder, &args.argv)).unwrap_or(1)
 }

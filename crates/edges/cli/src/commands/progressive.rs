@@ -1,4 +1,4 @@
-//! What progressive validation says, in words.
+//! The estimate of progressive validation as text.
 
 use trackway_inspect::progressive::ProgressiveCard;
 

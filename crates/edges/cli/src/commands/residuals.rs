@@ -6,7 +6,7 @@ use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
 use crate::units::{metric, short_range};
 
-/// A dependence that is more than chance.
+/// A significant dependence.
 const LEVEL: f64 = 0.05;
 /// Columns that are shown; `--json` has all.
 const SHOWN_MAX: usize = 10;

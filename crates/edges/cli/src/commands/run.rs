@@ -15,7 +15,7 @@ use crate::printer::Printer;
 use crate::signals;
 use crate::units::duration;
 
-/// What is asked for, from the arguments.
+/// The request, from the arguments.
 pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
     let injection = args
         .inject
@@ -116,7 +116,7 @@ fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
     }
 }
 
-/// A run that was to be evaluated and was not is not done: nobody knows whether its gates hold.
+/// A run that was to be evaluated and was not has not succeeded: it is unknown whether its gates pass.
 fn evaluation_failed(report: &RunReport) -> bool {
     let failed = |it: &EvaluationReceipt| it.state != EvaluationState::Completed || !it.gates_pass();
     report.evaluation.as_ref().is_some_and(failed)

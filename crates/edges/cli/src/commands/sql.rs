@@ -27,14 +27,14 @@ pub fn worker_folder() -> Option<PathBuf> {
     std::env::var_os(WORKER_VARIABLE).map(PathBuf::from)
 }
 
-/// Has the query answered by a process of its own, which may use so much memory and time: what a query makes cannot be
-/// bounded from within, and an end of that process is an error here.
+/// Runs the query in a separate process, which may use so much memory and time: a query's memory cannot be bounded from
+/// within, and an end of that process is an error here.
 pub fn supervise(args: &SqlArgs) -> Result<u8, Failure> {
     let spill = tempfile::Builder::new().prefix("trackway-sql-").tempdir()?;
     let worker = Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
         .env(WORKER_VARIABLE, spill.path())
-        // What aborts it is said below; its stack says nothing to a user.
+        // The abort is reported below; its stack does not help a user.
         .env("RUST_BACKTRACE", "0")
         .status()?;
     let Some(signal) = worker.signal().and_then(|number| Signal::try_from(number).ok()) else {

@@ -9,9 +9,9 @@ const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 44.0;
 const TOP: f64 = 8.0;
 const BELOW: f64 = 18.0;
-/// Room for slanted words under the field.
+/// Room for slanted labels under the field.
 const BELOW_WORDS: f64 = 62.0;
-/// Letters of a word under the field.
+/// Letters of a label under the field.
 const WORD_LETTERS_MAX: usize = 14;
 
 /// A drawing that is added to.
@@ -22,7 +22,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// From and to of both axes; numbers stand at their ends.
+    /// From and to of both axes; numbers are at their ends.
     pub fn of_numbers(x: (f64, f64), y: (f64, f64)) -> Self {
         let mut plot = Self::empty(widened(x), y, BELOW);
         for (value, anchor) in [(x.0, "start"), (x.1, "end")] {
@@ -39,7 +39,7 @@ impl Plot {
         plot
     }
 
-    /// Words at 0, 1, 2 … under the field.
+    /// Labels at 0, 1, 2 … under the field.
     pub fn of_words(words: &[String], y: (f64, f64)) -> Self {
         let end = words.len().max(1) as f64 - 0.5;
         let mut plot = Self::empty((-0.5, end), y, BELOW_WORDS);

@@ -18,7 +18,7 @@ pub fn section(page: &mut Html, residuals: &Residuals) {
         }
         ResidualOf::Wrong => "1 where the prediction is wrong, else 0",
     };
-    // Of chances and of right and wrong, rows say nothing beside their mean.
+    // For probabilities and for right and wrong, only the mean is of interest.
     let with_spread = residuals.of == ResidualOf::Amount;
     let bars = if with_spread { ", bars the middle 80 % of the rows" } else { "" };
     put!(

@@ -3,7 +3,7 @@ use super::*;
 const USER: &str = "/home/ana/.config/trackway/config.toml";
 const PROJECT: &str = "/project/.trackway/config.toml";
 
-/// What holds with these flags, variables and texts of the project's and the user's file.
+/// The settings for these flags, variables and contents of the project's and the user's file.
 fn resolved(
     flags: (Option<&str>, Option<&str>),
     variables: &[(&str, &str)],
@@ -28,8 +28,8 @@ fn in_file(path: &str, line: usize) -> Origin {
     Origin::File { path: path.into(), line }
 }
 
-/// Proves that the flag is stronger than the environment, that than the project's file, that than the user's, and that than
-/// the default; and that each value says where it comes from.
+/// Proves that the flag is stronger than the environment, that than the project's file, that than the user's, and that
+/// than the default; and that each value has its source.
 #[test]
 fn the_stronger_source_wins() {
     let user = "color = false\nhome = \"/user\"\nledger = \"/user.db\"\ncolumns_max = 1\n";

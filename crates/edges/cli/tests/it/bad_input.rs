@@ -1,4 +1,4 @@
-//! What a person sees who got something wrong.
+//! What a user sees after a mistake.
 
 use crate::harness::Home;
 
@@ -37,7 +37,7 @@ fn a_run_file_that_is_not_utf8_has_line_and_caret() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that something the run file asks for and this version does not do is refused by name, not passed over.
+/// Proves that something the run file requests and this version does not do is refused by name, not skipped.
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let home = Home::new();
@@ -46,7 +46,7 @@ fn what_is_not_supported_is_refused_by_name() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that a missing run file, command, working directory and data are told before anything is launched.
+/// Proves that a missing run file, command, working directory and data are reported before anything is launched.
 #[test]
 fn missing_things_are_told_before_the_launch() {
     let home = Home::new();
@@ -77,7 +77,7 @@ fn missing_things_are_told_before_the_launch() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that wrong words on the command line end with exit code 2 and a hint.
+/// Proves that unknown arguments end with exit code 2 and a hint.
 #[test]
 fn wrong_words_are_usage_errors() {
     let home = Home::new();
@@ -109,7 +109,7 @@ fn old_spellings_are_answered_with_the_new_ones() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that asking for what does not exist is exit code 6 in every command, with a home and without one.
+/// Proves that a reference to what does not exist is exit code 6 in every command, with a home and without one.
 #[test]
 fn unknown_names_are_exit_code_6() {
     let home = Home::new();

@@ -52,7 +52,7 @@ fn vector_root(home: &Home) -> PathBuf {
 }
 
 /// Two attempts: the first commits steps 10, 20 and 30, of which the large file never changes, and is killed while it
-/// writes step 40; the second goes on from 30 and commits 40 and 50. The same bytes at every call.
+/// writes step 40; the second continues from 30 and commits 40 and 50. The same bytes at every call.
 fn healthy_root(home: &Home) -> PathBuf {
     let root = home.path().join("healthy");
     let ids = Arc::new(SequentialIds::default());
@@ -110,7 +110,7 @@ fn snapshot_reading(home: &Home, name: &str, root: &str) {
     }
 }
 
-/// Proves what every command says of a healthy root, without a home and without a run.
+/// Proves the output of every command for a healthy root, without a home and without a run.
 #[test]
 fn a_healthy_root() {
     let home = Home::new();
@@ -125,8 +125,8 @@ fn a_healthy_root() {
     assert!(!home.state().exists(), "looking at a folder made a home");
 }
 
-/// Proves pins and deleting from start to end: a pin holds, a dry run deletes nothing, what goes is gone and told, and a
-/// second time there is nothing to do.
+/// Proves pins and deleting from start to end: a pin holds, a dry run deletes nothing, what is deleted is gone and
+/// reported, and a second time there is nothing to do.
 #[test]
 fn pins_hold_and_the_rest_goes() {
     let home = Home::new();
@@ -172,7 +172,7 @@ fn a_pin_holds_no_secret() {
     }
 }
 
-/// Proves what every command says of the published root, where step 20 is damaged and marked.
+/// Proves the output of every command for the published root, where step 20 is damaged and marked.
 #[test]
 fn the_published_root() {
     let home = Home::new();
@@ -188,8 +188,8 @@ fn the_published_root() {
     );
 }
 
-/// Proves what every command says when the newest checkpoint was cut, another lost a file, an entry of the log has a
-/// changed byte, and foreign things lie about.
+/// Proves the output of every command when the newest checkpoint was cut, another lost a file, an entry of the log has
+/// a changed byte, and there are foreign files.
 #[test]
 fn a_damaged_root() {
     let home = Home::new();
@@ -205,7 +205,8 @@ fn a_damaged_root() {
     snapshot_reading(&home, "damaged", "./healthy");
 }
 
-/// Proves that an entry that is lost in the middle of the log is told with what no reader sees behind it.
+/// Proves that an entry that is lost in the middle of the log is reported with the entries after it that no reader
+/// reaches.
 #[test]
 fn a_root_with_a_gap() {
     let home = Home::new();
@@ -236,7 +237,7 @@ fn nothing_there_is_exit_code_6() {
     assert!(files_below(home.path()).is_empty());
 }
 
-/// Proves that wrong words are usage errors with a hint, and that the help of every command has examples.
+/// Proves that wrong arguments are usage errors with a hint, and that the help of every command has examples.
 #[test]
 fn wrong_words_about_checkpoints() {
     let home = Home::new();
@@ -279,9 +280,9 @@ fn wine_behind_a_script(home: &Home, wine: &Path, keep: &str) {
     );
 }
 
-/// Proves that a checkpoint whose load crashes two attempts in a row is suspect for the next one, that the attempt steps
-/// back once and not again however often it crashes, that this is told and explained with its cost, and that the run
-/// goes on from there once the crash is mended.
+/// Proves that a checkpoint whose load crashes two attempts in a row is suspect for the next one, that the attempt
+/// steps back once and not again however often it crashes, that this is reported and explained with its cost, and that
+/// the run continues from there once the crash is fixed.
 #[test]
 fn a_load_that_crashes_twice_steps_back_once() {
     let Some(wine) = wine_mlp() else { return };
@@ -324,9 +325,8 @@ fn a_load_that_crashes_twice_steps_back_once() {
     assert!(text.contains("checkpoint_suspect"), "the timeline tells of it: {text}");
 }
 
-/// Proves that the run file's `keep` reaches the attempt and the housekeeper, that a real root is healthy, that bytes
-/// damaged behind the run's back are stepped over and the cost is told in the run's output, and that one without an
-/// older live one is left alone.
+/// Proves that the run file's `keep` reaches the attempt and the housekeeper, that a real root is healthy, that damaged
+/// bytes are skipped and the cost is in the run's output, and that one without an older live one is left alone.
 #[test]
 fn a_real_run_keeps_and_steps_over() {
     let Some(wine) = wine_mlp() else { return };
@@ -397,14 +397,14 @@ fn answered(home: &Home, arguments: &[&str]) -> Answer {
     answer(process.wait_with_output().unwrap())
 }
 
-/// Puts a pipe that nobody writes to where a file was.
+/// Replaces a file with a pipe that has no writer.
 fn make_pipe(path: &Path) {
     let _ = std::fs::remove_file(path);
     nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
 }
 
-/// Proves that `checkpoint verify` and `checkpoint doctor` end and name the pipe that is where a file of a checkpoint was, that one beside the
-/// files is no reason to wait either, and that `doctor`, which reads no checkpoint, ends too.
+/// Proves that `checkpoint verify` and `checkpoint doctor` end and name the pipe that replaced a file of a checkpoint,
+/// that one beside the files does not block either, and that `doctor`, which reads no checkpoint, ends too.
 #[test]
 fn a_pipe_in_a_checkpoint_is_named() {
     let home = Home::new();

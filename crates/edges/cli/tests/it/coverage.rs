@@ -33,7 +33,7 @@ fn answered(rows: usize, id: impl Fn(usize) -> usize) -> String {
     })
 }
 
-/// What an evaluator leaves, and what is asked of it.
+/// The output of an evaluator, and the run file.
 struct Case {
     what: &'static str,
     /// `predictions.csv`; none where empty.
@@ -294,7 +294,7 @@ fn no_hollow_evidence_passes() {
     }
 }
 
-/// Proves that a receipt says how far each number covers its rows, and what is wrong with the answers to the tasks.
+/// Proves that a receipt contains how far each number covers its rows, and what is wrong with the answers to the tasks.
 #[test]
 fn a_receipt_tells_its_coverage() {
     let home = trained(EVALUATOR, "");
@@ -319,7 +319,7 @@ fn a_receipt_tells_its_coverage() {
     assert!(shown.contains("20 of 200"), "{shown}");
 }
 
-/// Proves that the coverage of each metric stands in columns of its own.
+/// Proves that the coverage of each metric is in separate columns.
 #[test]
 fn coverage_is_in_columns() {
     let home = trained(EVALUATOR, "");
@@ -335,8 +335,8 @@ fn coverage_is_in_columns() {
     assert_eq!(home.sql(of_grade), [json!({ "rows_used": null, "rows_expected": null })]);
 }
 
-/// Proves that where rows cannot be matched with the task set no number over rows decides a gate, in whatever form, that the receipt says
-/// why and what to do, and that they count where the run file accepts it, with a note.
+/// Proves that if rows cannot be matched with the task set no number over rows decides a gate, in whatever form, that
+/// the receipt explains why and what to do, and that they count if the run file accepts it, with a note.
 #[test]
 fn rows_that_cannot_be_matched_decide_nothing() {
     let home = trained(EVALUATOR, "");
@@ -379,7 +379,7 @@ fn rows_that_cannot_be_matched_decide_nothing() {
     assert!(answer.code == 2 && answer.stderr.contains("`accepted`"), "{}: {}", answer.code, answer.stderr);
 }
 
-/// Proves that a column is not compared with itself, and that a word that is no policy is refused.
+/// Proves that a column is not compared with itself, and that an unknown policy is refused.
 #[test]
 fn a_label_is_no_prediction() {
     let home = trained(EVALUATOR, "");
@@ -400,7 +400,8 @@ fn a_label_is_no_prediction() {
     }
 }
 
-/// Proves that an evaluator that writes into the checkpoint it judges fails with exit code 7, and that nothing resumes from what is left.
+/// Proves that an evaluator that writes into its checkpoint fails with exit code 7, and that nothing resumes from what
+/// is left.
 #[test]
 fn a_changed_checkpoint_is_suspect() {
     let script = "chmod -R u+w \"$TRACKWAY_CHECKPOINT_DIR\"\nprintf x >> \"$TRACKWAY_CHECKPOINT_DIR/weights.bin\"\n\
@@ -460,7 +461,7 @@ fn no_rows_are_no_pass() {
     );
 }
 
-/// Proves that a run does not begin on no rows, nor where it is judged by what it learns from.
+/// Proves that a run does not begin without rows, nor if training and evaluation data are the same.
 #[test]
 fn a_run_needs_rows_and_others_to_judge_by() {
     let home = Home::new();
@@ -484,7 +485,7 @@ fn a_run_needs_rows_and_others_to_judge_by() {
     }
 }
 
-/// Proves that two spellings of one class are told of a label as of any other column.
+/// Proves that two spellings of one class are reported for a label as for any other column.
 #[test]
 fn spellings_of_a_label_are_told() {
     let home = Home::new();

@@ -2,8 +2,8 @@
 
 use crate::harness::Home;
 
-/// Proves that a dirty table is profiled without a home, that what is wrong is told by file and line, and that every
-/// row is accounted for.
+/// Proves that a dirty table is profiled without a home, that what is wrong is reported by file and line, and that
+/// every row is accounted for.
 #[test]
 fn a_dirty_table_is_profiled() {
     let home = Home::new();
@@ -28,7 +28,8 @@ fn a_dirty_table_is_profiled() {
     assert!(home.path().join("kept.json").is_file());
 }
 
-/// Proves that what is not there is exit code 6, and what is no table or lacks the label is exit code 2 with advice.
+/// Proves that a missing path is exit code 6, and a file that is not a table or lacks the label is exit code 2 with
+/// advice.
 #[test]
 fn wrong_words_about_data() {
     let home = Home::new();
@@ -47,7 +48,7 @@ fn wrong_words_about_data() {
 
 pub const COLUMNS: &str = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,native_country,income";
 
-/// The two Adult files as published; `None`, and said so, where they are not at hand.
+/// The two Adult files as published; `None` with a printed line if they are not at hand.
 pub fn adult() -> Option<[String; 2]> {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
         println!("skipped: TRACKWAY_SHARED is not set");
@@ -58,8 +59,8 @@ pub fn adult() -> Option<[String; 2]> {
     Some([file("adult-train.csv"), file("adult-test.csv")])
 }
 
-/// Proves on the Adult files as published that a schema inferred from one tells what is wrong with the other's labels,
-/// that drift and leakage say so too, and the exit codes of each.
+/// Proves on the Adult files as published that a schema inferred from one shows what is wrong with the other's labels,
+/// that drift and leakage report it too, and the exit codes of each.
 #[test]
 fn adult_is_inferred_checked_and_compared() {
     let Some([train, test]) = adult() else { return };
@@ -154,8 +155,8 @@ fn count_long_weeks_with_gain(path: &str) -> u64 {
     broken.count() as u64
 }
 
-/// Proves that a comparison with a kept profile reads no data, that a planted shift is told, and that a file that is no
-/// profile is refused.
+/// Proves that a comparison with a kept profile reads no data, that a planted shift is reported, and that a file that
+/// is not a profile is refused.
 #[test]
 fn drift_from_a_kept_profile() {
     let home = Home::new();
@@ -179,7 +180,7 @@ fn drift_from_a_kept_profile() {
     assert!(answer.stderr.contains("`other.json`: not a valid profile"), "{}", answer.stderr);
 }
 
-/// Proves that what was asked for and could not be checked never looks like a pass: exit code 3, and said so.
+/// Proves that a requested check that could not run never looks like a pass: exit code 3 and a message.
 #[test]
 fn what_could_not_be_checked_blocks() {
     let home = Home::new();

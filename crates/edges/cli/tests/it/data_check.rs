@@ -5,8 +5,8 @@ use crate::harness::Home;
 
 const ADDRESSES: &str = "mail,n,paid\nana@example.org,1,yes\nbo@example.org,2,no\ncy@example.org,3,yes\n";
 
-/// Proves that personal data ends with 3 until somebody signs for it, that addresses are shown nowhere, and what is said
-/// to wrong names of checks and sign-offs.
+/// Proves that personal data ends with 3 until there is a sign-off, that addresses are shown nowhere, and the errors
+/// for wrong names of checks and sign-offs.
 #[test]
 fn personal_data_blocks_without_a_signature() {
     let home = Home::new();
@@ -62,8 +62,8 @@ fn a_damaged_file_blocks() {
     assert_eq!(home.trackway(&["data", "check", "b.parquet"]).code, 6);
 }
 
-/// Proves on the Adult files as published that their labels are said to differ, with the fix; that groups are told with
-/// intervals; and that the one-to-one columns are found.
+/// Proves on the Adult files as published that differing labels are reported, with the fix; that groups have intervals;
+/// and that the one-to-one columns are found.
 #[test]
 fn adult_is_checked() {
     let Some([train, test]) = adult() else { return };
@@ -94,7 +94,7 @@ fn adult_is_checked() {
     assert_eq!(women["rows"].as_u64(), Some(10_771));
 }
 
-/// Proves that a joint shift is told where rows are compared, and refused for a saved profile.
+/// Proves that a joint shift is reported if rows are compared, and refused for a saved profile.
 #[test]
 fn a_joint_shift_needs_rows() {
     let home = Home::new();

@@ -55,8 +55,8 @@ fn a_snapshot_joins_the_run_over_its_data() {
     assert!(kept.iter().all(|path| !path.to_string_lossy().contains(".new-")), "{kept:?}");
 }
 
-/// Proves that drift and diff against a snapshot read none of its data, that a diff tells moved from changed files and
-/// rows and distributions apart, and the exit codes for what is no snapshot.
+/// Proves that drift and diff against a snapshot read none of its data, that a diff distinguishes moved from changed
+/// files and rows from distributions, and the exit codes for invalid snapshots.
 #[test]
 fn snapshots_are_compared_without_their_data() {
     let home = home_with_data();
@@ -89,8 +89,9 @@ fn snapshots_are_compared_without_their_data() {
     assert_eq!(answer.code, 2, "{}", answer.stderr);
 }
 
-/// Proves that a split keeps groups whole and labels balanced, says so as a proof, is the same again, and that the parts
-/// it writes hold every row once; that nested rungs have their sizes; and the exit codes for what makes no sense.
+/// Proves that a split keeps groups whole and labels balanced, contains that as a proof, is the same again, and that
+/// the parts it writes hold every row once; that nested rungs have their sizes; and the exit codes for what makes no
+/// sense.
 #[test]
 fn a_split_is_proved_and_written() {
     let home = Home::new();
@@ -169,7 +170,7 @@ fn a_split_is_proved_and_written() {
     assert!(!home.path().join("x").exists());
 }
 
-/// Proves that an interrupt ends a reading that would take hours: exit code 4, said so, and nothing half is kept.
+/// Proves that an interrupt ends a reading that would take hours: exit code 4 and a message, and nothing half is kept.
 #[test]
 fn an_interrupt_ends_reading_cleanly() {
     let home = Home::new();

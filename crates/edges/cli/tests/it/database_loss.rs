@@ -1,4 +1,4 @@
-//! The ledger or its server goes away: nothing is lost, no retry is spent, and nobody else is disturbed.
+//! The ledger or its server goes away: nothing is lost, no retry is spent, and other runs are not disturbed.
 
 mod every_write;
 mod proxy;
@@ -135,8 +135,9 @@ fn postgres_connections_that_are_cut_cost_nothing() {
 /// Whatever a kill is taken for, it is tried again at once.
 const RETRIES: &str = "infrastructure = { attempts = 100, backoff = \"0s\" }\nunknown = { attempts = 100, backoff = \"0s\" }\npreempted = { attempts = 100, backoff = \"0s\" }\nnode_failure = { attempts = 100, backoff = \"0s\" }\nhost_oom = { attempts = 100, backoff = \"0s\" }\n";
 
-/// Proves that a server that restarts, and one that is away while an attempt ends, cost no retry: the script goes on, detectors
-/// included, and the supervisor seals and retries when the server is back. `TRACKWAY_TEST_OUTAGE_SECONDS` sets how long.
+/// Proves that a server that restarts, and one that is away while an attempt ends, cost no retry: the script continues,
+/// detectors included, and the supervisor seals and retries when the server is back. `TRACKWAY_TEST_OUTAGE_SECONDS`
+/// sets how long.
 #[test]
 fn postgres_restarts_cost_no_retry() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
@@ -215,7 +216,7 @@ fn postgres_chaos_ends_with_one_receipt_per_attempt() {
     assert_eq!(Home::new().trackway(&["--ledger", &url, "runs"]).code, 0, "the ledger is made");
     for job in 0..jobs {
         let home = Home::new();
-        // It counts to 30 over all its attempts, and says how far it is before it goes on.
+        // It counts to 30 over all its attempts, and prints its position before it continues.
         let script = "n=$(cat count 2>/dev/null || echo 0); echo $$ > pid; while [ $n -lt 30 ]; do n=$((n+1)); echo $n > part; mv part count; sleep 0.1; done";
         let text = format!(
             "[run]\nname = \"job-{job}\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[retry]\n{RETRIES}"
@@ -223,7 +224,7 @@ fn postgres_chaos_ends_with_one_receipt_per_attempt() {
         let file = home.write("r.toml", &text);
         let run = format!("job-{job}");
         let state_of = || cluster.psql(&format!("select state from runs where name = '{run}'"));
-        // One that was killed before the ledger knew of its run is given again, as a person would.
+        // A command that was killed before its run was in the ledger is repeated, as a user would.
         let supervise = || match state_of().is_empty() {
             true => home.spawn(&["--ledger", &url, "run", file.to_str().unwrap()]),
             false => home.spawn(&["--ledger", &url, "resume", &run]),
@@ -249,7 +250,7 @@ fn postgres_chaos_ends_with_one_receipt_per_attempt() {
                 supervisor = supervise();
             }
         }
-        // A launch that a kill cut short may still come about for half a minute: until then nobody declares it dead.
+        // A launch that a kill cut short may still start for half a minute: until then it is not declared dead.
         let began = std::time::Instant::now();
         while state_of() != ["completed"] {
             if began.elapsed() > JOB_PATIENCE {
@@ -279,7 +280,7 @@ fn postgres_chaos_ends_with_one_receipt_per_attempt() {
     assert!(cluster.psql(gaps).is_empty());
 }
 
-/// Kills the processes of a home whose command line holds a word.
+/// Kills the processes of a home whose command line contains a string.
 fn kill_named(home: &Home, word: &str) -> u32 {
     let state = home.state().to_string_lossy().into_owned();
     let mut count = 0;

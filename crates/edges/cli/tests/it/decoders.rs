@@ -71,7 +71,7 @@ fn json_of_many_keys_fits_the_memory() {
 }
 
 /// Proves that links of a folder of images that lead nowhere are findings, and that one that leads out is not followed
-/// unless that is asked for.
+/// by default.
 #[test]
 fn links_of_a_data_folder() {
     let home = Home::new();

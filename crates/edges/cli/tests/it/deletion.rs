@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::harness::Home;
 use crate::registry::{GATES, registered, registry};
 
-/// Promotions at the same moment; `TRACKWAY_RACERS` sets another number.
+/// Simultaneous promotions; `TRACKWAY_RACERS` sets another number.
 const RACERS: usize = 50;
 /// Kills in the middle of a promotion, each a little later than the one before.
 const KILLS: u64 = 8;
@@ -49,7 +49,7 @@ pub(crate) fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Proves that whatever stands where a deployment would write stops it before a byte changes, in the folder and in the
+/// Proves that an existing file where a deployment would write stops it before a byte changes, in the folder and in the
 /// registry, and that files beside are left alone.
 #[test]
 fn what_is_not_trackways_stops_a_deployment() {
@@ -90,7 +90,7 @@ fn what_is_not_trackways_stops_a_deployment() {
     assert_eq!(tree(&folder)[Path::new("notes/thesis.txt")], "years of work");
     assert_eq!(tree(&folder)[Path::new("current")], "v1");
 
-    // A damaged copy in which somebody keeps a file is not replaced; without the file it is.
+    // A damaged copy that contains another file is not replaced; without the file it is.
     fs::write(folder.join("v1/weights.bin"), "torn").unwrap();
     thesis(folder.join("v1/thesis.txt"));
     let before = tree(&folder);
@@ -109,8 +109,8 @@ fn what_is_not_trackways_stops_a_deployment() {
     assert_eq!(tree(&folder), before);
 }
 
-/// Proves that after promotions at the same moment, and after one that is killed at any point and given again, `current` is
-/// what is in production, and nothing half made is left.
+/// Proves that after simultaneous promotions, and after one that is killed at any point and repeated, `current` is what
+/// is in production, and nothing half made is left.
 #[test]
 fn current_follows_the_registry() {
     let home = registered(3, GATES);
@@ -148,7 +148,7 @@ fn current_follows_the_registry() {
     assert_eq!(left, names.map(PathBuf::from));
 }
 
-/// Proves that the same weights are one version, whoever registers them at the same moment.
+/// Proves that the same weights are one version, whichever process registers them at the same time.
 #[test]
 fn the_same_weights_are_one_version_under_a_race() {
     let home = registered(1, GATES);

@@ -1,12 +1,12 @@
-//! Detectors over the live record of real scripts: what they find is in the ledger while the script runs, and what the
-//! run file says is done about it.
+//! Detectors over the live record of real scripts: what they find is in the ledger while the script runs, and the
+//! policies of the run file are carried out.
 
 use serde_json::Value;
 
 use crate::harness::{Answer, Home, answer, eventually, files_below};
 
-/// Fits a line by gradient descent, really. From `BREAK_AT` on its learning rate is a thousand times too high: the loss grows until it is
-/// infinite, then NaN. It ends by itself after `SECONDS` more, unless somebody ends it.
+/// Fits a line by gradient descent, really. From `BREAK_AT` on its learning rate is a thousand times too high: the loss
+/// grows until it is infinite, then NaN. It ends by itself after `SECONDS` more, unless it is ended before.
 const SCRIPT: &str = r#"
 import json, os, random, time
 rng = random.Random(7)
@@ -87,7 +87,8 @@ fn a_nan_is_in_the_ledger_while_the_script_runs() {
     assert!(page.contains("Found while it ran") && page.contains("likely: the learning rate rose"), "{page}");
 }
 
-/// Proves that `stop` ends the attempt as a numeric divergence, without another try, and that `checkpoint` asks for one.
+/// Proves that `stop` ends the attempt as a numeric divergence, without another try, and that `checkpoint` requests
+/// one.
 #[test]
 fn policies_are_carried_out() {
     let home = Home::new();

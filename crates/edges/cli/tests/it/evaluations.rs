@@ -93,7 +93,7 @@ fn sha256_of(home: &Home, name: &str) -> String {
     sha256_hex(&std::fs::read(home.path().join(name)).unwrap())
 }
 
-/// Proves that a receipt holds what judged which weights on what, with the raw outputs kept under their hash, the numbers in
+/// Proves that a receipt holds evaluator, weights and tasks, with the raw outputs kept under their hash, the numbers in
 /// real columns, the use of the task set counted, no secret in it, and that nothing about the training changed.
 #[test]
 fn a_receipt_binds_weights_evaluator_and_outputs() {
@@ -181,7 +181,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     assert_eq!(home.trackway(&["eval", "show", "evl_nowhere"]).code, 6);
 }
 
-/// Proves that what the evaluator says of itself goes before the run file, and that a contradiction is noted.
+/// Proves that what the evaluator reports about itself overrides the run file, and that a contradiction is noted.
 #[test]
 fn the_evaluator_knows_what_it_did() {
     let told = r#"echo '{"seed": 9, "task_set_version": "v4", "evaluator": {"name": "arc", "version": "2"}, "decoding": {"top_p": 1}}' > "$TRACKWAY_EVALUATION_OUT/evaluation.json""#;
@@ -197,7 +197,8 @@ fn the_evaluator_knows_what_it_did() {
     assert!(notes.contains("seed: 5 in the run file, 9 reported by the evaluator and used"), "{notes}");
 }
 
-/// Proves that an answer that is none fails the evaluation and says which file, row and column; that the training stays good.
+/// Proves that invalid output fails the evaluation with file, row and column in the error; that the training stays
+/// good.
 #[test]
 fn what_is_no_answer_is_told() {
     let home = trained("true", "");
@@ -314,8 +315,8 @@ fn ended(child: Child) -> (i32, Value) {
     document(&answer(child.wait_with_output().unwrap()))
 }
 
-/// Proves that two evaluations go on at the same time, each with a pin of its own; that meanwhile neither a newer checkpoint nor
-/// any collection of garbage takes theirs away; and that it may go afterwards.
+/// Proves that two evaluations run at the same time, each with a separate pin; that meanwhile neither a newer
+/// checkpoint nor any collection of garbage deletes theirs; and that it may be deleted afterwards.
 #[test]
 fn what_is_read_is_not_deleted() {
     let home = trained(&waiting(), "");
@@ -346,8 +347,8 @@ fn evaluate_code(home: &Home) -> i32 {
     home.trackway(&["eval", "run", "job.toml", "--checkpoint", "1"]).code
 }
 
-/// Proves that a run is evaluated when it completed, that its exit code says when that failed, and that an evaluation that could
-/// not begin is told before the training costs anything.
+/// Proves that a run is evaluated when it completed, that its exit code shows when that failed, and that an evaluation
+/// that could not begin is reported before the training costs anything.
 #[test]
 fn a_run_is_evaluated_at_its_end() {
     let home = home_with(GOOD, "");
@@ -381,8 +382,8 @@ fn a_run_is_evaluated_at_its_end() {
     }
 }
 
-/// Proves that a checkpoint is found by step and by its manifest, and that what names none, is not there or does not verify is
-/// told with its own exit code.
+/// Proves that a checkpoint is found by step and by its manifest, and that an invalid reference, a missing checkpoint
+/// and one that does not verify each have their exit code.
 #[test]
 fn checkpoints_are_found_or_refused() {
     let home = trained(GOOD, "");
@@ -411,8 +412,8 @@ fn checkpoints_are_found_or_refused() {
     assert!(pins(&home).is_empty());
 }
 
-/// Proves that logs of Inspect and of lm-evaluation-harness become receipts of a checkpoint, each once, with their examples and
-/// numbers where Trackway's own are, and that what is no log changes nothing.
+/// Proves that logs of Inspect and of lm-evaluation-harness become receipts of a checkpoint, each once, with their
+/// examples and numbers in the same places as Trackway's, and that another file changes nothing.
 #[test]
 fn other_tools_logs_are_taken_over() {
     let home = trained(GOOD, "");
@@ -472,9 +473,9 @@ fn write_people(home: &Home) {
     home.write("tasks-v3.jsonl", &(0..400).map(task).collect::<String>());
 }
 
-/// Proves that rows are judged: metrics with intervals, curated slices with verdicts, fairness, and a comparison with the last
-/// evaluation of other weights, all in the receipt and in columns; that a slice that is none fails the evaluation; and that gates
-/// read it.
+/// Proves that rows are evaluated: metrics with intervals, curated slices with verdicts, fairness, and a comparison
+/// with the last evaluation of other weights, all in the receipt and in columns; that an invalid slice fails the
+/// evaluation; and that gates read it.
 #[test]
 fn rows_are_judged() {
     let home = trained(

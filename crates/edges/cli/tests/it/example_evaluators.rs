@@ -46,7 +46,7 @@ fn agree(ours: f64, theirs: f64, within: f64) {
     assert!((ours - theirs).abs() <= within * theirs.abs(), "{ours} is not {theirs}");
 }
 
-/// What a language model's numbers have to do with each other, and with the loss that the training told.
+/// Relations of a language model's numbers to each other, and to the loss that the training reported.
 fn check_language(receipt: &Value, val_loss: f64, windows: u64) {
     let loss = value(receipt, "loss");
     agree(loss, val_loss, 1e-4);
@@ -61,9 +61,9 @@ fn check_language(receipt: &Value, val_loss: f64, windows: u64) {
     assert_eq!(receipt["raw_outputs"]["rows"], windows, "{receipt}");
 }
 
-/// Proves that the wine example, trained and judged in one command, gets the accuracy and the log loss that it computed itself, with
-/// intervals, slices by its measurements and gates; and that an evaluator killed at work is launched again alone and says the
-/// same.
+/// Proves that the wine example, trained and evaluated in one command, gets the accuracy and the log loss that it
+/// computed itself, with intervals, slices by its measurements and gates; and that an evaluator killed at work is
+/// launched again alone with the same result.
 #[test]
 fn the_wine_example_is_judged() {
     let Some(wine) = wine_mlp() else { return };
@@ -195,7 +195,7 @@ fn the_torch_example_is_judged() {
     );
 }
 
-/// Computes with scikit-learn what the receipt has to say of a table of predictions.
+/// Computes the expected receipt of a table of predictions with scikit-learn.
 const SKLEARN: &str = r#"
 import csv, json, sys
 from sklearn.metrics import accuracy_score, average_precision_score, brier_score_loss, log_loss, roc_auc_score
@@ -208,9 +208,10 @@ print(json.dumps({
     "brier": brier_score_loss(truth, score), "log_loss": log_loss(truth, score)}))
 "#;
 
-/// Proves that the census example goes from training to production by the built-in evaluator: its numbers are scikit-learn's on the
-/// rows that `trackway score` writes by hand from the same checkpoint, its gates can say no, and the next model is compared with the
-/// one in production, row by row. `make test-python FRAMEWORKS=1` prepares the interpreter and demands it.
+/// Proves that the census example goes from training to production by the built-in evaluator: its numbers are
+/// scikit-learn's on the rows that `trackway score` writes by hand from the same checkpoint, its gates can fail, and
+/// the next model is compared with the one in production, row by row. `make test-python FRAMEWORKS=1` prepares the
+/// interpreter and demands it.
 #[test]
 fn the_income_example_is_judged_and_promoted() {
     if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {

@@ -29,7 +29,7 @@ fn wine_run_file(home: &Home, name: &str, wine: &Path, step_millis: u32) -> Stri
     format!("{name}.toml")
 }
 
-/// The digest of the final weights of a run, as the job told it.
+/// The digest of the final weights of a run, as the job reported it.
 pub fn final_digest(home: &Home, name: &str) -> String {
     let rows = home.sql(&format!(
         "select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'final' and r.name = '{name}'"
@@ -39,8 +39,8 @@ pub fn final_digest(home: &Home, name: &str) -> String {
     fields["weights_blake3"].as_str().unwrap_or_else(|| panic!("a digest in {fields}")).to_owned()
 }
 
-/// Proves the main job: killed in the middle it resumes from the last committed checkpoint and ends in the very
-/// weights of an undisturbed run; so does a run that was stopped and taken up again; and receipts tell both stories.
+/// Proves the main job: killed in the middle it resumes from the last committed checkpoint and ends in the very weights
+/// of an undisturbed run; so does a run that was stopped and resumed; and receipts document both.
 #[test]
 fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     let Some(wine) = wine_mlp() else { return };
@@ -119,7 +119,7 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     }
 }
 
-/// Proves that a supervisor killed in the middle of a retry chain is replaced: the run is taken up and ends the same.
+/// Proves that a supervisor killed in the middle of a retry chain is replaced: the run is resumed and ends the same.
 #[test]
 fn a_lost_supervisor_is_replaced() {
     let Some(wine) = wine_mlp() else { return };

@@ -42,8 +42,8 @@ fn saves_and_waits() {
     }
 }
 
-/// Proves that a run whose checkpoints and their log are all gone does not begin again at step 0 in silence, although its supervisor was
-/// killed before the attempt was sealed: what the flight record says was committed is asked for, whoever else died.
+/// Proves that a run whose checkpoints and their log are all gone does not begin again at step 0 silently, although its
+/// supervisor was killed before the attempt was sealed: commits in the flight record are looked for even then.
 #[test]
 fn lost_checkpoints_are_no_step_0() {
     for shim_dies in [false, true] {
@@ -123,7 +123,7 @@ fn a_kill_is_not_called_graceful() {
     assert_eq!(stopped(true, &[]), ["graceful", "kill"]);
 }
 
-/// Proves that a killed supervisor costs nothing: the script goes on, and the next command seals its receipt.
+/// Proves that a killed supervisor costs nothing: the script continues, and the next command seals its receipt.
 #[test]
 fn a_killed_supervisor_costs_nothing() {
     let home = Home::new();
@@ -253,7 +253,7 @@ fn an_injected_kill_is_followed_by_another_attempt() {
 }
 
 /// Proves that a script that forks and exits is followed while the fork holds its output, and that a process which
-/// let go of the output is ended with the attempt.
+/// released the output is ended with the attempt.
 #[test]
 fn a_script_that_forks_and_exits_is_followed() {
     let home = Home::new();
@@ -300,14 +300,14 @@ fn a_ledger_locked_at_the_end_loses_nothing() {
         home.spawn(&["run", "--", "sh", "-c", &format!("echo $$ > pid; {UNTIL_GO}; exit 5")]);
     script_pid(&home);
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
-    // The script starts before the ledger knows of it.
+    // The script starts before it is in the ledger.
     eventually("the attempt to run in the ledger", || {
         let query = "select count(*) from training_attempts where state = 'running'";
         ledger.query_row(query, [], |row| row.get::<_, i64>(0)).ok().filter(|count| *count == 1)
     });
     eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
     home.go();
-    // Said once a writer has waited for another one as long as it does: the supervisor must come back for it.
+    // Printed once a writer has waited for another one as long as it does: the supervisor must come back for it.
     let mut said = BufReader::new(supervisor.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("waiting for the ledger") {
@@ -356,7 +356,7 @@ fn a_sealed_receipt_cannot_be_changed() {
     }
 }
 
-/// Proves that a ledger shared by two homes is no reason to judge the other home's live attempt.
+/// Proves that a ledger used by two homes does not seal the other home's live attempt.
 #[test]
 fn another_homes_attempt_is_left_alone() {
     let (here, there) = (Home::new(), Home::new());
@@ -412,7 +412,7 @@ fn stop_reaches_a_waiting_run() {
         "[run]\nname = \"w\"\ncommand = [\"sh\", \"job.sh\"]\n[retry]\ninfrastructure = { attempts = 5, backoff = \"10m..10m\" }\n",
     );
     let supervisor = home.spawn(&["run", "--json", "w.toml"]);
-    // Asked by the command, not by the helper: at first there is no home yet.
+    // Checked by the command, not by the helper: at first there is no home yet.
     eventually("a waiting run", || {
         let states = home.trackway(&["sql", "select state from runs", "--csv"]).stdout;
         states.contains("waiting").then_some(())

@@ -1,4 +1,4 @@
-//! What stands in the receipt of a run that hangs: where each of its processes stood.
+//! The receipt of a run that hangs: where each of its processes was.
 
 use serde_json::Value;
 use trackway_recorder::Recorder;
@@ -92,7 +92,8 @@ fn a_python_script_that_hangs_is_named_by_function() {
     assert_eq!(ended[0]["termination_reason"], "hang");
 }
 
-/// Proves that of a program that writes no stacks the kernel's call is told: where the system shows calls, it is the sleep.
+/// Proves that of a program that writes no stacks the kernel's call is reported: where the system shows calls, it is
+/// the sleep.
 #[test]
 fn a_rust_program_that_hangs_is_named_by_its_kernel_call() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A home of its own for each test, and the binary as a user meets it.
+//! A separate home for each test, and the binary as a user meets it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ impl Home {
         document.as_array().unwrap_or_else(|| panic!("rows, not {document}")).clone()
     }
 
-    /// Lets the scripts go on that wait for it with [`UNTIL_GO`].
+    /// Lets the scripts continue that wait for it with [`UNTIL_GO`].
     pub fn go(&self) {
         self.write("go", "");
     }
@@ -188,7 +188,7 @@ pub fn answer(output: Output) -> Answer {
     }
 }
 
-/// What a shell script of a test does until the test says [`Home::go`].
+/// What a shell script of a test does until the test calls [`Home::go`].
 pub const UNTIL_GO: &str = "until [ -e go ]; do sleep 0.02; done";
 
 /// Waits until `ready` gives something.

@@ -119,7 +119,8 @@ fn neptune_export() {
     assert_eq!((found.as_array().unwrap().len(), &found[0]["name"]), (1, &json!("trial-2")));
 }
 
-/// Proves that a folder without a store, a file that is none and a path that is not there are told with what to name.
+/// Proves that a folder without a store, a file that is not a store and a path that is not there are reported with what
+/// to name.
 #[test]
 fn what_is_no_store() {
     let home = Home::new();

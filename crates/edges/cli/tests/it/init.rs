@@ -13,7 +13,7 @@ fn project() -> Home {
     home
 }
 
-/// Proves that the run file of a script is written with comments, is not replaced unless that is asked for, and runs.
+/// Proves that the run file of a script is written with comments, is only replaced on request, and runs.
 #[test]
 fn the_file_that_is_written_runs() {
     let home = project();
@@ -30,7 +30,8 @@ fn the_file_that_is_written_runs() {
     assert!(std::fs::read_to_string(&file).unwrap().contains("[data.train]"));
 }
 
-/// Proves that JSON says what was found, that a folder without a script is wrong usage, and a missing script not found.
+/// Proves that JSON contains what was found, that a folder without a script is wrong usage, and a missing script not
+/// found.
 #[test]
 fn what_was_found_is_told_as_json() {
     let home = Home::new();

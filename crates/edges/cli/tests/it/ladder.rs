@@ -123,9 +123,9 @@ fn numbers(rows: &[Value], name: &str) -> Vec<f64> {
     rows.iter().map(|row| row[name].as_f64().unwrap_or_else(|| panic!("{name} of {row}"))).collect()
 }
 
-/// Proves that a run climbs its ladder, one attempt for each rung, each from nothing and with checkpoints of its own; that
-/// the decisions hold their numbers; and that the curve, the receipts and the cost tell the rungs apart, over the same
-/// validation data.
+/// Proves that a run climbs its ladder, one attempt for each rung, each from nothing and with separate checkpoints;
+/// that the decisions hold their numbers; and that the curve, the receipts and the cost distinguish the rungs, over the
+/// same validation data.
 #[test]
 fn a_run_climbs_its_ladder() {
     let home = Home::new();
@@ -179,8 +179,8 @@ fn a_run_climbs_its_ladder() {
     assert_eq!((&watched["rung"], &watched["rungs"][0]["verdict"]), (&json!("100%"), &json!("promoted")));
 }
 
-/// Proves that a rung whose rule is not met ends the run before the next rung spends anything, that its receipt and every
-/// view say so with the numbers, and that the run cannot be taken up past it.
+/// Proves that a rung whose rule is not met ends the run before the next rung spends anything, that its receipt and
+/// every view show it with the numbers, and that the run cannot be resumed past it.
 #[test]
 fn a_rung_that_is_not_good_enough_ends_the_run() {
     let home = Home::new();
@@ -225,7 +225,7 @@ fn runs_are_compared_at_their_rung() {
     assert!(table.lines().any(|line| line.contains("rung") && line.contains("10%")), "{table}");
 }
 
-/// Proves that a metric nobody logs meets no rule, on the first rung already, and that this is said.
+/// Proves that a metric that is not logged meets no rule, on the first rung already, and that this is reported.
 #[test]
 fn a_metric_that_nobody_logs_is_told_at_the_first_rung() {
     let home = Home::new();
@@ -240,8 +240,8 @@ fn a_metric_that_nobody_logs_is_told_at_the_first_rung() {
     assert!(refused.stderr.contains("which has no meaning in a rule"), "{}", refused.stderr);
 }
 
-/// Proves that a script that is killed in the middle rung goes on there, from the checkpoint of that rung, and that the
-/// retry is counted in that rung and in its curve.
+/// Proves that a script that is killed in the middle rung continues there, from the checkpoint of that rung, and that
+/// the retry is counted in that rung and in its curve.
 #[test]
 fn a_killed_rung_goes_on_where_it_was() {
     let home = Home::new();
@@ -256,7 +256,7 @@ fn a_killed_rung_goes_on_where_it_was() {
     assert!(doubled.is_empty(), "{doubled:?}");
 }
 
-/// Proves that a run that was stopped in the middle rung is taken up in that rung.
+/// Proves that a run that was stopped in the middle rung is resumed in that rung.
 #[test]
 fn a_stopped_run_is_taken_up_in_its_rung() {
     let home = Home::new();

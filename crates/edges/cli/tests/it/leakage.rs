@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::harness::Home;
 
-/// A table of `rows` rows: a label `y` in part told by `x0`, and a row that differs for each `seed`.
+/// A table of `rows` rows: a label `y` that depends in part on `x0`, and a row that differs for each `seed`.
 fn table(seed: u64, rows: usize, extra: &dyn Fn(usize, u64, u64) -> String) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move || {

@@ -56,7 +56,7 @@ mod telemetry;
 mod text;
 mod tracking;
 
-/// Says that kills at every step are skipped where no tracer is written for the system.
+/// Prints that kills at every step are skipped where no tracer is written for the system.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[test]
 fn kill_steps() {

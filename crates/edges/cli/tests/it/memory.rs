@@ -79,7 +79,7 @@ fn an_estimate_is_readable() {
     }
 }
 
-/// Proves that mistakes are told with what is missing and what would help.
+/// Proves that mistakes are reported with what is missing and what would help.
 #[test]
 fn mistakes_are_told() {
     let home = home();

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::harness::Home;
 
-/// Predictions for people of two kinds: those of kind `b` from 60 on are right half of the time, all others nine times of
-/// ten. `shift` moves who is right, so that two of them can be compared.
+/// Predictions for people of two kinds: those of kind `b` from 60 on are right half of the time, all others nine times
+/// of ten. `shift` moves which are right, so that two of them can be compared.
 fn table(rows: usize, shift: usize, better: bool) -> String {
     let mut text = "id,kind,age,label,prediction,score\n".to_owned();
     for row in 0..rows {
@@ -26,8 +26,8 @@ fn word(class: usize) -> &'static str {
     if class == 1 { "yes" } else { "no" }
 }
 
-/// Proves that a table is judged without a home, with intervals, slices by SQL and fairness, in words and in JSON, and that
-/// what was guessed is told.
+/// Proves that a table is evaluated without a home, with intervals, slices by SQL and fairness, as text and in JSON,
+/// and that what was guessed is noted.
 #[test]
 fn a_table_is_judged() {
     let home = Home::new();
@@ -61,8 +61,8 @@ fn a_table_is_judged() {
     assert_eq!(document, home.json(&words), "the same seed gives the same numbers");
 }
 
-/// Proves that a candidate is compared with a baseline row by row, that rows that do not match are told, and that pairing by
-/// place is asked for by name.
+/// Proves that a candidate is compared with a baseline row by row, that rows that do not match are reported, and that
+/// pairing by place must be requested by name.
 #[test]
 fn a_candidate_is_compared() {
     let home = Home::new();
@@ -111,7 +111,7 @@ fn wrong_words_about_metrics() {
     }
 }
 
-/// Proves that the page needs nothing but itself, holds what the answer holds and shows what data holds as text; and that the
+/// Proves that the page needs nothing but itself, holds what the result holds and shows data as text; and that the
 /// Parquet file has a row for every number of the JSON, which `trackway metrics` and others can read.
 #[test]
 fn an_assessment_is_a_page_and_a_file() {

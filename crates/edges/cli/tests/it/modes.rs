@@ -1,4 +1,4 @@
-//! Files of a user: who may read and write them, whom Trackway believes, and homes that may only be read.
+//! Files of a user: who may read and write them, which files Trackway trusts, and homes that may only be read.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -13,7 +13,7 @@ use nix::unistd::{Pid, geteuid};
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::{Answer, BINARY, Home, answer, eventually, files_below, signal};
 
-/// The user that a root plays who may not write.
+/// The user without write permission for a test that runs as root.
 const NOBODY: u32 = 65_534;
 
 fn mode(path: &Path) -> u32 {
@@ -36,8 +36,8 @@ fn with_umask(home: &Home, mask: u32, arguments: &[&str]) -> Answer {
     answer(command.output().unwrap())
 }
 
-/// As a user who may read the home and not write it. What root built may lie where no other user gets to: they are given
-/// a binary of their own.
+/// Runs as a user that may read the home and not write it. A build of root may be where no other user has access: they
+/// get a copy of the binary.
 fn as_reader(home: &Home, arguments: &[&str]) -> Answer {
     let mut command = home.command(arguments);
     if geteuid().is_root() {
@@ -102,7 +102,8 @@ fn the_home_is_the_users_whatever_the_umask() {
     }
 }
 
-/// Proves that a home which others could read is closed once, with a word, and that a folder of somebody else is left alone.
+/// Proves that a home which others could read is closed once, with a message, and that a folder with other contents is
+/// left alone.
 #[test]
 fn an_open_home_is_closed() {
     let home = Home::new();
@@ -125,8 +126,8 @@ fn an_open_home_is_closed() {
     assert_eq!(["", "thesis", "data"].map(|name| mode(&home.state().join(name))), [0o755; 3]);
 }
 
-/// Proves that an exit record which another user can have written seals nothing and is named, and that the attempt goes on
-/// once it is gone.
+/// Proves that an exit record which another user can have written seals nothing and is named, and that the attempt
+/// continues once it is gone.
 #[test]
 fn a_record_that_others_can_write_is_not_believed() {
     let home = Home::new();
@@ -187,7 +188,7 @@ fn a_home_that_may_only_be_read_is_read() {
     }
 }
 
-/// Proves that `stop --kill` ends an attempt whose shim somebody stopped.
+/// Proves that `stop --kill` ends an attempt whose shim was stopped.
 #[test]
 fn a_stopped_shim_hears_the_stop() {
     let home = Home::new();

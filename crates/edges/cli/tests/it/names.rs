@@ -1,4 +1,4 @@
-//! A word means one run, whichever command reads it, and a name never is an id (docs/names.md).
+//! A reference means one run, whichever command reads it, and a name never is an id (docs/names.md).
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ fn ran(home: &Home, name: &str, prints: &str) -> (String, String) {
     (text(&run["run_id"]), text(&run["attempts"][0]["attempt_id"]))
 }
 
-/// The run that a command takes a word for: its id where the answer has it, else its name, which a script printed or an error says.
+/// The run that a command finds for a reference: its id if the result has it, else its name, which a script printed or
+/// an error contains.
 fn meant(home: &Home, command: &str, word: &str, other: &str) -> String {
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match command {
@@ -32,7 +33,7 @@ fn meant(home: &Home, command: &str, word: &str, other: &str) -> String {
     }
 }
 
-/// Proves that every command means the same run by every word for it: the names are parts of each other.
+/// Proves that every command finds the same run by every reference to it: the names are parts of each other.
 #[test]
 fn every_command_means_the_same_run() {
     let home = Home::new();
@@ -90,7 +91,8 @@ fn mlruns(home: &Home, name: &str) {
     std::fs::write(folder.join("meta.yaml"), meta).unwrap();
 }
 
-/// Proves that an import cannot take the place of a run: it gets another name, the command says so, and a tag keeps its own.
+/// Proves that an import cannot replace a run: it gets another name, the command reports it, and a tag keeps the
+/// tool's.
 #[test]
 fn an_imported_name_never_is_an_id() {
     let home = Home::new();

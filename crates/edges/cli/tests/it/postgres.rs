@@ -6,8 +6,8 @@ use crate::harness::Home;
 use crate::postgres_cluster::PostgresCluster;
 use crate::receipts::A4;
 
-/// Proves that a run leaves the same receipt in PostgreSQL, that the A4 query gives the same answer word for word
-/// through `trackway sql` and in psql, and that the sealed receipt holds there as well.
+/// Proves that a run leaves the same receipt in PostgreSQL, that the A4 query gives exactly the same result through
+/// `trackway sql` and in psql, and that the sealed receipt holds there as well.
 #[test]
 fn a_run_leaves_its_receipt_in_postgresql() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };

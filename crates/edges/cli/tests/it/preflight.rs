@@ -1,4 +1,4 @@
-//! `trackway preflight`, and the launch that asks it first.
+//! `trackway preflight`, and the launch after it.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::{Answer, Home};
 
-/// Rows of two classes that no column tells apart, none of them twice.
+/// Rows of two classes that no column predicts, none of them twice.
 fn table(rows: std::ops::Range<u32>) -> String {
     // Row numbers mixed well (Wellons' lowbias32), so that columns are as if drawn.
     let drawn = |number: u32, salt: u32, below: u32| {
@@ -102,7 +102,7 @@ fn a_clean_run_is_told() {
 }
 
 /// Proves that label values that disagree block: exit code 3, nothing launched, the run recorded as blocked at no cost,
-/// and `explain` says why and what to do.
+/// and `explain` shows why and what to do.
 #[test]
 fn labels_that_disagree_block_the_launch() {
     let home = Home::new();
@@ -246,8 +246,8 @@ fn bare_commands_have_no_preflight_and_damaged_data_blocks() {
     assert_ne!(home.trackway(&["run", "run.toml", "--set", damaged]).code, 0);
 }
 
-/// Proves that a rehearsal which the run file asks for is made, does not apply to a script that knows nothing of Trackway,
-/// and leaves its real run and the training attempts alone.
+/// Proves that a rehearsal which the run file requests is made, does not apply to a script without Trackway's SDK, and
+/// leaves its real run and the training attempts alone.
 #[test]
 fn an_untouched_script_is_rehearsed_in_vain_and_runs() {
     let home = Home::new();
@@ -274,7 +274,7 @@ fn the_page_needs_nothing_else() {
     assert!(page.contains("&lt;b&gt;free") && page.matches("<svg").count() == 4, "{page}");
 }
 
-/// The run file of the Adult files as published; `None`, and said so, where they are not at hand.
+/// The run file of the Adult files as published; `None` with a printed line if they are not at hand.
 fn adult(home: &Home) -> Option<()> {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
         println!("skipped: TRACKWAY_SHARED is not set");
@@ -291,7 +291,7 @@ fn adult(home: &Home) -> Option<()> {
     Some(())
 }
 
-/// Proves on the Adult files as published that the labels of the two sides disagree is said, blocks, and what to do.
+/// Proves on the Adult files as published that differing labels of the two sides are reported, block, and what to do.
 #[test]
 fn adult_as_published_is_not_launched() {
     let home = Home::new();
@@ -311,7 +311,8 @@ fn adult_as_published_is_not_launched() {
     assert!(imbalance["ratio"].as_f64().is_some_and(|ratio| (3.0..3.3).contains(&ratio)), "{imbalance:#}");
 }
 
-/// Proves that wrong labels are looked for where the run file asks for it, and only there, and that planted ones are counted.
+/// Proves that wrong labels are looked for if the run file requests it, and only then, and that planted ones are
+/// counted.
 #[test]
 fn wrong_labels_are_looked_for_when_asked() {
     let home = Home::new();

@@ -32,8 +32,8 @@ fn home() -> Home {
 
 const PROBE: [&str; 6] = ["probe", "rows.csv", "--command", "sh score.sh", "--label", "truth"];
 
-/// Proves that what the model needs, what it makes of changed values and what would change its mind are found in a real
-/// process, and that values which it does not take are told as refused.
+/// Proves that importance, dependence and counterfactuals of a model are found in a real process, and that values which
+/// it does not accept are reported as refused.
 #[test]
 fn a_model_in_a_process() {
     let home = home();
@@ -72,8 +72,8 @@ fn a_model_in_a_process() {
     assert_eq!(only["scored_rows"], 300 * 16);
 }
 
-/// Proves that mistakes are told with what to do: a command that is not there, one that does not answer, an unknown label
-/// and class.
+/// Proves that mistakes are reported with what to do: a command that is not there, one that does not answer, an unknown
+/// label and class.
 #[test]
 fn mistakes() {
     let home = home();
@@ -99,7 +99,7 @@ fn mistakes() {
     check(&[], 2, "--command <COMMAND>");
 }
 
-/// The chance of `yes` by age, with its gradient where it is asked for; never looks at the region.
+/// The probability of `yes` by age, with its gradient if requested; never uses the region.
 const CHANCE: &str = r#"import math, os, sys
 
 gradients = os.environ.get("TRACKWAY_SCORING_GRADIENTS") == "1"
@@ -115,8 +115,8 @@ for line in sys.stdin:
     print(f"{chance!r},{chance * (1 - chance) / 5!r}," if gradients else repr(chance))
 "#;
 
-/// Proves that residuals, rows that stand apart and small steps of a model that gives gradients are found in a real process, and that
-/// all of it is a page that needs nothing else.
+/// Proves that residuals, outliers and small steps of a model with gradients are found in a real process, and that all
+/// of it is a page without references.
 #[test]
 fn a_model_with_gradients() {
     let home = home();
@@ -124,7 +124,7 @@ fn a_model_with_gradients() {
     let mut text = String::from("age,region,truth\n");
     for row in 0..400u32 {
         let age = if row == 9 { 400 } else { 20 + row * 7 % 41 };
-        // In region r1 nobody says yes, which the model does not know.
+        // In region r1 the label is never yes, which the model ignores.
         let truth = u8::from(age >= 45 && row % 4 != 1);
         writeln!(text, "{age},r{},{truth}", row % 4).unwrap();
     }
@@ -176,7 +176,7 @@ fn a_model_with_gradients() {
     }
 }
 
-/// Proves that a model without gradients is told as such and ends nothing.
+/// Proves that a model without gradients is reported as such and ends nothing.
 #[test]
 fn a_model_without_gradients() {
     let document = home().json(&[PROBE.as_slice(), &["--only", "sensitivity,leverage,residuals"]].concat());
@@ -187,8 +187,8 @@ fn a_model_without_gradients() {
     );
 }
 
-/// Proves with PyTorch and a stream of Arrow batches that a module served by the package is asked about its predictions and gradients,
-/// and that both formats give the same answer.
+/// Proves with PyTorch and a stream of Arrow batches that a module served by the package returns its predictions and
+/// gradients, and that both formats give the same result.
 #[test]
 fn the_torch_module_is_probed() {
     if std::env::var_os("TRACKWAY_TEST_FRAMEWORKS").is_none_or(|it| it != "1") {

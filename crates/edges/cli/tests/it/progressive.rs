@@ -9,10 +9,11 @@ use crate::harness::Home;
 const MODE: &str = "PROGRESSIVE_MODE";
 /// The script gives up by itself after so many steps.
 const STEPS: u64 = 20_000;
-/// Its loss stands still from about here on.
+/// Its loss stays level from about here on.
 const LEARNED_STEPS: f64 = 300.0;
 
-/// Proves nothing by itself: it is the training script of the tests below. Its loss falls and then stands still, with noise.
+/// Proves nothing by itself: it is the training script of the tests below. Its loss falls and then stays level, with
+/// noise.
 #[test]
 fn script() {
     let Ok(mode) = std::env::var(MODE) else { return };
@@ -57,8 +58,8 @@ fn receipt(home: &Home) -> Value {
         .remove(0)
 }
 
-/// Proves that a run whose loss on unseen batches stands still is asked to stop, that the script learns of it, that the
-/// receipt says why with its numbers, and that the estimate with its band is shown.
+/// Proves that a run whose loss on unseen batches stays level is asked to stop, that the script learns of it, that the
+/// receipt contains why with its numbers, and that the estimate with its band is shown.
 #[test]
 fn a_loss_that_stands_still_ends_the_run() {
     let home = Home::new();
@@ -92,7 +93,7 @@ fn a_loss_that_stands_still_ends_the_run() {
     assert!(home.trackway(&["watch", "last", "--once"]).stdout.contains("unseen"));
 }
 
-/// Proves that batches that come again are told, make the estimate invalid, and keep it from stopping the run.
+/// Proves that repeated batches are reported, make the estimate invalid, and keep it from stopping the run.
 #[test]
 fn batches_that_come_again_stop_nothing() {
     let home = Home::new();
@@ -111,7 +112,7 @@ fn column(rows: &[Value], name: &str) -> Vec<Value> {
     rows.iter().map(|row| row[name].clone()).collect()
 }
 
-/// Proves that patience ends a run some evaluations after its best one, and says which that was.
+/// Proves that patience ends a run some evaluations after its best one, and names that one.
 #[test]
 fn patience_ends_the_run() {
     let home = Home::new();

@@ -119,8 +119,8 @@ fn why(proof: &Value) -> &str {
     proof["why"].as_str().unwrap_or_default()
 }
 
-/// Proves that a script whose state is whole is found equal; that the proof stands in the ledger with its runs, apart
-/// from the training runs and attempts; and that `explain` of a later run of the same config tells of it.
+/// Proves that a script whose state is complete is found equal; that the proof is in the ledger with its runs, separate
+/// from the training runs and attempts; and that `explain` of a later run of the same config shows it.
 #[test]
 fn a_whole_state_is_proved_equal() {
     let home = Home::new();
@@ -191,8 +191,8 @@ fn what_is_forgotten_is_named() {
     assert_eq!(rows[0]["differing_kinds"], "weights,optimizer");
 }
 
-/// Proves that where there is nothing to compare, the proof says what is missing and never `equal`; and that a script
-/// that never speaks to the recorder is ended.
+/// Proves that without anything to compare, the proof names what is missing and is never `equal`; and that a script
+/// that never reports to the recorder is ended.
 #[test]
 fn nothing_to_compare_is_no_proof() {
     let home = Home::new();

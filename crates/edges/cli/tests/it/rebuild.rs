@@ -82,7 +82,7 @@ fn receipts_are_computed_from_folders() {
     assert_eq!(home.sql("select name from runs order by name")[0]["name"], "again");
 }
 
-/// Proves that a damaged ledger is kept beside the new one, and that a kept receipt that somebody changed is not taken.
+/// Proves that a damaged ledger is kept beside the new one, and that a kept receipt that was changed is not used.
 #[test]
 fn a_damaged_ledger_is_kept_and_a_changed_receipt_is_refused() {
     let home = three_runs();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::harness::{Home, files_below};
 
-/// The query of REQUIREMENTS A4, word for word.
+/// The query of REQUIREMENTS A4, verbatim.
 pub const A4: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
 from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days'
 group by termination_reason order by gpu_hours desc;";
@@ -70,7 +70,7 @@ fn code_137_is_not_signal_9() {
     assert_eq!(run["attempts"][0]["termination_reason"], "unknown");
 }
 
-/// Proves that the script's own exit code is handed on when asked for.
+/// Proves that the script's exit code is handed on when requested.
 #[test]
 fn exit_with_child_returns_the_scripts_code() {
     let home = Home::new();
@@ -93,7 +93,7 @@ fn printed_json_lines_become_metrics() {
     assert_eq!(last[0]["last_step"], 3);
 }
 
-/// Proves that the A4 query runs word for word, and that a wrong column is told with the nearest name.
+/// Proves that the A4 query runs verbatim, and that the error for a wrong column suggests the nearest name.
 #[test]
 fn the_a4_query_runs_verbatim() {
     let home = Home::new();
@@ -147,7 +147,7 @@ fn planted_secrets_are_nowhere_in_the_home() {
     assert!(stored.contains("[redacted:"), "{stored}");
 }
 
-/// Proves that `explain` has every field of its contract and tells the reason with its evidence.
+/// Proves that `explain` has every field of its contract and gives the reason with its evidence.
 #[test]
 fn explain_tells_why() {
     let home = Home::new();
@@ -182,7 +182,7 @@ fn explain_tells_why() {
     }
 }
 
-/// Proves that what torch's `@record` leaves is read and decides, where the output says nothing.
+/// Proves that the file of torch's `@record` is read and decides, if the output is not informative.
 #[test]
 fn the_elastic_error_file_is_evidence() {
     let home = Home::new();
@@ -205,7 +205,7 @@ fn a_bare_command_is_launched_once() {
     assert_eq!(home.sql("select rule from retries")[0]["rule"], "policy.no_run_file");
 }
 
-/// Proves that lists know what ran, by id fragment, by name and by `last`.
+/// Proves that lists find what ran, by id fragment, by name and by `last`.
 #[test]
 fn runs_and_attempts_are_found_by_name_fragment_and_last() {
     let home = Home::new();

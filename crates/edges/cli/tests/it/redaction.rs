@@ -76,7 +76,7 @@ fn a_secret_leaves_through_no_channel() {
     assert_eq!(kept[0]["n"], 1);
 }
 
-/// What an evaluator of the test below says of itself and of its numbers, with a secret wherever a text may be.
+/// What an evaluator of the test below reports about itself and its numbers, with a secret wherever a string may be.
 fn evaluator_of(secret: &str) -> String {
     let said = json!({
         "evaluator": { "name": format!("arc {secret}"), "version": secret },
@@ -151,7 +151,7 @@ fn assert_no_file_holds(home: &Home, secrets: &[&str]) {
     }
 }
 
-/// Proves that a ledger's password names no file and stands in no message, however it is given.
+/// Proves that a ledger's password is in no file name and in no message, however it is given.
 #[test]
 fn a_password_of_a_ledger_is_not_shown() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `trackway gates` and `trackway registry`: what a promotion asks for, going back, and two that want the same at once.
+//! `trackway gates` and `trackway registry`: the requirements of a promotion, going back, and two simultaneous changes.
 
 use serde_json::{Value, json};
 
@@ -59,8 +59,8 @@ pub(crate) fn registered(count: u32, gates: &str) -> Home {
     home
 }
 
-/// Proves each thing that stands between a checkpoint and production, in the order in which a person meets them; that a refusal
-/// changes nothing; and that the history says what was in production when.
+/// Proves each thing that a checkpoint needs on its way to production, in the order in which a user meets them; that a
+/// refusal changes nothing; and that the history shows what was in production when.
 #[test]
 fn a_version_reaches_production_through_its_evidence() {
     let home = trained(GOOD, GATES);
@@ -196,7 +196,7 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(registry(&home, &["rollback", "income", "--to", "3"]).1["version"], 3);
 }
 
-/// Proves that copies are checked on the way, that `current` moves in one step, and that a damaged copy is made anew.
+/// Proves that copies are checked on the way, that `current` moves in one step, and that a damaged copy is made again.
 #[test]
 fn files_are_deployed_with_every_byte_checked() {
     let home = registered(2, GATES);
@@ -253,8 +253,8 @@ fn files_are_deployed_with_every_byte_checked() {
     assert!(wrong.code == 2 && wrong.stderr.contains("`inputs[0]` lacks"), "{}", wrong.stderr);
 }
 
-/// Proves that of several who change a model at the same moment one wins and the others are told, that numbers of versions are
-/// never given twice, and that aliases move by compare-and-swap.
+/// Proves that of several simultaneous changes of a model one wins and the others get an error, that numbers of
+/// versions are never given twice, and that aliases move by compare-and-swap.
 #[test]
 fn two_at_once_do_not_overwrite_each_other() {
     let home = registered(2, GATES);
@@ -329,7 +329,7 @@ fn approvals_are_bound_to_their_evidence() {
     assert!(refused.0 == 5 && why.contains("cem (approved other evidence)"), "{why}");
 }
 
-/// Proves the three verdicts and their exit codes, and that a mistake in a gate is told with its place.
+/// Proves the three verdicts and their exit codes, and that a mistake in a gate is reported with its place.
 #[test]
 fn gates_say_no_or_cannot_tell() {
     let home = trained(
@@ -378,8 +378,8 @@ fn a_gate_against_nothing_is_not_met() {
     assert_eq!(home.trackway(&["eval", "show", "last"]).code, 0);
 }
 
-/// Proves that gates judged against another baseline than an evaluation was compared with say what they would have said had it been
-/// compared with that one; and what they do where the rows of both cannot be paired.
+/// Proves that gates with another baseline than an evaluation was compared with give the verdicts of a comparison with
+/// that one; and what they do if the rows of both cannot be paired.
 #[test]
 fn another_baseline_is_compared_row_by_row() {
     let script = r#"

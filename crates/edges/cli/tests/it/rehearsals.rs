@@ -198,7 +198,7 @@ fn diagnosis(answer: &Value) -> &str {
 }
 
 /// Proves that a script that learns passes, for one batch with a resume and for several without, and that its launches
-/// are told apart from training everywhere.
+/// are separate from training everywhere.
 #[test]
 fn a_script_that_learns_passes() {
     let home = Home::new();
@@ -259,7 +259,7 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// Proves that a script that knows nothing of rehearsals is ended after its handshake is missed, or ends by itself, and
+/// Proves that a script without support of rehearsals is ended after its handshake is missed, or ends by itself, and
 /// that neither blocks its real run.
 #[test]
 fn a_script_that_does_not_answer_is_not_judged() {

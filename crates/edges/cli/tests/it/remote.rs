@@ -16,7 +16,7 @@ mod data;
 mod evaluations;
 mod faults;
 
-/// moto's S3 server, in a process of its own.
+/// moto's S3 server, in a separate process.
 struct Moto {
     process: Child,
     port: u16,
@@ -51,7 +51,7 @@ impl Moto {
         self.send(&format!("/{BUCKET}/{name}"), bytes).expect("moto is there");
     }
 
-    /// A PUT that must succeed; `None`: nobody listens yet.
+    /// A PUT that must succeed; `None`: the server does not listen yet.
     fn send(&self, path: &str, body: &[u8]) -> Option<()> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let length = body.len();
@@ -88,7 +88,7 @@ impl Drop for Moto {
     }
 }
 
-/// The wine job, which tells its process id, with its checkpoints at the remote.
+/// The wine job, which reports its process id, with its checkpoints at the remote.
 fn run_file(home: &Home, name: &str, wine: &Path, step_millis: u32, remote: bool) -> String {
     let remote = if remote { "remote = \"s3://runs/tests\"\n" } else { "" };
     let job = format!("echo $$ > pid; exec '{}' --steps {STEPS} --step-millis {step_millis}", wine.display());
@@ -106,7 +106,7 @@ fn kill_script(home: &Home) {
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL);
 }
 
-/// What the supervisor of the newest run says of its remote.
+/// The newest run's state of its remote, from its supervisor.
 fn status(home: &Home) -> Option<Value> {
     let runs = std::fs::read_dir(home.state().join("runs")).ok()?;
     let newest = runs.flatten().map(|entry| entry.path()).max()?;
@@ -155,8 +155,9 @@ fn a_run_outlives_its_machine() {
     assert!(!stored.contains("SECRETOFTEST"));
 }
 
-/// Proves one truth with two machines: A goes on alone without its supervisor, so that its commits wait; B takes the run
-/// over from what A had handed over, and completes it; A is back, is told what it lost, and goes on from B's.
+/// Proves one authoritative log with two machines: A continues alone without its supervisor, so that its commits wait;
+/// B takes the run over from what A had handed over, and completes it; A is back, gets a report of what it lost, and
+/// continues from B's.
 #[test]
 fn two_machines_have_one_truth() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
@@ -194,7 +195,7 @@ fn two_machines_have_one_truth() {
     assert!(answer.stderr.contains("was brought from s3://"), "{}", answer.stderr);
 }
 
-/// Proves that without an answer from the remote nothing is launched, and that the error says what to do.
+/// Proves that without an answer from the remote nothing is launched, and that the error contains what to do.
 #[test]
 fn nothing_is_launched_without_the_remote() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -225,8 +226,9 @@ fn places(listing: &Value) -> Vec<String> {
     entries.iter().map(|it| format!("{} {}", it["step"], it["where"].as_str().unwrap())).collect()
 }
 
-/// Proves that every command tells what is where: of a run that is whole at both places, of one whose machine lost its
-/// checkpoints, and when the remote does not answer; that pins hold at the remote and that what goes, goes there too.
+/// Proves that every command shows what is where: of a run that is whole at both places, of one whose machine lost its
+/// checkpoints, and when the remote does not answer; that pins hold at the remote and that what is deleted, is deleted
+/// there too.
 #[test]
 fn commands_tell_what_is_where() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
@@ -287,8 +289,9 @@ fn commands_tell_what_is_where() {
     }
 }
 
-/// Proves what a run does whose remote stops to answer for good: it goes on to its end, the newest checkpoints wait on the
-/// disk up to the bound, that older ones went is told and stands in the ledger, and nobody claims to know the truth.
+/// Proves what a run does whose remote stops answering for good: it continues to its end, the newest checkpoints wait
+/// on the disk up to the bound, the deletion of older ones is reported and in the ledger, and no command claims to know
+/// the remote's state.
 #[test]
 fn an_outage_is_told_and_fills_no_disk() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
@@ -358,8 +361,8 @@ fn a_load_that_crashes_steps_back_to_the_remote() {
     assert_eq!(run["state"], "completed", "{run}");
 }
 
-/// Proves that what a run leaves when it goes back is left at its remote too: on a machine that has none of its checkpoints the run
-/// goes on from behind the roll back, and the suspects there are those of the attempt that broke.
+/// Proves that what a run leaves when it goes back is left at its remote too: on a machine that has none of its
+/// checkpoints the run continues from after the rollback, and the suspects there are those of the attempt that broke.
 #[test]
 fn a_roll_back_holds_at_the_remote() {
     use crate::roll_backs::{self, ROLL_BACK, after_roll_back, trained};

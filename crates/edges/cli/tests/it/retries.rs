@@ -50,8 +50,8 @@ fn a_data_error_blocks_until_the_data_changes() {
     assert_eq!(attempts(), 3);
 }
 
-/// Proves that a run whose stored plan cannot be read is not retried with default limits: its attempt is sealed, the decision names the
-/// column, and commands that need the plan say so.
+/// Proves that a run whose stored plan cannot be read is not retried with default limits: its attempt is sealed, the
+/// decision names the column, and so do commands that need the plan.
 #[test]
 fn an_unreadable_plan_is_no_reason_to_retry() {
     let home = Home::new();

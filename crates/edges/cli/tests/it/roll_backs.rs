@@ -1,4 +1,5 @@
-//! Runs that go back to an earlier checkpoint: by exact steps and batches, which checkpoints they leave, and what the receipt says.
+//! Runs that go back to an earlier checkpoint: by exact steps and batches, which checkpoints they leave, and the
+//! receipt.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,8 +15,8 @@ const ROLE: &str = "ROLL_BACK_TEST_ROLE";
 const BAD: std::ops::RangeInclusive<u64> = 120..=122;
 pub const STEPS: u64 = 300;
 
-/// Proves nothing by itself: it is the training script of the tests below, which launch this very binary. Its whole state is one
-/// number, which a bad batch makes NaN; what each attempt trains on stands in `trained`.
+/// Proves nothing by itself: it is the training script of the tests below, which launch this very binary. Its whole
+/// state is one number, which a bad batch makes NaN; what each attempt trains on is in `trained`.
 #[test]
 fn script() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -43,7 +44,7 @@ fn script() {
         if role == "dies" && attempt == "2" && step == 113 {
             nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
         }
-        // Broken or hiding, it goes on for long enough to be met.
+        // Broken or hiding, it runs long enough to be caught.
         let slow = weight.is_nan() || role == "hides" && attempt == "1" && step > 150;
         std::thread::sleep(Duration::from_millis(if slow { 50 } else { 1 }));
     }
@@ -79,14 +80,14 @@ fn run(home: &Home, file: &str) -> (i32, Value, String) {
     (done.code, serde_json::from_str(&done.stdout).unwrap_or_default(), done.stderr)
 }
 
-/// The steps that a run trains after going back to 110 when batches 115 to 125 are passed over.
+/// The steps that a run trains after going back to 110 when batches 115 to 125 are skipped.
 pub fn after_roll_back(steps: std::ops::RangeInclusive<u64>) -> Vec<(u64, u64)> {
     steps.map(|step| (step, if step <= 115 { step - 1 } else { step + 10 })).collect()
 }
 
-/// Proves by exact batches that a run whose numbers broke goes on from a checkpoint a safe distance before, without the
-/// batches around the trouble, that a crash right after it passes over the same ones, that no broken checkpoint is resumed
-/// from or deleted, and that receipt, decision, detection and `explain` say so.
+/// Proves by exact batches that a run whose numbers broke continues from a checkpoint a safe distance before, without
+/// the batches around the problem, that a crash right after it skips the same ones, that no broken checkpoint is
+/// resumed from or deleted, and that receipt, decision, detection and `explain` show it.
 #[test]
 fn a_run_goes_back_and_passes_over_what_broke_it() {
     let home = Home::new();
@@ -144,7 +145,7 @@ fn a_run_goes_back_and_passes_over_what_broke_it() {
     assert!(page.contains("data: batch 120"), "{page}");
 }
 
-/// Proves that roll backs end with their budget, and that a run without an older checkpoint says so.
+/// Proves that rollbacks end with their budget, and that a run without an older checkpoint reports it.
 #[test]
 fn roll_backs_have_an_end() {
     for (more, rule) in [
@@ -162,7 +163,7 @@ fn roll_backs_have_an_end() {
             assert_eq!(code, 4, "{told}");
             assert_eq!((decisions.len(), &decisions[0]["rule"]), (1, &json!(rule)), "{decisions:?}");
         } else {
-            // Each time it passes over one bad batch, from the oldest checkpoint; there is none before it.
+            // Each time it skips one bad batch, from the oldest checkpoint; there is none before it.
             assert_eq!(code, 4, "{told}");
             let last = decisions.last().unwrap();
             assert_eq!((&last["rule"], decisions.len()), (&json!("roll_back.no_place"), 2), "{decisions:?}");
@@ -171,7 +172,7 @@ fn roll_backs_have_an_end() {
     }
 }
 
-/// Proves that a person can send a live run back, with batches to pass over, and that its supervisor goes on from there.
+/// Proves that a user can roll a live run back, with batches to skip, and that its supervisor continues from there.
 #[test]
 fn a_person_sends_a_live_run_back() {
     let home = Home::new();
@@ -213,7 +214,7 @@ fn a_person_sends_a_live_run_back() {
     assert_eq!(home.trackway(&["rollback", "last"]).code, 2, "a run that completed does not go back");
 }
 
-/// Proves that a run at rest is sent back and taken up from there, twice, and that what is passed over adds up.
+/// Proves that a run that ended is rolled back and resumed from there, twice, and that skipped batches add up.
 #[test]
 fn a_run_at_rest_is_sent_back() {
     let home = Home::new();

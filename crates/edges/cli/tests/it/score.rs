@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, answer, eventually, signal};
 
-/// Answers the chance of `yes`: 0.75 from age 50 on, else 0.25; refuses rows without an age; fails where it is given the truth.
+/// Returns the probability of `yes`: 0.75 from age 50 on, else 0.25; refuses rows without an age; fails if it gets the
+/// label.
 pub const MODEL: &str = r#"read -r header
 case "$header" in *truth*) echo "the truth was given" >&2; exit 9;; esac
 echo "$header $TRACKWAY_SCORING_COLUMNS" >> asked.txt
@@ -47,8 +48,8 @@ fn text(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.path().join(name)).unwrap()
 }
 
-/// Proves that every row of a table of many batches is answered in its place by one process which is not given the label, that
-/// chances become the label's classes, and how fast it was; in each format the same rows.
+/// Proves that every row of a table of many batches is scored in its place by one process which does not get the label,
+/// that probabilities become the label's classes, and how fast it was; in each format the same rows.
 #[test]
 fn every_row_is_answered() {
     let home = home(1000);
@@ -93,7 +94,7 @@ fn every_row_is_answered() {
     assert_eq!(text(&home, "few.csv").lines().count(), 8);
 }
 
-/// Proves that classes and amounts are written as they are, in the order of features that was asked for.
+/// Proves that classes and numbers are written as they are, in the requested order of features.
 #[test]
 fn classes_and_amounts() {
     let home = home(30);
@@ -128,8 +129,8 @@ fn an_interrupt_leaves_nothing() {
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with("out.")), "{names:?}");
 }
 
-/// Proves that rows which the model refuses, answers that are none, and mistakes in what was asked are told with the rows, the
-/// reason and what to do, and that no table is left, not even a part of one.
+/// Proves that rows which the model refuses, invalid answers, and mistakes in the request are reported with the rows,
+/// the reason and what to do, and that no table is left, not even a part of one.
 #[test]
 fn what_is_refused() {
     let home = home(100);

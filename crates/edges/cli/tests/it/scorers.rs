@@ -25,7 +25,7 @@ const SCORER: &str =
 fn home(model: &str, evaluate: &str) -> Home {
     let home = trained("true", "");
     let text = std::fs::read_to_string(home.path().join("job.toml")).unwrap();
-    // A scorer stands in place of a command.
+    // A scorer instead of a command.
     let text = text.replace("command = [\"sh\", \"eval.sh\"]\n", &format!("{SCORER}{evaluate}\n"));
     home.write("job.toml", &text);
     home.write("score.sh", model);
@@ -37,8 +37,8 @@ fn sha256_of(home: &Home, name: &str) -> String {
     sha256_hex(&std::fs::read(home.path().join(name)).unwrap())
 }
 
-/// Proves that the built-in evaluator binds the scorer's code, the rows as the task set and the predictions with their features,
-/// that its numbers are those of the rows, that latency meets gates, and that checkpoints are told apart.
+/// Proves that the built-in evaluator binds the scorer's code, the rows as the task set and the predictions with their
+/// features, that its numbers are those of the rows, that latency meets gates, and that checkpoints are distinguished.
 #[test]
 fn a_scorer_in_place_of_an_evaluator() {
     let gates = "gates = [\"accuracy >= 0.85\", \"latency_seconds < 0.05\", \"rows_per_second > 10\"]\nbaseline = \"last\"\nslices = { care = \"sector = 'care'\" }";
@@ -74,8 +74,8 @@ fn a_scorer_in_place_of_an_evaluator() {
     assert!(!receipt["notes"].to_string().contains("reported by the evaluator"), "{}", receipt["notes"]);
 }
 
-/// Proves that a scorer that crashes is launched again alone, which its log tells, and that one which refuses rows fails the
-/// evaluation with the rows and the reason; the training stays as it is.
+/// Proves that a scorer that crashes is launched again alone, which its log shows, and that one which refuses rows
+/// fails the evaluation with the rows and the reason; the training stays as it is.
 #[test]
 fn a_scorer_that_crashes_is_launched_again_alone() {
     let crash = "if [ ! -e ../crashed ] && [ ! -e crashed ]; then touch crashed; kill -9 $$; fi\n";
@@ -99,8 +99,8 @@ fn a_scorer_that_crashes_is_launched_again_alone() {
     assert_eq!(home.json(&["runs"])[0]["state"], "completed");
 }
 
-/// Proves that what cannot begin is told before anything is launched: rows that are not there, columns that they do not have, and
-/// mistakes of the run file with their line.
+/// Proves that what cannot begin is reported before anything is launched: rows that are not there, columns that they do
+/// not have, and mistakes of the run file with their line.
 #[test]
 fn mistakes_are_told_before_a_launch() {
     let home = home(MODEL, "");

@@ -1,4 +1,4 @@
-//! What a person sees: the main commands in their main states, so that words and layout show in a review.
+//! What a user sees: the main commands in their main states, so that words and layout show in a review.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a training script tells through the recorder, as it stands in the receipt.
+//! What a training script reports through the recorder, as it is in the receipt.
 
 use serde_json::json;
 use trackway_recorder::{Recorder, record_panics};
@@ -46,7 +46,7 @@ fn launch(home: &Home, role: &str) {
 }
 
 /// Proves that tags, artifacts and the progressive loss of a script are in its receipt, once for each content, with the
-/// bytes where the receipt says; that `explain` shows them, `runs` finds them, and `gc` spares them.
+/// bytes where the receipt points; that `explain` shows them, `runs` finds them, and `gc` spares them.
 #[test]
 fn tags_and_artifacts_are_in_the_receipt() {
     let home = Home::new();

@@ -52,8 +52,8 @@ fn config_shows_where_every_value_comes_from() {
     assert!(!home.path().join("elsewhere").exists(), "asking made a home");
 }
 
-/// Proves that what a file sets holds for other commands: the ledger is where the project's file says, and a table with more
-/// columns than the user's file allows is refused.
+/// Proves that the settings of a file hold for other commands: the ledger is where the project's file sets it, and a
+/// table with more columns than the user's file permits is refused.
 #[test]
 fn what_a_file_sets_holds() {
     let home = Home::new();

@@ -12,7 +12,7 @@ use crate::harness::{Answer, Home};
 /// line, turns the direction, is a tag, ends a cell and a code span.
 const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}1m\r\u{202e}<script>alert(1)</script>|`y";
 
-/// Asks, and proves of the answer that nothing in it steers a terminal; with `--json` too.
+/// Runs a command, and proves that nothing in its output steers a terminal; with `--json` too.
 fn ask(home: &Home, arguments: &[&str]) -> Answer {
     let json = home.trackway(&[arguments, &["--json"]].concat());
     assert_clean(&json, arguments);
@@ -37,7 +37,7 @@ fn assert_page(home: &Home, name: &str) {
     for part in page.split('<').skip(1) {
         let tag = part.trim_start_matches('/').split([' ', '>', '/']).next().unwrap();
         assert!(TAGS.split_whitespace().any(|known| known == tag), "{name}: <{part}");
-        // Outside of quotes an attribute is a word that this program wrote.
+        // Outside of quotes an attribute is a name that this program wrote.
         let inner = part.split('>').next().unwrap();
         assert!(!inner.split('"').step_by(2).any(|text| text.contains("alert")), "{name}: <{part}");
     }
@@ -233,7 +233,7 @@ fn people(home: &Home) {
     );
 }
 
-/// Proves that personal data in values is shown by no command and on no page, unless that is asked for.
+/// Proves that personal data in values is shown by no command and on no page by default.
 #[test]
 fn personal_data_is_masked() {
     let home = Home::new();

@@ -29,8 +29,8 @@ fn predictions(rows: usize) -> String {
 const FIND: [&str; 8] =
     ["slices", "find", "predictions.csv", "--label", "truth", "--prediction", "new", "--skip=id,old"];
 
-/// Proves that a planted blind spot is the first slice, with the edges of its bin, and is confirmed by held-out rows; that
-/// the document has what the contract promises; and that asking twice gives the same.
+/// Proves that a planted bad slice is the first one, with the edges of its bin, and is confirmed by held-out rows; that
+/// the document has the fields of the contract; and that a repeated search gives the same.
 #[test]
 fn a_planted_blind_spot() {
     let home = Home::new();
@@ -63,7 +63,7 @@ fn a_planted_blind_spot() {
     assert_eq!(again, document);
 }
 
-/// Proves that slices with the rows of one above are told, and left out where that is asked for.
+/// Proves that slices with the rows of one above are reported, and left out on request.
 #[test]
 fn the_same_rows_in_other_words() {
     let home = Home::new();
@@ -82,8 +82,8 @@ fn the_same_rows_in_other_words() {
     }
 }
 
-/// Proves that the slice where a candidate is worse than its baseline is found though it is better on the whole, and that
-/// an answer without held-out rows gives no p-values and says so.
+/// Proves that the slice where a candidate is worse than its baseline is found though it is better on the whole, and
+/// that a result without held-out rows gives no p-values and contains the reason.
 #[test]
 fn worse_than_the_baseline() {
     let home = Home::new();
@@ -111,7 +111,7 @@ fn worse_than_the_baseline() {
     assert_eq!(all["slices"][0]["verdict"], "inconclusive");
 }
 
-/// Proves that an earlier answer is begun with and compared with: a slice that was mended is gone.
+/// Proves that an earlier result is used as a start and compared with: a slice that was fixed is gone.
 #[test]
 fn since_an_earlier_answer() {
     let home = Home::new();
@@ -140,8 +140,8 @@ fn since_an_earlier_answer() {
     assert!(other.stderr.contains("is not the output of `trackway slices find --json`"), "{}", other.stderr);
 }
 
-/// Proves that mistakes are told with what to do: no error named, an unknown column, a column that is no error, a table
-/// that is not there, too few rows.
+/// Proves that mistakes are reported with what to do: no error column, an unknown column, a column that is not an
+/// error, a table that is not there, too few rows.
 #[test]
 fn mistakes() {
     let home = Home::new();

@@ -17,8 +17,8 @@ fn unlocked_run(home: &Home) -> std::process::Child {
     supervisor
 }
 
-/// Proves that a run with a supervisor gets no second one while the lease is valid, even where the lock file does not say so, and
-/// that commands which come by leave its attempt to it.
+/// Proves that a run with a supervisor gets no second one while the lease is valid, even if the lock file permits it,
+/// and that other commands leave its attempt to it.
 #[test]
 fn a_lease_keeps_a_second_supervisor_away() {
     let home = Home::new();
@@ -35,8 +35,8 @@ fn a_lease_keeps_a_second_supervisor_away() {
     assert_eq!((&rows[0]["epoch"], &rows[0]["given_back"]), (&1.into(), &true.into()), "{rows:?}");
 }
 
-/// Proves that a supervisor that stood still for longer than its lease lets another one have the run: when it wakes it writes
-/// nothing more and says who has it; the attempt is sealed once.
+/// Proves that a supervisor that was paused for longer than its lease lets another one have the run: when it wakes it
+/// writes nothing more and reports the new one; the attempt is sealed once.
 #[test]
 fn a_supervisor_that_lost_its_lease_leaves_the_run_alone() {
     let home = Home::with(&[("TRACKWAY_LEASE_SECONDS".into(), "1".into())]);

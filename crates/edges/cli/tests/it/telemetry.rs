@@ -1,9 +1,9 @@
-//! What the shim reads from the machine: in the record while the script runs, in the receipt afterwards, and never taken for
-//! something that the script said.
+//! Samples of the machine by the shim: in the record while the script runs, in the receipt afterwards, and never taken
+//! for values of the script.
 
 use crate::harness::{Answer, Home, answer, eventually};
 
-/// Keeps 100 MB, works on one core and writes to the disk for `SECONDS`; tells one step and what it waited for.
+/// Keeps 100 MB, works on one core and writes to the disk for `SECONDS`; reports one step and what it waited for.
 const SCRIPT: &str = r#"
 import json, os, time
 kept = bytearray(os.urandom(100_000_000))
@@ -26,8 +26,8 @@ fn run_file(home: &Home, seconds: f64, more: &str) -> String {
     home.write("work.toml", &text).to_str().unwrap().to_owned()
 }
 
-/// Proves that the processes of an attempt and their machine are sampled, shown while it runs, told by its receipt, and kept
-/// apart from what the script measured.
+/// Proves that the processes of an attempt and their machine are sampled, shown while it runs, in its receipt, and
+/// separate from what the script measured.
 #[test]
 fn the_machine_is_sampled() {
     let home = Home::new();
@@ -80,7 +80,8 @@ fn the_machine_is_sampled() {
     assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
 }
 
-/// Proves that samples of the machine are no sign of life: a script that stands still is found hanging although they go on.
+/// Proves that samples of the machine are not a sign of life: a script that makes no progress is found hanging although
+/// they continue.
 #[test]
 fn samples_are_no_sign_of_life() {
     let home = Home::new();

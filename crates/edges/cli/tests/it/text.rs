@@ -1,4 +1,4 @@
-//! The class "one text door": whatever a script says, its receipt is sealed, the same on both kinds of ledger.
+//! Text of scripts: whatever a script prints, its receipt is sealed, the same on both kinds of ledger.
 
 use serde_json::json;
 use trackway_recorder::{Recorder, record_panics};
@@ -25,8 +25,8 @@ fn script() {
     panic!("row \0 of {}", "x".repeat(100_000));
 }
 
-/// Proves that NUL, bytes that are not UTF-8, and texts that no index takes are sealed and shown, and that the next command says
-/// nothing of them.
+/// Proves that NUL, bytes that are not UTF-8, and strings that no index takes are sealed and shown, and that the next
+/// command does not report them.
 #[test]
 fn hostile_text_is_sealed_in_sqlite() {
     hostile_text_is_sealed(&[]);

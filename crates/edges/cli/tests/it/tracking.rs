@@ -16,7 +16,7 @@ fn names(found: &serde_json::Value) -> Vec<String> {
     runs.iter().map(|run| run["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Proves that runs are found by metrics and columns, sorted by metrics, and shown with what was asked for.
+/// Proves that runs are found by metrics and columns, sorted by metrics, and shown with the requested values.
 #[test]
 fn runs_are_searched_and_sorted() {
     let home = Home::new();
@@ -111,7 +111,8 @@ fn runs_are_compared() {
     assert_eq!(home.trackway(&["compare", "small", "nobody"]).code, 6);
 }
 
-/// Proves that only what the rule lets go goes, that nothing goes without --yes, and that the receipts stay.
+/// Proves that only what the rule does not keep is deleted, that nothing is deleted without --yes, and that the
+/// receipts stay.
 #[test]
 fn old_runs_lose_their_records() {
     let home = Home::new();
@@ -141,8 +142,8 @@ fn old_runs_lose_their_records() {
     );
 }
 
-/// Proves that points which a writer of event files took back count no more, while the run goes on and afterwards, and
-/// that all of them are kept.
+/// Proves that points which a writer of event files took back no longer count, during the run and afterwards, and that
+/// all of them are kept.
 #[test]
 fn a_restart_of_a_writer_makes_points_void() {
     let home = Home::new();

@@ -144,7 +144,7 @@ fn a_candidate_is_better_worse_alike_or_open() {
     assert!((settles_at as f64 / expected - 1.0).abs() < 0.2, "{settles_at} for {expected}");
 }
 
-/// Proves that a regression in one slice is found although the whole is no worse, and that other slices are not.
+/// Proves that a regression in one slice is found although the whole is not worse, and that other slices are not.
 #[test]
 fn a_slice_got_worse() {
     let rows = 6_000;

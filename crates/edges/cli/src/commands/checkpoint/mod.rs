@@ -79,7 +79,7 @@ fn watch(what: &'static str) -> Watch {
     Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }
 
-/// Prints entries, and says with the exit code whether anything was ever committed.
+/// Prints entries, and returns in the exit code whether anything was ever committed.
 fn show(listing: &Listing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.info.manifest_sha256.is_some());
     if printer.is_json() {
@@ -93,7 +93,7 @@ fn show(listing: &Listing, printer: Printer) -> u8 {
     if committed { 0 } else { NOT_FOUND }
 }
 
-/// That the remote did not answer, and what it said instead.
+/// The message that the remote did not answer, with its error.
 fn silence(remote: Option<&RemoteAnswer>) -> Option<String> {
     let RemoteAnswer { location, error, .. } = remote.filter(|remote| !remote.answers)?;
     Some(format!("the remote {location} does not answer: {}", error.as_deref().unwrap_or_default()))

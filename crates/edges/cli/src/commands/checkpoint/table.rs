@@ -3,7 +3,7 @@ use trackway_flows::checkpoints::CheckpointEntry;
 use crate::printer::Printer;
 use crate::units::{bytes, duration, short_hash};
 
-/// Columns that say something of at least one checkpoint are shown, the others are not.
+/// Columns with a value for at least one checkpoint are shown, the others are not.
 type Column = (&'static str, fn(&CheckpointEntry) -> String);
 
 const COLUMNS: [Column; 12] = [

@@ -12,7 +12,7 @@ const CHART: (f64, f64) = (480.0, 200.0);
 const MARGIN: (f64, f64) = (46.0, 16.0);
 /// Curves that are all positive and span more than this are drawn on a logarithmic scale.
 const LOGARITHMIC_SPAN: f64 = 200.0;
-/// How lines beyond the colours are told apart.
+/// How lines beyond the colours are distinguished.
 const DASHES: [&str; 6] = ["", "6 3", "2 2", "8 2 2 2", "1 3", "10 4"];
 
 /// The page.
@@ -112,7 +112,7 @@ fn curves(page: &mut Html, comparison: &Comparison) {
     page.push_str("</div>");
 }
 
-/// The range of a chart and how a value lies in it.
+/// The range of a chart and the place of a value in it.
 struct Scale {
     low: f64,
     high: f64,

@@ -24,7 +24,7 @@ use crate::printer::{Printer, QUOTE_SECONDS_MIN};
 use crate::signals;
 use crate::units::{bytes, duration};
 
-/// `open` makes the home where there is none.
+/// `open` makes the home if there is none.
 pub fn data(
     command: &DataCommand,
     home: &Home,
@@ -60,8 +60,8 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
     }
 }
 
-/// Calls `read` with a progress bar that looks on, and with the first interrupt as a wish to end. What will take long is
-/// told before it begins.
+/// Calls `read` with a progress bar, and cancels it on the first interrupt. A warning about a long duration comes
+/// before it begins.
 pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
     let (bar, begun) = (BytesBar::new("reading"), Once::new());
     read(&Onlooker {

@@ -162,7 +162,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The word that stands for a variant in JSON, which is the word in the documentation.
+/// The value of a variant in JSON, which is the name in the documentation.
 fn serde_name(value: &impl serde::Serialize) -> String {
     let name = serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned));
     name.unwrap_or_default().replace('_', " ")

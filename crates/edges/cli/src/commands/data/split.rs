@@ -34,7 +34,7 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(if answer.proved { 0 } else { BLOCKED })
 }
 
-/// What is asked for by name, or what the named columns are for.
+/// The method given by name, or implied by the named columns.
 fn method(args: &SplitArgs) -> Result<SplitMethod, Failure> {
     Ok(match (args.by, &args.group, &args.time) {
         (Some(SplitBy::Hash), _, _) | (None, None, None) => SplitMethod::Hash,

@@ -121,7 +121,7 @@ fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, 
     Ok(0)
 }
 
-/// The page and the numbers, where they are asked for.
+/// The page and the numbers, if requested.
 fn write(
     context: &Context,
     receipt: &EvaluationReceipt,

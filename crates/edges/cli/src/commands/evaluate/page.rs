@@ -123,7 +123,7 @@ fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
     page.push_str("</table></div>");
 }
 
-/// Numbers that only the evaluator knows where from.
+/// Numbers whose origin only the evaluator knows.
 fn told(page: &mut Html, receipt: &EvaluationReceipt) {
     let metrics: Metrics = serde_json::from_value(receipt.metrics.clone()).unwrap_or_default();
     if metrics.is_empty() {

@@ -1,4 +1,4 @@
-//! A receipt as text: most telling first.
+//! A receipt as text: the most important first.
 
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! One line per step while it goes on: a spinner or a bar at a terminal, a plain line at its end otherwise.
+//! One line per step while it is running: a spinner or a bar at a terminal, a plain line at its end otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -106,7 +106,7 @@ impl Reporter for StepLines {
         }
     }
 
-    /// What a rehearsed script prints stands in its logs.
+    /// What a rehearsed script prints is in its logs.
     fn output(&self, _stream: Stream, _bytes: &[u8]) {}
 
     fn progress(&self, _progress: &Progress) {}

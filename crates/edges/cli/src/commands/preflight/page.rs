@@ -14,7 +14,7 @@ const CHART: (f64, f64) = (264.0, 92.0);
 const ROW_HEIGHT: f64 = 17.0;
 /// Where the bars of categories begin.
 const NAMES_WIDTH: f64 = 96.0;
-/// Room for the share behind the longest bar.
+/// Room for the fraction after the longest bar.
 const SHARES_WIDTH: f64 = 42.0;
 /// Letters of a category's name.
 const NAME_LETTERS: usize = 15;
@@ -293,7 +293,7 @@ fn bars(page: &mut Html, chart: &ColumnChart, values: &[String]) {
             top + ROW_HEIGHT - 6.0,
             cut(name, NAME_LETTERS)
         );
-        // Shares of the named values come first, those of all others last.
+        // Fractions of the named values come first, those of all others last.
         let place = if row < values.len() { row } else { values.len() };
         for (index, series) in chart.series.iter().enumerate() {
             let share = series.shares.get(place).copied().unwrap_or(0.0);

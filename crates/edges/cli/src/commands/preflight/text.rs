@@ -48,7 +48,7 @@ fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
     row![&check.name, word, took.unwrap_or_default(), cut(&line_of(check), LINE_LETTERS)]
 }
 
-/// What is told of a check in one line.
+/// A check in one line.
 fn line_of(check: &CheckResult) -> String {
     let first = check.findings.iter().find(|finding| finding.severity != Severity::Note);
     let more = check.findings.iter().filter(|finding| finding.severity != Severity::Note).count();
@@ -115,7 +115,7 @@ pub fn counted_verdicts(verdicts: &[Verdict], skipped: usize) -> String {
     told.join(", ")
 }
 
-/// What `trackway run` tells of its pre-flight: a line when all is well, else the findings too.
+/// The message of `trackway run` about its pre-flight: a line when all is well, else the findings too.
 pub fn summary(report: &PreflightReport) -> Vec<String> {
     let mut lines = Vec::new();
     for severity in [Severity::Block, Severity::Warn] {

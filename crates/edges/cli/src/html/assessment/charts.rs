@@ -18,7 +18,7 @@ pub(in crate::html) struct Scale {
 }
 
 impl Scale {
-    /// For shares.
+    /// For fractions.
     pub(in crate::html) const UNIT: Self = Self { low: 0.0, high: 1.0 };
 
     /// From 0 to beyond the upper end, or around a number that may be negative.
@@ -132,7 +132,7 @@ pub(super) fn curve(points: &[Point], with_diagonal: bool) -> Html {
     svg
 }
 
-/// A point with its interval for each bin; the size of the point tells how many rows it has.
+/// A point with its interval for each bin; the size of the point shows how many rows it has.
 pub(super) fn calibration(bins: &[CalibrationBin]) -> Html {
     let mut svg = square();
     diagonal(&mut svg);

@@ -1,5 +1,5 @@
-//! An assessment as part of a page: numbers with bars for their intervals, curves, the confusion matrix, slices, fairness and
-//! the comparison. Whoever has an [`Assessment`] can put the sections into a page of its own.
+//! An assessment as part of a page: numbers with bars for their intervals, curves, the confusion matrix, slices,
+//! fairness and the comparison. The sections can be put into any page.
 
 mod charts;
 
@@ -16,7 +16,7 @@ use charts::{bar, calibration, curve};
 /// Classes of a confusion matrix that are drawn.
 const CLASSES_SHOWN: usize = 40;
 
-/// A page of its own.
+/// A whole page.
 pub fn page(title: &str, assessment: &Assessment) -> Html {
     let mut page = head(title);
     put!(page, "<h1>{}</h1>", title);
@@ -133,7 +133,7 @@ fn classes(page: &mut Html, assessment: &Assessment) {
     page.push_str("</table></div>");
 }
 
-/// The share of each label's rows as the depth of the colour.
+/// The fraction of each label's rows as the depth of the colour.
 fn matrix(page: &mut Html, confusion: &Confusion) {
     page.push_str("<h2>Confusion</h2>");
     let classes = &confusion.classes;
@@ -164,7 +164,7 @@ fn matrix(page: &mut Html, confusion: &Confusion) {
     page.push_str("</table></div>");
 }
 
-/// The class of a verdict's word, and the word.
+/// A verdict with its CSS class.
 pub fn verdict(verdict: Verdict) -> Html {
     let class = match verdict {
         Verdict::Better => "pass",

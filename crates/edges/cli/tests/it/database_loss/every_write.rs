@@ -16,8 +16,8 @@ const PLACES_DEFAULT: usize = 4;
 /// Rows by table.
 type Rows = BTreeMap<String, i64>;
 
-/// A first attempt dies, the second commits three checkpoints, a detector notes a NaN, the evaluation is judged; then two versions
-/// reach production, and the first comes back.
+/// A first attempt dies, the second commits three checkpoints, a detector notes a NaN, an evaluation is made; then two
+/// versions reach production, and the first comes back.
 fn whole_path(url: &str, number: usize) {
     let home = Home::new();
     write_job(

@@ -1,4 +1,4 @@
-//! A server between Trackway and PostgreSQL: it counts what is written, and cuts a connection where it is told to.
+//! A server between Trackway and PostgreSQL: it counts what is written, and cuts a connection at a given point.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -45,7 +45,7 @@ impl Cut {
         Self { at, is_done: false, meanwhile: None }
     }
 
-    /// The server does what the message says, and the reply is lost.
+    /// The server executes the message, and the reply is lost.
     pub fn after(at: At) -> Self {
         Self { at, is_done: true, meanwhile: None }
     }

@@ -25,8 +25,9 @@ fn size_of(folder: &std::path::Path) -> u64 {
     files_below(folder).iter().map(|path| path.metadata().unwrap().len()).sum()
 }
 
-/// Proves that a run that goes takes with it the logs of its evaluators and what these left, as much as was told before; that every
-/// receipt stays what it was, the rows that it names too; and that later evaluations are still compared with them.
+/// Proves that a run that is deleted takes with it the logs of its evaluators and their output, as much as was reported
+/// before; that every receipt stays what it was, the rows that it names too; and that later evaluations are still
+/// compared with them.
 #[test]
 fn what_evaluators_leave_goes_with_the_run() {
     let home = trained(GOOD, "baseline = \"last\"\n");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{PEOPLE, begun, document, evaluate, pins, trained, write_people};
 use crate::harness::{Answer, Home, answer, eventually, signal};
 
-/// What the evaluators below say beside their rows.
+/// What the evaluators below report beside their rows.
 const TOLD: &str = r#"{"agreement": 0.5}"#;
 /// A column of each part of a receipt: rows that are kept, slices, fairness, a baseline and gates.
 const ASKED: &str = "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\nfairness = [\"sex\"]\nbaseline = \"last\"\n\
@@ -18,8 +18,8 @@ const ASKED: &str = "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\npredictio
 /// Killed, the same evaluation is called again every so many milliseconds after its evaluator ended.
 const DELAYS_MILLIS: [u64; 9] = [0, 3, 10, 25, 50, 90, 150, 250, 400];
 
-/// An evaluator that waits while there is a file `hold`, ends as `after` says, and where there is a file `pipe` leaves numbers that
-/// whoever reads them waits for.
+/// An evaluator that waits while there is a file `hold`, ends as `after` sets, and with a file `pipe` leaves a pipe
+/// that blocks its reader.
 fn evaluator(after: &str) -> String {
     format!(
         "touch waits-$$\nwhile test -e hold; do sleep 0.02; done\n{PEOPLE}\n{after}\n\
@@ -28,7 +28,7 @@ fn evaluator(after: &str) -> String {
     )
 }
 
-/// A home with an evaluation of step 1, which the others are compared with, and one of step 3 that nobody disturbed.
+/// A home with an evaluation of step 1, which the others are compared with, and an undisturbed one of step 3.
 fn compared() -> (Home, Value, Value) {
     let home = trained(&evaluator(""), ASKED);
     write_people(&home);
@@ -146,8 +146,8 @@ fn a_killed_evaluation_is_finished_once() {
     check_finished(&home, &id, &whole);
 }
 
-/// Proves the same of a kill after the rows were kept, while the baseline's are read; and of one in the last moment, when only the
-/// receipt is missing.
+/// Proves the same of a kill after the rows were kept, while the baseline's are read; and of one at the very end, when
+/// only the receipt is missing.
 #[test]
 fn an_evaluation_killed_while_it_is_judged_is_finished() {
     let (home, first, whole) = compared();
@@ -204,8 +204,9 @@ fn a_kill_at_any_moment_changes_nothing() {
     }
 }
 
-/// Proves that an evaluation whose command was killed stays running as long as its evaluator lives, its checkpoint held; and that the
-/// next command then ends it as failed where the evaluator failed, vanished or took too long, and lets go.
+/// Proves that an evaluation whose command was killed stays running as long as its evaluator lives, its checkpoint
+/// held; and that the next command then ends it as failed if the evaluator failed, vanished or took too long, and
+/// releases the checkpoint.
 #[test]
 fn a_lost_evaluator_fails_its_evaluation() {
     let home = trained("true", "");
@@ -236,7 +237,8 @@ fn a_lost_evaluator_fails_its_evaluation() {
     }
 }
 
-/// Proves that an evaluation that brings down whoever finishes it is given up, and does not stand in every command's way for ever.
+/// Proves that an evaluation that crashes the process that finishes it is abandoned, and does not block every command
+/// for ever.
 #[test]
 fn finishing_is_not_begun_for_ever() {
     let home = trained(&evaluator(""), "");

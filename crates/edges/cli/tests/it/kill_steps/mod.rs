@@ -23,7 +23,7 @@ type Tree = BTreeMap<PathBuf, String>;
 struct Case<'a> {
     name: &'a str,
     arguments: &'a [&'a str],
-    /// One step of so many is taken where nobody asks for others.
+    /// One step of so many is taken by default.
     every: usize,
     /// Holds after each kill, whatever the step.
     after_kill: &'a dyn Fn(),
@@ -302,7 +302,7 @@ fn a_split_is_killed_at_its_steps() {
             let is_whole = |(path, text): (&PathBuf, &String)| is_part(path) || whole.get(path) == Some(text);
             assert!(found.iter().all(is_whole), "{:?}", found.keys());
         },
-        // The folder is the user's, and nothing in it proves who made a file: what a kill left there stays.
+        // The folder is the user's, and nothing in it proves which program made a file: what a kill left there stays.
         at_end: &|| {
             let mut found = tree(home.path());
             found.retain(|path, _| !is_part(path));

@@ -72,7 +72,7 @@ fn changes_files(thread: Pid) -> bool {
     if info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
         return false;
     }
-    // SAFETY: `op` says which one the kernel filled.
+    // SAFETY: `op` shows which one the kernel filled.
     let entry = unsafe { info.u.entry };
     let Ok(number) = i64::try_from(entry.nr) else { return false };
     let may_make = |flags: u64| flags & u64::from((libc::O_CREAT | libc::O_TRUNC).unsigned_abs()) != 0;
@@ -89,7 +89,7 @@ fn changes_files(thread: Pid) -> bool {
         | libc::SYS_ftruncate
         | libc::SYS_fchmod
         | libc::SYS_fchmodat => true,
-        // What is printed, and what wakes a thread of its own, is no change of a file.
+        // Printing and waking another thread does not change a file.
         libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_copy_file_range => {
             let file = if number == libc::SYS_copy_file_range { entry.args[2] } else { entry.args[0] };
             names_a_file(thread, file)

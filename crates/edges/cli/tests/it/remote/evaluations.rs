@@ -40,8 +40,9 @@ fn weights_here(home: &Home) -> Vec<PathBuf> {
     files
 }
 
-/// Proves that a checkpoint that is only at the remote is held there, brought here and verified, judged, and let go of with its
-/// bytes; that nothing deletes it at the remote meanwhile; and that the next command does so for an evaluation that was killed.
+/// Proves that a checkpoint that is only at the remote is held there, fetched and verified, evaluated, and released
+/// with its bytes deleted; that nothing deletes it at the remote meanwhile; and that the next command does so for an
+/// evaluation that was killed.
 #[test]
 fn what_is_only_at_the_remote_is_evaluated() {
     let Some(moto) = Moto::start() else { return };
@@ -80,8 +81,8 @@ fn what_is_only_at_the_remote_is_evaluated() {
     assert_eq!((pins(&home, 3).1.len(), weights_here(&home).len()), (0, 0));
 }
 
-/// Proves that bytes which are not those that were committed are neither judged nor registered, that a remote which does not
-/// answer is told as such, and that nothing of either stays behind.
+/// Proves that bytes which differ from what was committed are neither evaluated nor registered, that a remote which
+/// does not answer is reported as such, and that nothing of either stays behind.
 #[test]
 fn what_cannot_be_brought_is_told() {
     let Some(moto) = Moto::start() else { return };

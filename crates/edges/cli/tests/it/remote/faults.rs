@@ -1,5 +1,5 @@
-//! Whole runs whose way to the remote is bad: between the binary and moto's server stands a proxy that answers 500 and
-//! 503 before and after the deed, resets connections, and cuts answers short.
+//! Whole runs with a bad connection to the remote: a proxy between the binary and moto's server answers 500 and 503
+//! before and after the request is executed, resets connections, and cuts answers short.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -47,7 +47,7 @@ impl Fault {
     }
 }
 
-/// What the threads of a proxy share.
+/// What the threads of a proxy have in common.
 struct Shared {
     seed: u64,
     server_port: u16,
@@ -57,7 +57,7 @@ struct Shared {
     ended: AtomicBool,
 }
 
-/// Stands between a client and a server: one request for each connection.
+/// A proxy between a client and a server: one request for each connection.
 struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -141,7 +141,7 @@ impl Shared {
     }
 }
 
-/// Reads a request whole, and asks for the connection to be closed behind its answer. `None`: none came.
+/// Reads a request whole, and makes the connection close after its answer. `None`: none came.
 fn read_request(client: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -187,7 +187,7 @@ fn a_run_comes_through_a_bad_way_to_its_remote() {
     signal(&supervisor, Signal::SIGKILL);
     supervisor.wait().unwrap();
     kill_script(&home);
-    // Seals the receipt of the attempt, so that nobody follows it by itself.
+    // Seals the receipt of the attempt, so that no retry follows it.
     eventually("the receipt of the killed attempt", || {
         let open = home.sql("select attempt_id from training_attempts where termination_reason is null");
         open.is_empty().then_some(())
