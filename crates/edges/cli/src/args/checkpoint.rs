@@ -31,7 +31,7 @@ Exit code 7: at least one checkpoint does not verify.")]
         #[arg(long, value_name = "N")]
         step: Option<u64>,
     },
-    /// Explain a checkpoint: its attempt, parent, contents and location, and use by a resume
+    /// Explain a checkpoint: attempt, parent, contents and location, and use by a resume
     #[command(after_help = "Examples:
   trackway checkpoint explain last
   trackway checkpoint explain last --step 1200 --json")]
