@@ -65,7 +65,7 @@ pub fn assess(base: &Path, request: &AssessRequest, onlooker: &Onlooker<'_>) -> 
     let baseline = read(base, baseline, "baseline", onlooker)?;
     let id = spec.columns.id.clone().filter(|_| !request.by_order);
     if id.is_none() && !request.by_order {
-        let message = "no column is known to name the rows, so those of the baseline cannot be found";
+        let message = "no id column was found, so the rows of the baseline cannot be matched";
         return Err(AppError::new(ErrorKind::Usage, message)
             .hint("name it with --id COLUMN, or pair rows by their place with --by-order"));
     }
@@ -83,7 +83,7 @@ fn read(base: &Path, table: &TableRequest, set: &str, onlooker: &Onlooker<'_>) -
             "{} rows of the {set} cannot be read ({} can): numbers over the others would not be those of the table",
             coverage.rows_rejected, coverage.rows_read
         );
-        return Err(AppError::new(ErrorKind::Usage, message).hint("`trackway data profile` tells which"));
+        return Err(AppError::new(ErrorKind::Usage, message).hint("`trackway data profile` lists them"));
     }
     Ok(frame)
 }

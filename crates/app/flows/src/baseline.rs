@@ -141,7 +141,7 @@ pub(crate) fn compare_kept(
         return Ok(Err(format!("nothing was computed from rows of {}", row.evaluation_id)));
     };
     let JudgedAs { task, seed } = serde_json::from_value(judged).map_err(|error| {
-        AppError::fault(format!("how {} was judged cannot be read", row.evaluation_id), &error)
+        AppError::fault(format!("the settings of evaluation {} cannot be read", row.evaluation_id), &error)
     })?;
     let (here, there) = match (kept_rows(context, row, seed), kept_rows(context, baseline, seed)) {
         (Ok(here), Ok(there)) => (here, there),

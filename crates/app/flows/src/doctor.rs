@@ -192,7 +192,7 @@ fn hints(findings: &[Finding]) -> Vec<String> {
         hints.push("try an attempt again at once: trackway resume RUN".into());
     }
     if has(FindingKind::ChangedReceipt) {
-        hints.push("somebody changed the ledger past Trackway: compare with a copy".into());
+        hints.push("the ledger was changed by another program: compare with a copy".into());
     }
     hints
 }

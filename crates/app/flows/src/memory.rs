@@ -96,7 +96,7 @@ fn guessed(parameters: u64) -> ModelRead {
 }
 
 fn notes_of_tensors() -> String {
-    "heads are guessed from the tensors' axes; --config beside --safetensors tells them".into()
+    "heads are guessed from the tensors' axes; add --config beside --safetensors for exact values".into()
 }
 
 fn config_of(path: &Path) -> Result<ModelRead, AppError> {

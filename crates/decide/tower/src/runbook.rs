@@ -53,7 +53,7 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             "a slow save or download longer than the collective's time-out looks the same",
         ],
         Reason::Timeout => &[
-            "ask for more time, or resume: commits before the limit are kept",
+            "raise the time limit, or resume: commits before the limit are kept",
             "commit before the limit: act on the scheduler's warning signal",
         ],
         Reason::NumericDivergence => &[

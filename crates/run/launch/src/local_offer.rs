@@ -40,7 +40,7 @@ impl LocalOffer {
         let EngineRequest { resources, image, account, queue, priority, exclude_hosts, secrets, template } =
             request;
         let fixed = [
-            (resources.nodes.is_some_and(|nodes| nodes != 1), "`nodes` (it has one machine: ask for 1)"),
+            (resources.nodes.is_some_and(|nodes| nodes != 1), "`nodes` (it has one machine: request 1)"),
             (
                 resources.processes_per_node.is_some_and(|count| count != 1),
                 "`processes_per_node` (it starts one process: let the command start the others, as `torchrun` does)",
@@ -75,7 +75,7 @@ impl LocalOffer {
         let lacking = amounts.into_iter().filter_map(|(name, asked, has)| {
             let asked = asked.filter(|asked| has.is_none_or(|has| has < *asked))?;
             let has = has.map_or_else(|| "an unknown number".to_owned(), |has| has.to_string());
-            Some(format!("`{name}` of {asked} (`{}` has {has}: ask for less, or make room)", self.host))
+            Some(format!("`{name}` of {asked} (`{}` has {has}: request less, or free some)", self.host))
         });
         let unmet: Vec<String> = fixed
             .into_iter()

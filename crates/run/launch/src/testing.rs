@@ -144,7 +144,7 @@ impl FakeEngine {
             state.hidden_polls -= 1;
             return hidden("the engine does not answer");
         }
-        let Some(job) = state.jobs.get_mut(key) else { return hidden("the engine knows no such job") };
+        let Some(job) = state.jobs.get_mut(key) else { return hidden("the engine has no such job") };
         if let (Phase::Running { group }, Some(at)) = (&job.phase, job.kill_at_micros)
             && self.0.clock.monotonic_micros() >= at
         {

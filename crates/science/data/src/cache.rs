@@ -25,7 +25,7 @@ const MAX_ENTRIES: usize = 200_000;
 /// How a file is read: the same bytes read otherwise have another schema.
 pub(crate) fn read_as(format: DataFormat, is_table: bool, spec: &DataSpec) -> String {
     let how = (CACHE_VERSION, format, is_table, &spec.columns, spec.delimiter, &spec.missing);
-    serde_json::to_string(&how).expect("texts and numbers are JSON")
+    serde_json::to_string(&how).expect("strings and numbers are JSON")
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -48,7 +48,7 @@ pub enum DataError {
     },
     /// A link in a folder to a folder that is not below it.
     #[error(
-        "data `{set}`: the link `{}` leads out of the data folder, to `{}`; name that folder as data of its own, or follow such links \
+        "data `{set}`: the link `{}` leads out of the data folder, to `{}`; name that folder as a separate data set, or follow such links \
          with {LINKS_VARIABLE}=1", .path.display(), .target.display()
     )]
     LinkOutside {

@@ -175,7 +175,7 @@ fn digest(selection: &Selection, files: &[DataFile], spec: &DataSpec) -> String 
         hasher.update(format!("\0{}\0{}\0{schema}\n", file.size_bytes, file.blake3));
     }
     if !spec.missing.is_empty() {
-        hasher.update(serde_json::to_string(&spec.missing).expect("texts are JSON"));
+        hasher.update(serde_json::to_string(&spec.missing).expect("strings are JSON"));
     }
     hex(&hasher.finalize())
 }

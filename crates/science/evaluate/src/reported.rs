@@ -272,7 +272,7 @@ impl Members {
             return Err(format!("`{name}` has an end of {end}, which is not {}", in_words(least, most)));
         }
         if low.is_some_and(|low| low > value) || high.is_some_and(|high| value > high) {
-            return Err(format!("`{name}`: {value} does not lie between `low` and `high`"));
+            return Err(format!("`{name}`: {value} is not between `low` and `high`"));
         }
         let (low, high) = match low.zip(high).filter(|(low, high)| low == high) {
             Some(_) => without_width(name, value, self.support)?,
@@ -370,7 +370,7 @@ mod tests {
             ("{\"a\": 1", "`m.json`:1:7: EOF while parsing"),
             ("[1]", "expected an object of metrics"),
             ("{\"a\": {\"value\": 1, \"hihg\": 2}}", "unknown field `hihg`"),
-            ("{\"a\": {\"value\": 9, \"low\": 0, \"high\": 1}}", "9 does not lie between"),
+            ("{\"a\": {\"value\": 9, \"low\": 0, \"high\": 1}}", "9 is not between"),
             ("{\"accuracy\": 5}", "`accuracy` is 5, which is not between 0 and 1"),
             ("{\"accuracy\": 1e308}", "which is not between 0 and 1"),
             ("{\"mae\": -1}", "`mae` is -1, which is not 0 or more"),

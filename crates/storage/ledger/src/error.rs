@@ -44,7 +44,7 @@ pub enum LedgerError {
     },
     /// The ledger was made by a newer program.
     #[error(
-        "the ledger `{location}` has version {found}, but this program knows up to {known}: use a newer Trackway; nothing was changed"
+        "the ledger `{location}` has version {found}, but this program supports up to {known}: use a newer Trackway; nothing was changed"
     )]
     Newer {
         /// The file or URL.

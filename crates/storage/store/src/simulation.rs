@@ -241,7 +241,7 @@ impl Actor {
         });
         match said {
             Some(Ok(Some(entry))) => {
-                assert!(!self.story.fenced, "a fenced writer went on");
+                assert!(!self.story.fenced, "a fenced writer continued");
                 self.story.told.push((sequence, entry));
             }
             // It exists already: an earlier try of this very note, whose answer was lost.
@@ -335,7 +335,7 @@ fn check(outcome: &Outcome) {
     assert_eq!(
         log.faults,
         Vec::<String>::new(),
-        "every entry was decided on all before it, by one who might"
+        "every entry was decided on all before it, by a writer that might"
     );
     assert_eq!(log.damaged, Vec::<u64>::new());
     let said: Vec<_> = log.said.iter().map(|said| (said.writer, said.sequence)).collect();

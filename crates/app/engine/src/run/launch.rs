@@ -272,7 +272,7 @@ fn fetch_for(
     if fetched.step.is_none() && run.last_committed_step.is_some() {
         context.set_run_state(run.run_id, RunState::Failed)?;
         let message =
-            format!("not launched: the ledger knows a committed step, and {} has none", fetched.location);
+            format!("not launched: the ledger has a committed step, and {} has none", fetched.location);
         return Err(
             AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
         );

@@ -116,7 +116,7 @@ fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
     if states.is_empty() {
         return Ok(());
     }
-    let text = serde_json::to_vec(states).expect("paths, texts and numbers are JSON");
+    let text = serde_json::to_vec(states).expect("paths, strings and numbers are JSON");
     std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
 }
 

@@ -366,7 +366,7 @@ impl Supervisor<'_> {
         let asked = Asked { at: self.clock.now(), by, why: why.into() };
         match asked.write(self.watched.files.directory()) {
             Ok(()) => self.kill(finding.roll_back_kind(), why),
-            failed => self.tell_failure("ask for a roll back, so that the attempt goes on", failed.err()),
+            failed => self.tell_failure("request a rollback, so that the attempt continues", failed.err()),
         }
     }
 

@@ -48,7 +48,7 @@ fn read_best(text: &str) -> Result<Best, AppError> {
 /// A description of what a policy keeps.
 pub fn in_words(policy: &Retention) -> String {
     if policy.last == usize::MAX {
-        return "everything that a resume could come to".into();
+        return "everything that a resume could reach".into();
     }
     let mut kept = vec![format!("the {} newest", policy.last.max(MIN_KEPT))];
     kept.extend(policy.every_steps.map(|steps| format!("one every {steps} steps")));

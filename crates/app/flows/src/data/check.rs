@@ -106,7 +106,7 @@ pub fn check(base: &Path, request: &CheckRequest, onlooker: &Onlooker<'_>) -> Re
     };
     for name in &request.skip {
         if let Some(check) = answer.checks.iter_mut().find(|check| check.name == *name) {
-            *check = CheckResult::not_run(name, "skipped, as asked");
+            *check = CheckResult::not_run(name, "skipped on request");
         }
     }
     let mut required = request.only.clone();
@@ -190,7 +190,7 @@ impl Run<'_> {
             return Ok((CheckResult::not_applicable(NAME, "no label was named"), None));
         };
         if !self.request.wants(NAME) {
-            return Ok((CheckResult::not_run(NAME, "not asked for"), None));
+            return Ok((CheckResult::not_run(NAME, "not requested"), None));
         }
         let began_micros = SystemClock.monotonic_micros();
         let watch = self.onlooker.watch();

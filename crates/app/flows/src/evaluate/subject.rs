@@ -204,7 +204,7 @@ fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
     }
     let folder = job.working_directory();
     let message = format!(
-        "a shell in `{}` does not know `{program}`, which `evaluate.scorer` begins with",
+        "no command `{program}` in `{}`: it is the first word of `evaluate.scorer`",
         folder.display()
     );
     Err(AppError::new(ErrorKind::Usage, message)

@@ -116,7 +116,7 @@ impl<'a> Launches<'a> {
         let state = self.ended_in(&prepared, &sealed)?;
         self.committed(&prepared, self.half())?.ok_or_else(|| {
             not_proved(format!(
-                "no checkpoint was committed at step {}: does the script save whenever `checkpoint_due` says so?",
+                "no checkpoint was committed at step {}: does the script save whenever `checkpoint_due` returns true?",
                 self.half()
             ))
         })?;

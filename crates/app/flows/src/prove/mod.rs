@@ -26,7 +26,7 @@ use self::launches::{Halt, Launches};
 pub const STEPS_MIN: Step = 4;
 /// What most often makes a script that is launched twice end in two states.
 const USUAL_CAUSES: &str = "Usual causes: a generator that is not seeded from the run's seed (`TRACKWAY_SEED`, `trackway.seed()`), cuDNN's \
-    choice of algorithms (torch.use_deterministic_algorithms), data-loader workers with seeds or an order of their own, \
+    choice of algorithms (torch.use_deterministic_algorithms), data-loader workers with unseeded generators or an unstable order, \
     sums over threads in changing order (OMP_NUM_THREADS=1 shows it)";
 /// How long a script may take until it reports to the recorder, by default: imports can be slow.
 pub const HANDSHAKE_SECONDS: f64 = 120.0;

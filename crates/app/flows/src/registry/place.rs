@@ -200,7 +200,7 @@ fn marker_of(folder: &Path, model: &str) -> Result<PlaceMarker, AppError> {
         Some(marker) => {
             let message = format!("`{}` holds the copies of model `{}`", folder.display(), marker.model);
             Err(AppError::new(ErrorKind::Integrity, message).hint(format!(
-                "give each model a folder of its own, such as {}",
+                "use a separate folder for each model, such as {}",
                 folder.join(model).display()
             )))
         }

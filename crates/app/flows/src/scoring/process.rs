@@ -44,8 +44,8 @@ impl Process {
     pub(super) fn start(mut command: Command, head: &[u8]) -> std::io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         let mut child = command.spawn()?;
-        let mut input = child.stdin.take().expect("the input was asked for");
-        let output = child.stdout.take().expect("the output was asked for");
+        let mut input = child.stdin.take().expect("the input is piped");
+        let output = child.stdout.take().expect("the output is piped");
         // A whole batch fits, so that its answers never keep the command from reading on.
         let (sender, lines) = sync_channel(BATCH_ROWS_MAX + 1);
         std::thread::spawn(move || {

@@ -105,5 +105,5 @@ fn policy(node: &Node) -> Result<DetectionPolicy, super::walker::Fault> {
         )));
     }
     let word = word(POLICIES)(node)?;
-    Ok(word.parse().expect("the words of the list are those of the policies"))
+    Ok(word.parse().expect("the values of the list are those of the policies"))
 }

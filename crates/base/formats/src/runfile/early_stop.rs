@@ -41,7 +41,7 @@ pub(super) fn early_stop(scope: &Scope, problems: &mut Problems) -> EarlyStopSec
         let hint = "write `patience = 5` (evaluations) or `progressive = \"1%\"` (per window), or both";
         problems.add(
             scope.place.clone(),
-            "`[early_stop]` does not say when to stop".into(),
+            "`[early_stop]` has no rule".into(),
             Some(hint.into()),
         );
     }

@@ -216,7 +216,7 @@ impl SectionSchema {
         }
         let home = SCHEMA.iter().find(|section| !section.name.contains('*') && section.keys.contains(&key));
         match home {
-            Some(home) if home.name.is_empty() => format!("`[{key}]` is a section of its own"),
+            Some(home) if home.name.is_empty() => format!("`[{key}]` is a top-level section"),
             Some(home) => format!("`{key}` belongs in `[{}]`", home.name),
             None => format!("known here: {}", quoted_list(self.keys)),
         }

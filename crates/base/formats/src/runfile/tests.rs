@@ -753,7 +753,7 @@ fn early_stops_are_read() {
     assert!(without.config().get("early_stop").is_none());
     assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
     for (text, told) in [
-        ("[early_stop]\nwindow = 500\n", "`[early_stop]` does not say when to stop"),
+        ("[early_stop]\nwindow = 500\n", "`[early_stop]` has no rule"),
         ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),
         ("[early_stop]\npatience = 0\n", "early_stop.patience"),
     ] {

@@ -69,7 +69,7 @@ pub(super) fn state(evidence: &Evidence) -> Option<Finding> {
         WORDS.iter().find(|(word, ..)| texts.iter().any(|text| text.contains(word)))?;
     let _ = word;
     let confidence = if *conclusive { Confidence::Certain } else { Confidence::Likely };
-    let text = format!("{} says {} {}", stated.source, stated.state, stated.reason);
+    let text = format!("{} reports {} {}", stated.source, stated.state, stated.reason);
     Some(
         Finding::new(*reason, format!("launcher.{reason}"), confidence)
             .with(EvidenceSource::Launcher, text.trim_end()),

@@ -26,7 +26,7 @@ pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
         ),
         (Some(workers), Some(cpus)) if workers > cpus => say(
             "workers",
-            format!("{workers} loader workers share {cpus} CPUs: they compete for them"),
+            format!("{workers} loader workers compete for {cpus} CPUs"),
             "use at most one worker per CPU",
         ),
         _ => {}

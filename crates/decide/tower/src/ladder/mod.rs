@@ -111,7 +111,7 @@ pub fn judge_without_rule(rung: Rung) -> Judgement {
 /// Puts the comparisons together, which come in the order of the rule.
 #[allow(
     clippy::unnecessary_fold,
-    reason = "every part takes its comparisons, whatever the ones before it said"
+    reason = "every part takes its comparisons, whatever the results of those before it"
 )]
 fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
     match condition {

@@ -142,7 +142,7 @@ fn ungated(dossier: &Dossier) -> Vec<Refusal> {
     };
     let mut found = Vec::new();
     if gates.verdict != GateVerdict::Pass {
-        let why = format!("the gates say {}: {}", gates.verdict, gates.unmet.join("; "));
+        let why = format!("gate verdict {}: {}", gates.verdict, gates.unmet.join("; "));
         found.push(refusal("registry.gate", why, "train a better model, or evaluate it on more rows"));
     }
     if !gates.unarmed.is_empty() {

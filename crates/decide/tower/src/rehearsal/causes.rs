@@ -321,7 +321,7 @@ fn nothing_trainable(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opti
     if all == 0 || model.frozen.tensors < all {
         return None;
     }
-    let message = format!("all {all} parameters are frozen: none asks for a gradient");
+    let message = format!("all {all} parameters are frozen: none has `requires_grad`");
     let action = "set `requires_grad` where the model should learn";
     cause(Diagnosis::NothingTrainable, Certain, Weight::Blocks, message, action)
 }

@@ -10,7 +10,7 @@ use trackway_tower::memory::{
 macro_rules! words {
     ($list:ident) => {
         PossibleValuesParser::new($list::ALL.iter().map(|word| word.as_str()))
-            .map(|word| word.parse::<$list>().expect("the parser lets only words of the list through"))
+            .map(|word| word.parse::<$list>().expect("the parser accepts only values of the list"))
     };
 }
 

@@ -86,7 +86,7 @@ pub fn now(machine: &std::collections::BTreeMap<String, f64>) -> Option<String> 
 
 fn work_text(work: &WorkShares) -> String {
     format!(
-        "{} of the loop's time was work, {} waiting for batches, {} standing still for checkpoints",
+        "{} of the loop's time was work, {} waiting for batches, {} blocked by checkpoints",
         percent(work.work_share),
         percent(work.batch_wait_share),
         percent(work.checkpoint_stall_share)

@@ -480,7 +480,7 @@ fn cadence(printer: Printer, advice: &CadenceAdvice) {
     };
     let uploaded = costs.upload_lag_seconds.map(|lag| format!(", at the remote {} later", duration(lag)));
     let measured = format!(
-        "{} saves: the loop stood still for {}, committed after {}{slowdown}{}; a step takes {}",
+        "{} saves: the loop was blocked for {}, committed after {}{slowdown}{}; a step takes {}",
         costs.save_count,
         duration(costs.stall_seconds),
         duration(costs.commit_lag_seconds),

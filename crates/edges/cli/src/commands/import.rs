@@ -10,7 +10,7 @@ pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<
     let tool = ForeignTool::ALL
         .into_iter()
         .find(|tool| tool.as_str() == args.tool)
-        .expect("the argument parser admits no other word");
+        .expect("the argument parser admits no other value");
     let report = import::import(context, tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known:  " };
         printer.note(format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));

@@ -65,7 +65,7 @@ pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Result<u8, 
     if printer.is_json() {
         printer.document(&asked);
     } else {
-        printer.note(format!("asked run {} to stop ({})", asked.run_id, asked.mode));
+        printer.note(format!("requested stop of run {} ({})", asked.run_id, asked.mode));
     }
     Ok(0)
 }

@@ -29,7 +29,7 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
     }
     let request = request(args);
     request.table.refuse_outputs(Path::new(""), args.html.as_deref())?;
-    let told = |part: ProbePart| printer.note(format!("asking about {}", part.as_str()));
+    let told = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
     if let Some(path) = &args.html {
         let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
@@ -143,7 +143,7 @@ fn print(printer: Printer, report: &ProbeReport) {
     let error =
         found.error.map_or(String::new(), |error| format!(", error {} on average", metric(error.value)));
     printer.line(format!(
-        "{} of {} rows{error}; the model was asked about {} rows in {}",
+        "{} of {} rows{error}; the model scored {} rows in {}",
         found.rows,
         report.rows_read,
         found.scored_rows,
@@ -233,7 +233,7 @@ fn sensitivity(printer: Printer, it: &Sensitivity) {
     section(
         printer,
         "small steps along gradients",
-        &["standard deviations", "decided otherwise", "by chance", "moved by", "by chance"],
+        &["standard deviations", "flipped", "at random", "moved by", "at random"],
         it.steps.iter().map(small_step),
     );
     let slope = |slope: &trackway_flows::probe::parts::Slope| {

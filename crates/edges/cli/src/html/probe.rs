@@ -24,7 +24,7 @@ pub fn page(title: &str, report: &ProbeReport) -> Html {
         found.error.map_or(String::new(), |error| format!(", error {} on average", number(error.value)));
     put!(
         page,
-        "<p>{} of {} rows{}. The model was asked about {} rows.</p>",
+        "<p>{} of {} rows{}. The model scored {} rows.</p>",
         found.rows,
         report.rows_read,
         error,
@@ -183,11 +183,11 @@ fn sensitivity(page: &mut Html, sensitivity: &Sensitivity) {
             "#Decided otherwise",
             "#Interval",
             "",
-            "#by chance",
+            "#at random",
             "#Interval",
             "",
             "#Moved by",
-            "#by chance",
+            "#at random",
         ],
         steps,
     );

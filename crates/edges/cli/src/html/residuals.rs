@@ -23,8 +23,8 @@ pub fn section(page: &mut Html, residuals: &Residuals) {
     let bars = if with_spread { ", bars the middle 80 % of the rows" } else { "" };
     put!(
         page,
-        "<h2>Residuals</h2><p class=\"dim\">{}. Points are means with their intervals{}. A column that explains any of it knows \
-         something that the model does not use.</p><div class=\"grid\">",
+        "<h2>Residuals</h2><p class=\"dim\">{}. Points are means with their intervals{}. A column that explains any of it has \
+         information that the model does not use.</p><div class=\"grid\">",
         what,
         bars
     );

@@ -31,7 +31,7 @@ fn personal_data_blocks_without_a_signature() {
     for (arguments, code, expected) in [
         (["--sign-off", "signed.toml"], 0, "Ada signed for it: agreed"),
         (["--sign-off", "other.toml"], 3, "3 e-mail addresses"),
-        (["--skip", "data.personal"], 0, "skipped, as asked"),
+        (["--skip", "data.personal"], 0, "skipped on request"),
         (["--only", "data.columns"], 0, "data.columns"),
         (["--sign-off", "broken.toml"], 2, "invalid sign-offs"),
         (["--sign-off", "gone.toml"], 6, "gone.toml"),

@@ -106,7 +106,7 @@ fn mistakes_are_told_before_a_launch() {
     let home = home(MODEL, "");
     for (set, code, told) in [
         ("evaluate.rows=nowhere.csv", 6, "nowhere.csv"),
-        ("evaluate.scorer='no-such-program-here x.py'", 2, "does not know `no-such-program-here`"),
+        ("evaluate.scorer='no-such-program-here x.py'", 2, "no command `no-such-program-here`"),
         ("evaluate.label=trooth", 2, "did you mean `truth`?"),
         ("evaluate.features=['agee']", 2, "did you mean `age`?"),
         ("evaluate.command=['sh']", 2, "are both set"),

@@ -47,7 +47,7 @@ impl TextKind {
     pub(super) fn plural(self) -> &'static str {
         match self {
             Self::Number => "numbers",
-            Self::Truth => "truth values",
+            Self::Truth => "booleans",
             Self::Time => "dates",
             Self::Word => "texts",
         }

@@ -109,12 +109,12 @@ fn judge(
     if let Some(sign_off) = standing(column, found.kind, sign_offs, now) {
         let until = sign_off.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
         let message = format!("{what}; {} signed for it{until}: {}", sign_off.approved_by, sign_off.why);
-        return finding(Severity::Note, message, "ask again when the reason ends");
+        return finding(Severity::Note, message, "check again when the reason no longer applies");
     }
     let about_it = sign_offs.iter().filter(|it| names(it, column, found.kind));
     let refused = about_it.filter_map(|it| it.check(now).err()).map(|error| error.to_string()).next();
     let refused = refused.map(|why| format!("; {why}")).unwrap_or_default();
-    let action = "remove or mask it, or have somebody sign for this column and kind";
+    let action = "remove or mask it, or add a sign-off for this column and kind";
     finding(Severity::Block, format!("{what}{refused}"), action)
 }
 

@@ -55,9 +55,9 @@ fn repeated(evidence: &Evidence) -> Option<Finding> {
     };
     let because = match explained {
         true => {
-            format!("; with independent columns {} would by chance, so this means little", percent(chance))
+            format!("; {} are expected with independent columns, so this means little", percent(chance))
         }
-        false => format!("; by chance it would be about {}", percent(chance)),
+        false => format!("; about {} are expected with independent columns", percent(chance)),
     };
     let message = format!(
         "{about}{} of {} rows ({}) repeat an earlier one{label}{because}",

@@ -167,7 +167,7 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     let more = unknown.len().saturating_sub(LISTED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let because = match is_chance {
-        true => format!("; about {expected:.0} are expected by chance"),
+        true => format!("; about {expected:.0} are expected in new data"),
         false => String::new(),
     };
     let message = format!(
@@ -177,6 +177,6 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
         shown.join(", ")
     );
     let severity = if is_chance { Severity::Note } else { Severity::Warn };
-    let action = "give the model a way to say `unknown`, or find out why the values differ";
+    let action = "give the model a category for unknown values, or find out why the values differ";
     Some(Finding { count: Some(rows), ..about("values.unknown", severity, &column.name, message, action) })
 }

@@ -266,7 +266,7 @@ fn finding(it: &FittedColumn, ranges: usize) -> Finding {
         Fit::RanksOfBoth => (
             Severity::Warn,
             format!(
-                "`{column}` is more uniform between 0 and 1 over both data sets than chance allows, but not on either \
+                "`{column}` is more uniform between 0 and 1 over both data sets than random values are, but not on either \
                  alone: its ranks were computed before the split"
             ),
         ),

@@ -382,7 +382,7 @@ impl<'de> Deserialize<'de> for ValueCounts {
             Stored { numbers: None, floats: None, texts: Some(texts), .. } => {
                 (Self::of_texts(), vec![], texts)
             }
-            _ => return Err(serde::de::Error::custom("values are numbers, floats or texts, one of these")),
+            _ => return Err(serde::de::Error::custom("values are numbers, floats or strings, one of these")),
         };
         if numbers.len().max(texts.len()) > MAX_VALUES {
             return Err(serde::de::Error::custom(format!("more than {MAX_VALUES} values")));

@@ -81,7 +81,7 @@ impl ChunkReader for ParquetBytes {
         if start.saturating_add(length as u64) > self.0.size_bytes() {
             let end = self.0.size_bytes();
             return Err(ParquetError::EOF(format!(
-                "{length} bytes at {start} lie behind the file's end, {end}"
+                "{length} bytes at {start} are after the file's end, {end}"
             )));
         }
         let mut buffer = vec![0; length];
@@ -139,7 +139,7 @@ impl Read for PageHeader {
                      limit with {PAGE_VARIABLE}",
                     max >> 20
                 )),
-                None => Some("a page has no header that says how large it is".into()),
+                None => Some("a page has no header with its size".into()),
             };
             if let Some(why) = refused {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));

@@ -488,7 +488,7 @@ impl<'s> ChunkSink<'s> {
         let fields: Vec<Field> = self.source.columns.iter().zip(&arrays).map(field).collect();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-            .expect("every column has as many rows as the chunk, of the type its field says");
+            .expect("every column has as many rows as the chunk, of its field's type");
         self.coverage.read(self.file, rows);
         let chunk = Chunk { file: self.file, batch, rows: numbers, faults };
         let taken = (self.take)(&chunk);

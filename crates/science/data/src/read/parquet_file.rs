@@ -108,7 +108,7 @@ impl ParquetFile {
                     let (name, values) = (column.column_path(), column.num_values());
                     return Err(format!(
                         "row group {} claims {values} values of the nested column `{name}` for {rows} rows in {stored} \
-                         bytes; a row may take {} MiB: write long lists as rows of their own",
+                         bytes; a row may take {} MiB: write long lists as separate rows",
                         number + 1,
                         ROW_BYTES_MAX >> 20
                     ));

@@ -29,7 +29,7 @@ impl Broken {
             Self::BelowMin => ("min", "below the smallest value allowed"),
             Self::AboveMax => ("max", "above the largest value allowed"),
             Self::NotAllowed => ("values", "not among the values allowed"),
-            Self::NoMatch => ("regex", "not of the form asked for"),
+            Self::NoMatch => ("regex", "not of the required form"),
             Self::TooShort => ("length_min", "too short"),
             Self::TooLong => ("length_max", "too long"),
             Self::Decreasing => ("increasing", "below the value before it"),

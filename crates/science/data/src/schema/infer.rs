@@ -26,7 +26,7 @@ pub fn infer(profile: &Profile) -> String {
         "# What the data must be like. Made from {} rows; edit it, then: trackway data validate PATHS --schema THIS_FILE\n\
          # severity of a rule: note, warn (the default) or block.\n\
          version = {SCHEMA_VERSION}\n\n[table]\nrows_min = {}\n# rows_max = {}\nrejected_share_max = {}\n\
-         # time = \"…\"               # the column that says when\n# fresh_within_hours = 24\n\
+         # time = \"…\"               # the timestamp column\n# fresh_within_hours = 24\n\
          other_columns = \"warn\"     # a column that is not named here: warn, allow or block\n",
         profile.rows,
         profile.rows / 2,

@@ -85,7 +85,7 @@ fn rules_of_columns() {
         ),
         (
             "name = \"t\"\ntype = \"text\"\nregex = \"[a-z]+\"",
-            vec!["Warn schema.regex: 2 of 5 values of `t` are not of the form asked for [3=ABC 6=a1]"],
+            vec!["Warn schema.regex: 2 of 5 values of `t` are not of the required form [3=ABC 6=a1]"],
         ),
         (
             "name = \"t\"\ntype = \"text\"\nlength_min = 3\nlength_max = 5",

@@ -31,7 +31,7 @@ impl ProfileKeeper<'_> {
     }
 
     fn path(&self, file: &DataFile, read_as: &str) -> PathBuf {
-        let key = serde_json::to_string(&(&file.blake3, read_as, self.label)).expect("texts are JSON");
+        let key = serde_json::to_string(&(&file.blake3, read_as, self.label)).expect("strings are JSON");
         self.folder.join(format!("{}.json", &blake3::hash(key.as_bytes()).to_hex()[..32]))
     }
 }

@@ -53,7 +53,7 @@ pub fn write_assignment(
     let (files, parts) = (names(files), names(part_names));
     let words = |keys: UInt32Array, texts: &ArrayRef| -> ArrayRef {
         let words = DictionaryArray::<UInt32Type>::try_new(keys, Arc::clone(texts));
-        Arc::new(words.expect("keys are indexes of the texts"))
+        Arc::new(words.expect("keys are indexes of the strings"))
     };
     for from in (0..rows.places.len()).step_by(ROWS_AT_A_TIME) {
         let range = from..(from + ROWS_AT_A_TIME).min(rows.places.len());
@@ -69,7 +69,7 @@ pub fn write_assignment(
         if !assignment.rungs.is_empty() {
             columns.push(Arc::new(Float64Array::from_iter(assignment.rungs[range].iter().copied())));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns as the schema says");
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns according to the schema");
         output.write(&batch)?;
     }
     output.finish()

@@ -30,7 +30,7 @@ pub use model::{Decision, Gradients, Model, Score, Unscored};
 #[non_exhaustive]
 pub enum ProbeError {
     /// No rows to score.
-    #[error("there is no row and no feature to ask the model about")]
+    #[error("there is no row and no feature to score")]
     NoRows,
     /// The model does not answer.
     #[error("the scoring command failed: {0}")]

@@ -141,7 +141,7 @@ impl<'m> Model<'m> {
     /// For each feature the gradients of the rows as they are.
     pub(super) fn ask_gradients(&mut self) -> Result<Vec<Vec<f64>>, ProbeError> {
         let Some(gradients) = &mut self.gradients else {
-            return Err(ProbeError::Refused("it was not asked for gradients".to_owned()));
+            return Err(ProbeError::Refused("it was not started with gradients".to_owned()));
         };
         self.scored_rows += self.rows as u64;
         // A model that answers rows and fails over gradients gives none.

@@ -63,7 +63,7 @@ impl<R: Read + Seek> Archive<R> {
         let length = reader.seek(SeekFrom::End(0))?;
         let (count, size, offset) = directory(&mut reader, length)?;
         if count > ENTRIES_MAX || size > DIRECTORY_BYTES_MAX || offset.saturating_add(size) > length {
-            return Err(damaged("its directory lies outside of it"));
+            return Err(damaged("its directory is outside of it"));
         }
         let bytes = read_at(&mut reader, offset, size)?;
         let (mut entries, mut at) = (Vec::new(), 0);
@@ -101,7 +101,7 @@ impl<R: Read + Seek> Archive<R> {
         self.bytes_left -= entry.size_bytes.max(entry.packed_bytes);
         let head = read_at(&mut self.reader, entry.offset, 30)?;
         if u32_at(&head, 0)? != LOCAL_ENTRY {
-            return Err(damaged("an entry is not where the directory says"));
+            return Err(damaged("an entry is not where the directory places it"));
         }
         let skipped = 30 + u64::from(u16_at(&head, 26)?) + u64::from(u16_at(&head, 28)?);
         let packed = read_at(&mut self.reader, entry.offset + skipped, entry.packed_bytes)?;
@@ -125,7 +125,7 @@ fn unpacked(entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 == entry.size_bytes {
         Ok(bytes)
     } else {
-        Err(damaged("an entry has another size than it says"))
+        Err(damaged("an entry has another size than the directory states"))
     }
 }
 

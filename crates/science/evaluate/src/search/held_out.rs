@@ -120,7 +120,7 @@ impl HeldOut<'_> {
 
     /// Sums over each group, in an order that is always the same.
     fn group_sums(&self, rows: &[u32], value: impl Fn(u32) -> f64) -> Vec<f64> {
-        let groups = self.groups.expect("only asked of groups");
+        let groups = self.groups.expect("only called for groups");
         let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
         rows.iter().for_each(|row| *sums.entry(groups[*row as usize]).or_default() += value(*row));
         sums.into_values().collect()

@@ -25,7 +25,7 @@ const METADATA_KEY: &str = "__metadata__";
 const SLICES_KEY: &str = "trackway.slices";
 
 /// What the elements of a tensor are; named as the format names them.
-#[allow(missing_docs, reason = "the names are the format's, and say it")]
+#[allow(missing_docs, reason = "the names are the format's")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dtype {
     #[serde(rename = "BOOL")]

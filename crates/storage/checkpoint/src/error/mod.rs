@@ -104,7 +104,7 @@ pub enum CheckpointError {
     },
     /// The checkpoint that this one shares files with was deleted.
     #[error(
-        "the checkpoint that step {step} shares unchanged files with was deleted in the meantime; save again"
+        "the checkpoint with the unchanged files of step {step} was deleted in the meantime; save again"
     )]
     ParentRetired {
         /// The step.

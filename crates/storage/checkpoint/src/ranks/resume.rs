@@ -108,7 +108,7 @@ impl RankedRoot {
         }
         if !missing.is_empty() {
             let step = self.step_of(number).unwrap_or_default();
-            let what = format!("say whether the checkpoint of step {step} verifies");
+            let what = format!("report whether the checkpoint of step {step} verifies");
             let seconds = self.group.wait_seconds();
             return Err(RankError::Silent { ranks: missing, what, seconds }.into());
         }

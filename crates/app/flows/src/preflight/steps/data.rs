@@ -44,7 +44,7 @@ pub fn has_label(facts: &Facts<'_>) -> Result<(), String> {
 pub fn label_noise_asked(facts: &Facts<'_>) -> Result<(), String> {
     has_label(facts)?;
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.label_noise);
-    if asked { Ok(()) } else { Err("the run file does not ask for it (`preflight.label_noise`)".into()) }
+    if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.label_noise`)".into()) }
 }
 
 pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {

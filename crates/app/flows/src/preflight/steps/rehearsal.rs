@@ -23,12 +23,12 @@ pub struct Rehearsed {
 
 pub fn one_batch_asked(facts: &Facts<'_>) -> Result<(), String> {
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.one_batch);
-    if asked { Ok(()) } else { Err("the run file does not ask for it (`preflight.one_batch`)".into()) }
+    if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.one_batch`)".into()) }
 }
 
 pub fn overfit_asked(facts: &Facts<'_>) -> Result<(), String> {
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.overfit_batches.is_some());
-    if asked { Ok(()) } else { Err("the run file does not ask for it (`preflight.overfit_batches`)".into()) }
+    if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.overfit_batches`)".into()) }
 }
 
 pub fn one_batch(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {

@@ -22,7 +22,7 @@ const RUNS_ASKED_MAX: usize = 5;
 pub fn has_checkpoints(facts: &Facts<'_>) -> Result<(), String> {
     let section = &facts.plan.checkpoint;
     let named = section.every_steps.is_some() || section.every_seconds.is_some() || section.remote.is_some();
-    if named { Ok(()) } else { Err("the run file asks for no checkpoints".into()) }
+    if named { Ok(()) } else { Err("the run file has no `[checkpoint]` cadence".into()) }
 }
 
 /// Tries out the local root and the remote, and looks for room.

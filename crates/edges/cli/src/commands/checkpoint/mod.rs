@@ -218,7 +218,7 @@ fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer)
         printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));
         if asked.outcome == "no_answer" {
             printer.note(
-                "the script did not respond in time; it must ask its recorder at every step whether a checkpoint is due",
+                "the script did not respond in time; it must call `checkpoint_due` at every step",
             );
         }
     }

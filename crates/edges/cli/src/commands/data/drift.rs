@@ -66,7 +66,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
 }
 
 fn print_joint(printer: Printer, joint: &JointDrift) {
-    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; chance is 0.5)", joint.area, joint.low, joint.high);
+    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; random is 0.5)", joint.area, joint.low, joint.high);
     if joint.drifted {
         let share = |it: &trackway_flows::data::drift::ColumnImportance| {
             format!("`{}` ({:.0} %)", it.name, it.share * 100.0)

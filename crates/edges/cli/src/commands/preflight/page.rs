@@ -186,7 +186,7 @@ fn cost(page: &mut Html, report: &PreflightReport) {
 
 fn imbalance(page: &mut Html, report: &PreflightReport) {
     let Some(imbalance) = &report.imbalance else { return };
-    page.push_str("<h2>Classes</h2><div class=\"wide\"><table><tr><th>Class</th><th class=\"n\">Rows</th><th class=\"n\">Share</th><th class=\"n\">Balanced weight</th><th class=\"n\">Effective weight</th></tr>");
+    page.push_str("<h2>Classes</h2><div class=\"wide\"><table><tr><th>Class</th><th class=\"n\">Rows</th><th class=\"n\">Fraction</th><th class=\"n\">Balanced weight</th><th class=\"n\">Effective weight</th></tr>");
     for class in &imbalance.classes {
         put!(
             page,
@@ -206,7 +206,7 @@ fn imbalance(page: &mut Html, report: &PreflightReport) {
 
 fn columns(page: &mut Html, report: &PreflightReport) {
     let Some(first) = report.charts.first() else { return };
-    page.push_str("<h2>Columns</h2><p class=\"dim\">Shares of the rows with a value");
+    page.push_str("<h2>Columns</h2><p class=\"dim\">Fractions of the rows with a value");
     for (index, series) in first.series.iter().enumerate() {
         put!(
             page,

@@ -180,7 +180,7 @@ fn warnings(answer: &SlicesAnswer) -> Vec<String> {
     let mut warnings = Vec::new();
     if found.held_out.is_none() {
         warnings.push(
-            "no rows were held out: the worst slices may be due to chance, and there are no p-values".into(),
+            "no rows were held out: the worst slices may be random, and there are no p-values".into(),
         );
     }
     let repeats = found.slices.iter().filter(|slice| slice.same_rows_as.is_some()).count();

@@ -95,12 +95,12 @@ fn curves(page: &mut Html, assessment: &Assessment) {
     if !curves.calibration.is_empty() {
         put!(
             page,
-            "<div class=\"card\"><h3>Calibration</h3>{}<p class=\"dim\">predicted probability → share that came true</p></div>",
+            "<div class=\"card\"><h3>Calibration</h3>{}<p class=\"dim\">predicted probability → observed fraction of positives</p></div>",
             calibration(&curves.calibration)
         );
     }
     for (title, points, axes, diagonal) in [
-        ("ROC", &curves.roc, "share of negatives → share of positives at or above a score", true),
+        ("ROC", &curves.roc, "false positive rate → true positive rate", true),
         ("Precision and recall", &curves.precision_recall, "recall → precision", false),
     ] {
         put!(

@@ -115,7 +115,7 @@ impl Plan {
         let most: f64 = measures.iter().map(|measure| measure.exact_bits).sum();
         if most < bits_min {
             return Err(format!(
-                "rows carry {most:.0} bits of information, but {bits_min:.0} are needed to tell a near-duplicate from chance"
+                "rows carry {most:.0} bits of information, but {bits_min:.0} are needed to distinguish a near-duplicate from a coincidence"
             ));
         }
         let bands =
