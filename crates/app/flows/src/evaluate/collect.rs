@@ -42,7 +42,9 @@ pub(super) fn collected(
     });
     clean_told(context, folder)?;
     match judged {
-        Err(panic) => Ok(failed(context, row, &format!("evaluating its output failed inside Trackway: {panic}"))),
+        Err(panic) => {
+            Ok(failed(context, row, &format!("evaluating its output failed inside Trackway: {panic}")))
+        }
         Ok(Err(error)) if error.kind == ErrorKind::Usage => Ok(failed(context, row, &error.message)),
         Ok(end) => end,
     }

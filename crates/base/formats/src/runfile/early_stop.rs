@@ -39,11 +39,7 @@ pub(super) fn early_stop(scope: &Scope, problems: &mut Problems) -> EarlyStopSec
     };
     if scope.node("patience").is_none() && scope.node("progressive").is_none() {
         let hint = "write `patience = 5` (evaluations) or `progressive = \"1%\"` (per window), or both";
-        problems.add(
-            scope.place.clone(),
-            "`[early_stop]` has no rule".into(),
-            Some(hint.into()),
-        );
+        problems.add(scope.place.clone(), "`[early_stop]` has no rule".into(), Some(hint.into()));
     }
     section
 }

@@ -57,7 +57,10 @@ fn model_of(args: &MemoryArgs) -> Result<ModelRead, Failure> {
     if let (Some(layers), Some(hidden), Some(heads)) = (args.layers, args.hidden, args.heads) {
         if hidden % heads != 0 {
             let hint = "the width is that of all heads together";
-            return Err(Failure::usage(format!("a hidden size of {hidden} is not divisible by {heads} heads"), hint));
+            return Err(Failure::usage(
+                format!("a hidden size of {hidden} is not divisible by {heads} heads"),
+                hint,
+            ));
         }
         let shape = Architecture {
             key_value_heads: args.kv_heads.unwrap_or(heads),

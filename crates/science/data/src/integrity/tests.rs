@@ -242,7 +242,11 @@ fn few_values_repeat_by_chance() {
     let result = rows(&evidence(&csv(&few, ROWS, 3), None, &[]));
     let finding = &result.findings[0];
     assert_eq!((result.verdict, finding.count), (Verdict::Pass, Some(ROWS as u64 - 12)));
-    assert!(finding.message.contains("are expected with independent columns, so this means little"), "{}", finding.message);
+    assert!(
+        finding.message.contains("are expected with independent columns, so this means little"),
+        "{}",
+        finding.message
+    );
 }
 
 /// Proves that repeated rows are counted in tables too large to keep every row: within 5 % of the truth.

@@ -234,7 +234,10 @@ fn near_rows_are_weighed_against_chance() {
     let (_, results) = look(&texts(1), &texts(2), &Roles::default());
     let near = result(&results, "leakage.near_duplicates");
     assert_eq!(near.verdict, Verdict::NotApplicable);
-    assert!(near.why.as_ref().unwrap().contains("to distinguish a near-duplicate from a coincidence"), "{near:?}");
+    assert!(
+        near.why.as_ref().unwrap().contains("to distinguish a near-duplicate from a coincidence"),
+        "{near:?}"
+    );
 }
 
 /// Proves that texts with some words changed are found by their pieces, whatever their case, and other texts are not.

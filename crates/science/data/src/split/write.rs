@@ -69,7 +69,8 @@ pub fn write_assignment(
         if !assignment.rungs.is_empty() {
             columns.push(Arc::new(Float64Array::from_iter(assignment.rungs[range].iter().copied())));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns according to the schema");
+        let batch =
+            RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns according to the schema");
         output.write(&batch)?;
     }
     output.finish()

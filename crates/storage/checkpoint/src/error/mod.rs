@@ -103,9 +103,7 @@ pub enum CheckpointError {
         epoch: u64,
     },
     /// The checkpoint that this one shares files with was deleted.
-    #[error(
-        "the checkpoint with the unchanged files of step {step} was deleted in the meantime; save again"
-    )]
+    #[error("the checkpoint with the unchanged files of step {step} was deleted in the meantime; save again")]
     ParentRetired {
         /// The step.
         step: Step,

@@ -339,7 +339,9 @@ impl RankedRoot {
             return given_up(why.unwrap_or_else(|| "rank 0 began another one since".into()));
         }
         match begun.iter().find(|(_, record)| record.body.step > step) {
-            Some((_, record)) => given_up(format!("rank 0 continued to step {} without it", record.body.step)),
+            Some((_, record)) => {
+                given_up(format!("rank 0 continued to step {} without it", record.body.step))
+            }
             None => Ok(None),
         }
     }

@@ -372,7 +372,10 @@ fn missing_ranks_are_named() {
     let (resumes, saves): (Vec<_>, Vec<_>) = results.into_iter().unzip();
     assert!(resumes.iter().all(|error| error.as_ref().unwrap_err().kind() == ErrorKind::Retry));
     for text in texts(resumes) {
-        assert_eq!(text, "ranks 1 and 3 did not report whether the checkpoint of step 10 verifies within 0.2 s");
+        assert_eq!(
+            text,
+            "ranks 1 and 3 did not report whether the checkpoint of step 10 verifies within 0.2 s"
+        );
     }
     assert!(texts(saves)[0].ends_with("was given up: ranks 1 and 3 did not vote within 0.2 s"));
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 10);

@@ -217,9 +217,7 @@ fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer)
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));
         if asked.outcome == "no_answer" {
-            printer.note(
-                "the script did not respond in time; it must call `checkpoint_due` at every step",
-            );
+            printer.note("the script did not respond in time; it must call `checkpoint_due` at every step");
         }
     }
     Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })

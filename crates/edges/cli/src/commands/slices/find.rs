@@ -179,9 +179,8 @@ fn warnings(answer: &SlicesAnswer) -> Vec<String> {
     let found = &answer.found;
     let mut warnings = Vec::new();
     if found.held_out.is_none() {
-        warnings.push(
-            "no rows were held out: the worst slices may be random, and there are no p-values".into(),
-        );
+        warnings
+            .push("no rows were held out: the worst slices may be random, and there are no p-values".into());
     }
     let repeats = found.slices.iter().filter(|slice| slice.same_rows_as.is_some()).count();
     if repeats > 0 {
