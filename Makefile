@@ -65,7 +65,7 @@ $(VENV)/moto: $(VENV)/ready
 mutants: ## 100,000 damaged files of each table format: no panic (MUTANTS=1000 for fewer)
 	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --release -p trackway-data --lib -- mutants --nocapture
 
-soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call goes on)
+soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh
 
 soak-chaos: ## 50 jobs with random kills of supervisor, shim, script and PostgreSQL (TRACKWAY_CHAOS_SEED=14); outages of 2 minutes, cuts and failovers in 100 writes

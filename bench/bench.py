@@ -2,7 +2,7 @@
 """Measures Trackway beside the floor and the tools a user would pick instead, in one run, and prints ratios.
 
 Usage: bench/run.sh [overhead] [logs] [sql] [reads] [classify] [record]
-Every figure is the median of repeated runs; the spread (10th to 90th percentile) stands beside it.
+Every figure is the median of repeated runs; the spread (10th to 90th percentile) is beside it.
 """
 
 import argparse

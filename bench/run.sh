@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the release binary and its benchmark helpers, then runs the benchmarks of the core beside their floors and peers. Those of data,
-# checkpoints, records, detectors, evaluations and the registry stand in folders of their own; bench/evaluate/run.sh runs the post-flight ones.
+# checkpoints, records, detectors, evaluations and the registry have separate folders; bench/evaluate/run.sh runs the post-flight ones.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # One command, so that every dependency is built once, with one set of features.

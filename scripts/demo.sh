@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on real data: a wine classifier is killed in the middle, resumes, completes, is judged on held-out rows, and explained.
+# The main job on real data: a wine classifier is killed in the middle, resumes, completes, is evaluated on held-out rows, and explained.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

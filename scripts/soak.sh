@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The suites whose bounds are small in CI, with larger ones: kills of real jobs, seeds, models, every bit and every place.
 # Runs for at most SOAK_MINUTES (60) in small batches, each part in turn, and ends with a report. What a batch found is kept,
-# and the next call goes on with the next batch; SOAK_FRESH=1 begins anew.
+# and the next call continues with the next batch; SOAK_FRESH=1 starts over.
 # SOAK_PARTS names some of the parts below instead of all of them.
 # SOAK_PYTHON names an interpreter that has the package and PyTorch; without it the package is built.
 set -euo pipefail

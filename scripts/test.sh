@@ -4,6 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export TRACKWAY_TEST_PYTHON=${TRACKWAY_TEST_PYTHON:-$PWD/.venv/bin/python}
 export TRACKWAY_TEST_EXAMPLES=1
-# Real input for the tests that want it; where it is absent they say that they were skipped.
+# Real input for the tests that want it; without it they print that they were skipped.
 if [ -z "${TRACKWAY_SHARED:-}" ] && [ -d ../shared ]; then TRACKWAY_SHARED=$(cd ../shared && pwd); export TRACKWAY_SHARED; fi
 "${CARGO:-cargo}" test --locked --workspace

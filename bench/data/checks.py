@@ -5,8 +5,8 @@ Usage: bench/data/checks.py schema|drift|profile FOLDER --trackway BINARY [--pee
 
 FOLDER holds what `generate.py` wrote (`table.parquet`); `drift` writes its own two tables there the first time.
 `--peers` holds one virtual environment per peer, as `bench/data/peers.sh` makes them; a peer that is not there is
-named, and left out. Each run is a process of its own, from the files to the answer; they take turns. `loading` peers
-are told with the time to read the files into a frame, which they cannot do without.
+named, and left out. Each run is a separate process, from the files to the result; they take turns. `loading` peers
+are shown with the time to read the files into a frame, which they need.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-# Fifteen rules that every tool can say; `SCHEMA` is ours, the others follow it line by line.
+# Fifteen rules that every tool can express; `SCHEMA` is ours, the others follow it line by line.
 SCHEMA = """version = 1
 [table]
 rows_min = 1

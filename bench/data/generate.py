@@ -3,8 +3,8 @@
 
 Usage: bench/data/generate.py FOLDER [--rows 10000000] [--csv-rows 1000000]
 
-Writes `table.parquet`, the first rows again as `table.csv`, and `planted.json`, which says what was planted:
-nulls, NaN, infinities, a sentinel, a constant column, a column that gives the label away, and an
+Writes `table.parquet`, the first rows again as `table.csv`, and `planted.json` with what was planted:
+nulls, NaN, infinities, a sentinel, a constant column, a column that leaks the label, and an
 identifier. The same arguments give the same bytes.
 """
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Plants wrong labels and compares who finds them: Trackway's built-in check and cleanlab.
+"""Plants wrong labels and compares which tool finds them: Trackway's built-in check and cleanlab.
 
 Usage: bench/data/label_noise.py --ours PATH/label_noise [--adult FILE] [--rows 100000] [--rounds 1] [--alone]
 
 `--ours` is `cargo build --release -p trackway-data --example label_noise`; `--adult` is `adult-train.csv` as published
-(UCI). cleanlab (PyPI) gets out-of-fold probabilities of scikit-learn models, five folds, as its guide says. Each table
-is judged by all of them in turn. Precision and recall are against the rows that were planted; on clean tables what is
-told is the share of rows called wrong.
+(UCI). cleanlab (PyPI) gets out-of-fold probabilities of scikit-learn models, five folds, as in its guide. Each table
+is checked by all of them in turn. Precision and recall are against the rows that were planted; on clean tables the
+fraction of rows called wrong is printed.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def table(rows: int, classes: int, overlap: float, random: np.random.Generator) 
 
 
 def flip(frame: pd.DataFrame, share: float, random: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
-    """Gives a share of the rows another class, each of the others as likely."""
+    """Gives a fraction of the rows another class, each of the others as likely."""
     names = np.array(sorted(frame["label"].unique()))
     codes = np.searchsorted(names, frame["label"])
     chosen = random.random(len(frame)) < share

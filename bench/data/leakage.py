@@ -5,7 +5,7 @@ pandas for exact duplicates, and precision and recall of every check on planted 
 Usage: bench/data/leakage.py FOLDER --ours PATH/leakage [--rounds 5] [--train-rows 1000000] [--test-rows 200000]
 
 FOLDER is made, if it is not there; `--ours` is `cargo build --release -p trackway-data --example leakage`. Each runs in
-a process of its own; they take turns. The peers are installed beside this script's Python: polars, duckdb, pandas.
+a separate process; they take turns. The peers are installed beside this script's Python: polars, duckdb, pandas.
 """
 
 import argparse
@@ -43,7 +43,7 @@ CATEGORIES = 4
 
 
 def table(rows: int, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """15 columns of numbers, 4 of categories, a city of 1,000; the label is told in part by three numbers."""
+    """15 columns of numbers, 4 of categories, a city of 1,000; the label depends in part on three numbers."""
     columns = {f"x{index}": random.normal(0, 1, rows) for index in range(NUMBERS)}
     for index in range(CATEGORIES):
         columns[f"c{index}"] = random.integers(0, 5 + 10 * index, rows)
@@ -102,7 +102,7 @@ def warned(check: dict) -> list[str]:
 
 
 def leaking(side: dict, is_train: bool, random: np.random.Generator) -> dict:
-    """The side with features that know the label: recoded, with noise, in a pair, and on the training side only."""
+    """The side with features that leak the label: recoded, with noise, in a pair, and on the training side only."""
     rows = len(side["y"])
     y = side["y"]
     one = random.normal(0, 1, rows)
@@ -158,7 +158,7 @@ def planted(folder: Path, ours: str, rounds: int) -> None:
         write(folder, "train", leaking(train, True, random))
         write(folder, "test", leaking(test, False, random))
         checks, _ = answers(ours, folder, "--label", "y", "--only", "target")
-        # A pair is told of by either of its columns.
+        # A pair is reported by either of its columns.
         told = {"one" if name == "two" else name for name in warned(checks["leakage.target"])}
         hidden = {"recoded", "noisy", "one", "gone"}
         score("target", len(told & hidden), len(told), len(hidden))
@@ -227,7 +227,7 @@ def main() -> None:
         random = np.random.default_rng(11)
         train, test = table(arguments.train_rows, random), table(arguments.test_rows, random)
         for name in test:
-            # One test row in a hundred stands in the training side as well.
+            # One test row in a hundred is in the training side as well.
             test[name][::100] = train[name][::500][: len(test[name][::100])]
         write(folder, "train", train)
         write(folder, "test", test)

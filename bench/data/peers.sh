@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environments that benchmarks ask for, one per peer since their requirements exclude each other.
+# Makes the virtual environments for benchmarks, one per peer since their requirements exclude each other.
 # Usage: bench/data/peers.sh [FOLDER=target/peers] [NAME...]      all of them, or those named
 set -eu
 folder=${1:-target/peers}

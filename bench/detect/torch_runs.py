@@ -1,4 +1,4 @@
-"""Trains small PyTorch models for real, healthy and with faults, on the wall clock, and asks the detectors what they see.
+"""Trains small PyTorch models for real, healthy and with faults, on the wall clock, and runs the detectors on them.
 
     cargo build --release -p trackway-tower --example detect_stream
     python bench/detect/torch_runs.py target/release/examples/detect_stream [RUNS_PER_FAULT]

@@ -129,7 +129,7 @@ def peak_mib(errors: str) -> float:
 
 
 def timed(command: list[str]) -> list[str]:
-    """The command, with its peak memory told on stderr."""
+    """The command, with its peak memory on stderr."""
     tell = (
         "import os, resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
         "print('peak_kib', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"

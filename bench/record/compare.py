@@ -8,7 +8,7 @@ PATH is an interpreter that has the tool: trackway, mlflow (for mlflow_file and 
 tensorboard (with tensorboardX) and dvclive. They take turns. Of each: nanoseconds of a call with one metric and with ten
 (mean, median, 99th percentile), seconds from the last call until the tool is closed and everything is on the disk,
 bytes on the disk a point, and how many of the steps whose call had returned are gone after SIGKILL. A tool that needs
-longer than --seconds is stopped there; how many calls it made is told. Of Aim the last is not measured: its reader gave
+longer than --seconds is stopped there; how many calls it made is printed. Of Aim the last is not measured: its reader gave
 nothing back of a run that had ended in order either. With --binary ten million points are logged in one run, and read back.
 """
 
@@ -52,7 +52,7 @@ def size_bytes(folder: Path) -> int:
 
 
 def logged(tool: str, python: str, metrics: int, options: argparse.Namespace) -> dict[str, float]:
-    """One loop of a tool in a process of its own."""
+    """One loop of a tool in a separate process."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         command = [python, HERE / "worker.py", tool, folder, metrics, options.points // metrics, options.seconds]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True)
@@ -64,7 +64,7 @@ def logged(tool: str, python: str, metrics: int, options: argparse.Namespace) ->
 
 
 def lost(tool: str, python: str, options: argparse.Namespace) -> tuple[int, int]:
-    """Kills a loop; returns how many steps had been told, and how many of those are gone."""
+    """Kills a loop; returns how many steps had been reported, and how many of those are gone."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         command = [python, HERE / "worker.py", tool, folder, 10, 0, 0, "kill"]
         process = subprocess.Popen(
@@ -90,7 +90,7 @@ def lost(tool: str, python: str, options: argparse.Namespace) -> tuple[int, int]
 
 
 def read_back(binary: Path, python: str, folder: str | None) -> None:
-    """Logs ten million points in one run and asks for all of them, each time with a whole process."""
+    """Logs ten million points in one run and reads all of them, each time with a whole process."""
     with tempfile.TemporaryDirectory(dir=folder) as home:
         environment = {**os.environ, "TRACKWAY_HOME": home}
         subprocess.run([binary, "run", "--", python, "-c", TEN_MILLION], check=True, env=environment, stderr=subprocess.DEVNULL)

@@ -3,8 +3,8 @@
 
 Usage: bench/record/step_time.py --binary PATH/trackway --python PATH [--rounds 10] [--steps 400]
 
-PATH is an interpreter that has numpy and trackway. A step is a fixed number of matrix products; with Trackway it logs ten metrics. Told are
-the medians over all steps of a round, and the share by which rounds with Trackway are longer, with the interval of paired rounds.
+PATH is an interpreter that has numpy and trackway. A step is a fixed number of matrix products; with Trackway it logs ten metrics. Printed are
+the medians over all steps of a round, and the fraction by which rounds with Trackway are longer, with the interval of paired rounds.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How many steps of the first metric a tool gives back after its process was killed: `survivors.py TOOL FOLDER`.
 
-Prints the number of steps. Each is asked the way its own reader does; what only a repair brings back is counted too."""
+Prints the number of steps. Each is read with the tool's reader; what only a repair brings back is counted too."""
 
 import sqlite3
 import struct

@@ -1,8 +1,8 @@
 """Logs points with one tool, as a training loop does: `worker.py TOOL FOLDER METRICS CALLS SECONDS_MAX [kill]`.
 
 Prints one JSON document: nanoseconds a call, seconds until all is durable. With `kill` it prints instead the number of
-calls that have returned, every hundred calls, and goes on until it is killed. Each tool is used as its own manual
-says for a loop; what is batched or sent behind the loop stays so."""
+calls that have returned, every hundred calls, and continues until it is killed. Each tool is used as in its manual
+for a loop; what is batched or sent in the background stays so."""
 
 import json
 import os
@@ -117,7 +117,7 @@ TOOLS = {one.__name__: one for one in (
 def measure(log, close, names, calls, seconds_max):
     nanos = []
     values = dict.fromkeys(names, 0.0)
-    log(0, values)  # what is done once, such as making files and threads, is no cost of a call
+    log(0, values)  # what is done once, such as making files and threads, is not a cost of a call
     end = time.perf_counter() + seconds_max
     for step in range(1, calls + 1):
         for name in names:
@@ -151,7 +151,7 @@ def log_until_killed(log, names):
 
 if __name__ == "__main__":
     tool, folder, metrics, calls, seconds_max = sys.argv[1:6]
-    # Tools print what they like; what is told goes where stdout was.
+    # Tools print what they like; the results go where stdout was.
     told = os.dup(1)
     os.dup2(2, 1)
     log, close = TOOLS[tool](Path(folder).resolve())

@@ -48,7 +48,7 @@ class Windows(Dataset):
 
 
 class CharacterModel(nn.Module):
-    """A decoder of two layers. The embedding and the output share their weights."""
+    """A decoder of two layers. The embedding and the output have tied weights."""
 
     def __init__(self, vocabulary: int, length: int, width: int = 64, dropout: float = 0.1):
         super().__init__()
@@ -101,7 +101,7 @@ def validate(model: nn.Module, data: Windows, batch: int) -> float:
 
 @torch.no_grad()
 def completions(model: nn.Module, start: torch.Tensor, count: int, temperature: float) -> torch.Tensor:
-    """So many ways to go on for `COMPLETED` characters; with temperature 0 the most likely one."""
+    """So many continuations of `COMPLETED` characters; with temperature 0 the most likely one."""
     drawn = start.repeat(count, 1)
     for _ in range(COMPLETED):
         scores = model(drawn)[:, -1]
@@ -112,7 +112,7 @@ def completions(model: nn.Module, start: torch.Tensor, count: int, temperature: 
 
 
 def evaluate(model: nn.Module, data: Windows, text: str, options: argparse.Namespace) -> None:
-    """Judges the checkpoint that `trackway eval run` gives, on windows of the kept-back text without overlaps: their losses, or with
+    """Evaluates the checkpoint that `trackway eval run` gives, on windows of the held-out text without overlaps: their losses, or with
     `--samples` whether the characters at their ends are guessed."""
     model.load_state_dict(checkpoint.given(framework="torch")["model"])
     model.eval()
@@ -162,7 +162,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TRACKWAY_SEED", "17")))
     parser.add_argument("--workers", type=int, default=0, help="processes that load the data")
     parser.add_argument("--max-characters", type=int, default=400_000)
-    parser.add_argument("--evaluate", action="store_true", help="judge the checkpoint that `trackway eval run` gives")
+    parser.add_argument("--evaluate", action="store_true", help="evaluate the checkpoint that `trackway eval run` gives")
     parser.add_argument("--samples", type=int, default=0, help="with --evaluate: guess the end of each window so many times")
     parser.add_argument("--step-millis", type=int, default=0, help="sleep after each step, to watch it")
     return parser.parse_args(arguments)

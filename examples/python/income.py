@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Census income by logistic regression in NumPy: trained with exact resume, and judged from its checkpoints.
+"""Census income by logistic regression in NumPy: trained with exact resume, and evaluated from its checkpoints.
 
     income.py train --train adult-train.csv       inside `trackway run`
-    income.py score                               a scoring command: inside `trackway eval run` it answers rows with chances
+    income.py score                               a scoring command: inside `trackway eval run` it returns probabilities for rows
 """
 
 import argparse
@@ -28,11 +28,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def features(table: list[dict[str, str]]) -> np.ndarray:
-    """Numbers on a log scale, texts in buckets of one by their hash, and a one."""
+    """Numbers on a log scale, strings one-hot in buckets by their hash, and a one."""
     found = np.zeros((len(table), BUCKETS + len(NUMBERS) + 1), dtype=np.float32)
     for index, row in enumerate(table):
         for name in TEXTS:
-            # The file says `?` where Trackway says that a value is missing.
+            # The file has `?` where Trackway has a missing value.
             found[index, zlib.crc32(f"{name}={row[name] or '?'}".encode()) % BUCKETS] = 1
         found[index, BUCKETS:-1] = [np.log1p(float(row[name])) / 5 for name in NUMBERS]
     found[:, -1] = 1

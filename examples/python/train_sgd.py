@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Streams a CSV through a linear classifier, chunk by chunk, and prints one JSON line per chunk.
 
-An ordinary training script: it knows nothing of Trackway. Each chunk is scored before it is learned from, so that
+An ordinary training script without Trackway's SDK. Each chunk is scored before it is learned from, so that
 `loss` and `accuracy` are about rows the model has not seen yet.
 """
 
@@ -29,7 +29,7 @@ Row = tuple[int, list[str]]
 
 
 class TableError(ValueError):
-    """The table cannot be used; the message says which file, line and column."""
+    """The table cannot be used; the message names the file, line and column."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -91,7 +91,7 @@ class Table:
                 yield line, fields
 
     def classes(self) -> list[str]:
-        """The distinct labels, sorted; a linear classifier must know them before its first step."""
+        """The distinct labels, sorted; a linear classifier needs them before its first step."""
         found: set[str] = set()
         for _, fields in self.rows():
             found.add(fields[self.label])

@@ -1,5 +1,5 @@
 //! Whatever the text, a gate and the rule of a ladder are read or refused with a place inside it, and never with a panic. What is read
-//! is read alike from its own words: each comparison from its text, each number from how it is shown.
+//! is read alike from its printed form: each comparison from its text, each number from how it is shown.
 #![no_main]
 
 use std::fmt::Debug;

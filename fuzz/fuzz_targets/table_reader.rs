@@ -14,7 +14,7 @@ use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source, use_remot
 
 static BYTES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// The bytes of the moment, under any URL.
+/// The present bytes, under any URL.
 struct Moment;
 
 struct InMemory(Vec<u8>);

@@ -12,7 +12,7 @@ const GRADIENT_NORM_MAX: f64 = 1.0;
 /// The learning rate rises over this many steps. It depends on the step alone, so that a run may be prolonged.
 const WARM_UP_STEPS: u64 = 20;
 
-/// Adam (Kingma and Ba 2015) whose whole state can be saved; candle's own keeps its moments to itself.
+/// Adam (Kingma and Ba 2015) whose whole state can be saved; candle's version keeps its moments private.
 #[derive(Debug)]
 pub struct Adam {
     moments: Vec<Moments>,
@@ -132,7 +132,7 @@ mod tests {
         (parameters, adam)
     }
 
-    /// Proves that the optimizer finds the bottom of a parabola, and that stopping in between, saving, and going on
+    /// Proves that the optimizer finds the bottom of a parabola, and that stopping in between, saving, and continuing
     /// in fresh objects gives the same bits; without the moments it would not.
     #[test]
     fn saved_moments_make_resuming_exact() {

@@ -8,7 +8,7 @@ const OPTIMIZER: &str = "adam.safetensors";
 pub(crate) const CURSOR: &str = "cursor.json";
 const CURSOR_VERSION: u32 = 1;
 
-/// Where the training stands in its data. All randomness is a function of `seed` and `step`, so no generator state
+/// Where the training is in its data. All randomness is a function of `seed` and `step`, so no generator state
 /// needs to be saved; the other fields let a launch refuse a checkpoint that is not its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {

@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use crate::checkpoint::{self, Cursor};
 use crate::{Job, JobError, Options};
 
-/// Where `trackway eval run` puts the checkpoint to be judged, and where it wants the rows.
+/// Where `trackway eval run` puts the checkpoint to be evaluated, and where it wants the rows.
 const CHECKPOINT: &str = "TRACKWAY_CHECKPOINT_DIR";
 const OUT: &str = "TRACKWAY_EVALUATION_OUT";
 
-/// Judges the checkpoint that `trackway eval run` gives: leaves a row for each item of the held-out data in `predictions.csv`, from
+/// Evaluates the checkpoint that `trackway eval run` gives: leaves a row for each item of the held-out data in `predictions.csv`, from
 /// which Trackway computes the numbers. Seed and batch, and so the split, are those of the training.
 ///
 /// # Errors

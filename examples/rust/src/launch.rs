@@ -12,7 +12,7 @@ const EXIT_STOPPED: u8 = 143;
 const EXIT_USAGE: u8 = 2;
 
 /// The `main` of every example job: reads the command line, attaches the recorder, trains, chooses the exit code. With `--evaluate`
-/// it judges a checkpoint instead.
+/// it evaluates a checkpoint instead.
 ///
 /// 0: all steps done · 1: failed · 2: wrong arguments · 143: stopped on request (SIGTERM or a command of Trackway),
 /// after a checkpoint where there is somewhere to put it.

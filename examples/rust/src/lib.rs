@@ -1,4 +1,4 @@
-//! What the example jobs share: options, data order, parameters, optimizer, checkpoint contents and the loop.
+//! What the example jobs have in common: options, data order, parameters, optimizer, checkpoint contents and the loop.
 //!
 //! Every job keeps one promise: training N steps at once, and training with any number of kills and resumes in
 //! between, end in the same weights, bit for bit. Three rules carry it. All state that an update reads is in the

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use crate::JobError;
 
-/// What a job trains with when the command line says nothing else.
+/// What a job trains with by default.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// Optimizer updates over the whole run.
@@ -28,7 +28,7 @@ pub struct Options {
     pub checkpoint_every: u64,
     /// `--validate-every`: steps between validations.
     pub validate_every: u64,
-    /// `--evaluate`: judge the checkpoint that `trackway eval run` gives, in place of training.
+    /// `--evaluate`: evaluate the checkpoint that `trackway eval run` gives, in place of training.
     pub evaluate: bool,
     /// `--step-millis`: sleep after each step, so that a demonstration can be watched.
     pub step_millis: u64,

@@ -92,7 +92,7 @@ mod tests {
         assert_ne!(batches[0..2], batches[2..4]);
     }
 
-    /// Proves that the draws have the mean and the deviation asked for.
+    /// Proves that the draws have the requested mean and deviation.
     #[test]
     fn normal_draws_have_the_asked_moments() {
         let draws = Normal::new(1).draws(20_000, 2.0);

@@ -14,7 +14,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// No weights yet; those to come depend on `seed` and on the order in which they are asked for.
+    /// No weights yet; those to come depend on `seed` and on the order in which they are requested.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { entries: Vec::new(), normal: Normal::new(seed) }
@@ -137,7 +137,7 @@ pub(crate) fn take(
     Ok(tensor)
 }
 
-/// Fails when a file holds tensors that nobody took.
+/// Fails when a file holds tensors that were not used.
 pub(crate) fn refuse_surplus(file: &'static str, tensors: &HashMap<String, Tensor>) -> Result<(), JobError> {
     match tensors.keys().min() {
         None => Ok(()),

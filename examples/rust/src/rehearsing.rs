@@ -10,7 +10,7 @@ use crate::{Job, JobError};
 /// The first updates are followed, and then ever fewer: looking at all weights costs as much as an update.
 const FIRST_UPDATES: u64 = 5;
 
-/// What a rehearsal (`trackway rehearse`) is told: the labels, and what the first updates do to each weight. In training
+/// What a rehearsal (`trackway rehearse`) reports: the labels, and what the first updates do to each weight. In training
 /// it does nothing.
 pub struct Rehearsing<'a> {
     run: &'a Recorder,

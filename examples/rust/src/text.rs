@@ -54,7 +54,7 @@ impl Corpus {
         Ok(Self { symbols, widths, blake3 })
     }
 
-    /// Where [`Corpus::read`] looks, in words.
+    /// A description of where [`Corpus::read`] looks.
     #[must_use]
     pub fn describe(places: &[PathBuf]) -> String {
         if places.is_empty() {
@@ -109,7 +109,7 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), 
 mod tests {
     use super::*;
 
-    /// Proves that every character has a symbol below the count, and that no two printable ones share one.
+    /// Proves that every character has a symbol below the count, and that printable ones have different ones.
     #[test]
     fn every_character_has_a_symbol() {
         let printable: std::collections::BTreeSet<u8> = (' '..='~').chain(['\n', 'é']).map(symbol).collect();

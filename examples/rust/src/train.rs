@@ -16,11 +16,11 @@ const LINE_STEPS: Step = 50;
 pub struct Validation {
     /// Mean cross-entropy, in nats.
     pub loss: f64,
-    /// Share of right answers, 0 to 1.
+    /// Accuracy, 0 to 1.
     pub accuracy: f64,
 }
 
-/// What a job counts to say how fast it is.
+/// What a job counts to report its speed.
 #[derive(Debug, Clone, Copy)]
 pub struct Throughput {
     /// Name of the metric, such as `tokens_per_second`.
@@ -72,7 +72,7 @@ pub enum Ending {
     Stopped,
 }
 
-/// Trains until all steps are done or a stop is asked for; resumes from the newest committed checkpoint first.
+/// Trains until all steps are done or a stop is requested; resumes from the newest committed checkpoint first.
 ///
 /// `out` gets lines for people. Outside Trackway nothing is recorded or saved, and the weights come out the same.
 ///
@@ -230,7 +230,7 @@ impl<'a> Training<'a> {
         Cursor::new(self.job.name(), self.options, self.job.data_blake3(), step, place)
     }
 
-    /// Says what came out. The digest is what two launches are compared by.
+    /// Prints the result. The digest is what two launches are compared by.
     fn conclude(&mut self) -> Result<(), JobError> {
         let validation = self.validate()?;
         let digest = self.job.parameters().digest()?;

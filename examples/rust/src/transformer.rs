@@ -24,7 +24,7 @@ const EVALUATION_BATCH: usize = 32;
 /// Added to the scores of characters that are yet to come. Finite, so that no gradient becomes a NaN.
 const MASKED: f32 = -1e9;
 
-/// A decoder-only transformer (pre-norm, learned positions) that tells the next character.
+/// A decoder-only transformer (pre-norm, learned positions) that predicts the next character.
 #[derive(Debug)]
 pub struct CharTransformer {
     parameters: Parameters,

@@ -9,10 +9,10 @@ use crate::{Job, JobError, Options, Parameters, Throughput, Validation, permutat
 const HIDDEN: usize = 64;
 /// One row in five is for validation.
 const VALIDATION_SHARE: usize = 5;
-/// An epoch number that training never reaches: the split is a permutation of its own.
+/// An epoch number that training never reaches: the split is a separate permutation.
 const SPLIT_EPOCH: u64 = u64::MAX - 1;
 
-/// A two-layer perceptron that tells the quality of red wine (Cortez et al. 2009: 1,599 rows, 11 measurements,
+/// A two-layer perceptron that predicts the quality of red wine (Cortez et al. 2009: 1,599 rows, 11 measurements,
 /// qualities 3 to 8) from its chemistry.
 #[derive(Debug)]
 pub struct WineClassifier {
@@ -178,7 +178,7 @@ impl Job for WineClassifier {
         score(&logits, &self.validation.classes)
     }
 
-    /// What is true, what is said, the chance of each quality, and the measurements, so that slices can be cut by them.
+    /// The label, the prediction, the probability of each quality, and the measurements, so that slices can be cut by them.
     fn predictions(&self) -> Result<String, JobError> {
         let logits = self.logits(&self.validation.features)?;
         let answers = logits.argmax(D::Minus1)?.to_vec1::<u32>()?;

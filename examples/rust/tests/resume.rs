@@ -158,7 +158,7 @@ fn wine_killed_and_resumed_ends_in_the_same_weights() {
     assert_ne!(control_run(WINE, &format!("{WINE_ARGUMENTS} --seed 4")), undisturbed);
 }
 
-/// Proves with real processes that SIGKILL at random moments, most of them while something is being saved, tears no
+/// Proves with real processes that SIGKILL at random times, most of them while something is being saved, tears no
 /// checkpoint and loses none that was announced, and that the weights come out as if nothing had happened. Half of
 /// `TRACKWAY_KILLS` (50) are made here, the others on a PyTorch script (`make test-python`); `TRACKWAY_SEED` replays.
 #[test]
@@ -218,7 +218,7 @@ fn last_saved(output: &str) -> u64 {
 }
 
 /// Proves that SIGTERM and a stop command each end a job with 143 after a checkpoint at the very step it stopped at,
-/// and that the run then goes on to the weights of an undisturbed one.
+/// and that the run then continues to the weights of an undisturbed one.
 #[test]
 fn wine_saves_before_it_obeys() {
     let mut run = Run::new(WINE, WINE_ARGUMENTS);
@@ -251,7 +251,7 @@ fn step_after(output: &str, text: &str) -> u64 {
 }
 
 /// Proves that a checkpoint is refused, by the name of what differs, when the launch has another seed; and that
-/// resuming a finished run trains nothing and says the same again.
+/// resuming a finished run trains nothing and prints the same again.
 #[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let mut run = Run::new(WINE, "--steps 5");
@@ -264,7 +264,7 @@ fn a_checkpoint_of_another_run_is_refused() {
 }
 
 /// Proves the same exactness for the character model: killed between two checkpoints it ends in the weights of an
-/// undisturbed run; and that it refuses to go on with a text that changed in between.
+/// undisturbed run; and that it refuses to continue with a text that changed in between.
 #[test]
 fn characters_killed_and_resumed_end_in_the_same_weights() {
     let folder = tempfile::tempdir().unwrap();

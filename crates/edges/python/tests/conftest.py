@@ -12,8 +12,8 @@ ULID_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def need(framework: str):
-    """The module of a framework. Without it a test is skipped, which is printed; where TRACKWAY_TEST_FRAMEWORKS=1
-    says that all of them are there, it fails."""
+    """The module of a framework. Without it a test is skipped, which is printed; with TRACKWAY_TEST_FRAMEWORKS=1,
+    which requires all of them, it fails."""
     try:
         return importlib.import_module(framework)
     except ImportError as error:
@@ -23,7 +23,7 @@ def need(framework: str):
 
 
 def attempt_environment(folder, epoch=1, run_id=None, **more):
-    """What `trackway run` tells the script of an attempt."""
+    """What `trackway run` sets for the script of an attempt."""
     ulid = "".join(random.SystemRandom().choices(ULID_DIGITS, k=25))
     return {
         "TRACKWAY_RUN": run_id or "run_01aaaaaaaaaaaaaaaaaaaaaaaa",
@@ -83,8 +83,8 @@ def bits(value):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Tells how long importing the package takes beyond the interpreter's own start. The aim is below 100 ms; it is no
-    test, because the machine may be busy."""
+    """Prints how long importing the package takes beyond the interpreter's start. The aim is below 100 ms; it is not
+    a test, because the machine may be busy."""
     code = "import time as t; w, c = t.perf_counter(), t.process_time(); import trackway; "
     code += "print(t.perf_counter() - w, t.process_time() - c)"
     taken = [

@@ -9,7 +9,7 @@ MAGIC, MARK = b"\x89TWFR\r\n\x1a", b"\xf5TW\xfa"
 
 @dataclass
 class Record:
-    """What the whole frames of some segments say, in the order of the files and of the frames."""
+    """The contents of the whole frames of some segments, in the order of the files and of the frames."""
 
     points: list[tuple[str, int, float]] = field(default_factory=list)
     events: list[tuple[str, int | None, dict[str, str]]] = field(default_factory=list)

@@ -24,7 +24,7 @@ def crop(array, top, left):
 
 
 def crop_both(rng):
-    """One place for both, and fills what lies outside."""
+    """One place for both, and fills what is outside."""
 
     def augment(image, mask):
         top, left = rng.integers(0, 17), rng.integers(0, 25)
@@ -125,19 +125,19 @@ def off_by_three(rng):
     ],
 )
 def test_wrong_augmentations_do_not_agree(make, said):
-    """What moves one alone, both differently, or mixes labels is found, and said."""
+    """What moves one alone, both differently, or mixes labels is found, and reported."""
     probe = probe_augmentation(make(numpy.random.default_rng(2)), *SIZE)
     assert not probe.agrees and said in probe.message, probe
 
 
 def test_how_far_and_where():
-    """A mask that lies three pixels to the right of its image is told to."""
+    """A mask that is three pixels to the right of its image is reported as such."""
     probe = probe_augmentation(lambda image, mask: (image[:, 3:], mask[:, :-3]), *SIZE)
     assert probe.shift == (0.0, -3.0) and probe.off_share == 1.0 and round(probe.off_max, 3) == 3.0, probe
 
 
 def test_small_types_and_channels_first():
-    """Masks of 255 labels tell squares apart, channels may come first, and answers may be dicts."""
+    """Masks of 255 labels distinguish squares, channels may come first, and results may be dicts."""
     wrong = probe_augmentation(mask_not_flipped(numpy.random.default_rng(3)), *SIZE, mask_dtype="uint8")
     assert not wrong.agrees
     both = lambda image, mask: {"image": image[:, :, ::-1].copy(), "mask": mask[:, ::-1].copy()}  # noqa: E731

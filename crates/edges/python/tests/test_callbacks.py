@@ -55,7 +55,7 @@ class Slow:
 
 
 def test_a_failing_callback_is_told_once(attempt, tmp_path):
-    """Proves that what fails in a callback never reaches the training, and is told once for each hook."""
+    """Proves that what fails in a callback never reaches the training, and is reported once for each hook."""
     from trackway.callbacks._watch import Watch, quiet
 
     class Broken(Watch):
@@ -166,7 +166,7 @@ def test_gradients_that_are_not_finite(attempt, tmp_path):
 
 
 def test_a_scaler_that_leaves_an_update_out(attempt, tmp_path):
-    """Proves that an update which the scaler leaves out is told as gradients that are not finite, with the scale."""
+    """Proves that an update which the scaler leaves out is reported as gradients that are not finite, with the scale."""
     torch = need("torch")
     run = attempt()
     model, optimizer = torch_parts(torch)
@@ -214,7 +214,7 @@ def test_a_loop_in_pytorch_on_a_device_never_waits(attempt, tmp_path):
 
 
 def test_outside_an_attempt_a_loop_is_left_alone(tmp_path, monkeypatch):
-    """Proves that nothing is hooked and nothing is computed where there is no attempt."""
+    """Proves that nothing is hooked and nothing is computed outside an attempt."""
     torch = need("torch")
     monkeypatch.chdir(tmp_path)
     model, optimizer = torch_parts(torch)
@@ -418,7 +418,7 @@ def test_transformers_is_stopped(attempt, tmp_path):
 
 
 def keras_training(tmp_path, epochs):
-    """Runs it in a process of its own, since Keras is bound to its backend when it is imported."""
+    """Runs it in a separate process, since Keras is bound to its backend when it is imported."""
     need("jax")
     need("keras")
     command = [sys.executable, str(Path(__file__).with_name("train_keras.py")), str(epochs)]

@@ -42,7 +42,7 @@ def test_wide_dtypes_are_not_narrowed(tmp_path):
 
 
 def test_keys_and_weak_scalars(tmp_path):
-    """Proves that typed keys of every kind go on with the same numbers, and that weak types stay weak."""
+    """Proves that typed keys of every kind continue with the same numbers, and that weak types stay weak."""
     state = {"key": jax.random.key(7), "other": jax.random.key(3, impl="rbg"), "weak": jnp.asarray(0.5)}
     checkpoint.save(tmp_path, {"values": state}, step=1)
     found = checkpoint.load(tmp_path)["values"]

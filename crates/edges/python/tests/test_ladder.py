@@ -52,7 +52,7 @@ def test_keys_that_name_no_row_are_refused(at):
 
 
 def test_all_rows_come_outside_of_a_rung(monkeypatch):
-    """Proves that a script is as it was where there is no ladder, generators and all."""
+    """Proves that a script without a ladder is unchanged, generators included."""
     monkeypatch.delenv("TRACKWAY_RUNG", raising=False)
     assert trackway.rung() == 1 and trackway.in_rung("x") and trackway.rung_indexes(3) == [0, 1, 2]
     assert rows_of(iter("abc")) == ["a", "b", "c"]
@@ -74,7 +74,7 @@ def test_a_sequence_of_batches_is_cut(at):
 
 def test_a_torch_loader_is_cut_by_its_rows(at):
     """Proves that only rows of the rung come, each once, in full batches, shuffled or not; and that the loader is left
-    as it was, for those who validate by it."""
+    as it was, for validation."""
     torch = need("torch")
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -96,8 +96,8 @@ def test_a_torch_loader_is_cut_by_its_rows(at):
 
 
 def test_what_cannot_be_cut_is_refused(at):
-    """Proves that no loader trains on everything in silence: one without rows by number, with batches of its own making,
-    or that keeps its own place."""
+    """Proves that no loader trains on everything silently: one without rows by number, with self-made batches,
+    or that keeps its position."""
     torch = need("torch")
     from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler, TensorDataset
 
@@ -192,8 +192,8 @@ def test_a_rung_resumes_in_the_middle_of_its_pass(tmp_path, at, monkeypatch):
 
 
 def test_a_warm_rung_takes_the_weights_and_nothing_else(tmp_path, at, monkeypatch):
-    """Proves that a rung begins at step 1 with the weights of the rung before, and with an optimizer, a schedule, a
-    place in the data and generators of its own; that a resume goes before it; and that a script without a model is told."""
+    """Proves that a rung begins at step 1 with the weights of the rung before, and with a new optimizer, schedule,
+    place in the data and generators; that a resume takes precedence; and that a script without a model gets an error."""
     torch = need("torch")
 
     def start(root, epoch, **more):

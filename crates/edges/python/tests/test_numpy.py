@@ -55,7 +55,7 @@ def test_views_and_foreign_byte_order(tmp_path):
 
 
 def test_scalars_of_numpy(tmp_path):
-    """Proves that NumPy's own scalars stay what they are: a float64 is no float."""
+    """Proves that NumPy's scalars stay what they are: a float64 is not a float."""
     state = {"a": numpy.float64(0.1), "b": numpy.int32(-5), "c": numpy.bool_(True), "d": numpy.float32("nan")}
     checkpoint.save(tmp_path, {"values": state}, step=1)
     found = checkpoint.load(tmp_path)["values"]
@@ -64,7 +64,7 @@ def test_scalars_of_numpy(tmp_path):
 
 
 def test_generators_of_numpy(tmp_path):
-    """Proves that generators of every kind go on where they were, new ones and given ones."""
+    """Proves that generators of every kind continue where they were, new ones and given ones."""
     kinds = [numpy.random.PCG64, numpy.random.MT19937, numpy.random.Philox, numpy.random.SFC64]
     state = {kind.__name__: numpy.random.Generator(kind(5)) for kind in kinds}
     state["old"] = numpy.random.RandomState(6)
@@ -90,7 +90,7 @@ def test_the_process_generators(tmp_path):
 
 
 def test_plain_safetensors_opens_the_files(tmp_path):
-    """Proves that anybody's safetensors reads them, under the names of the state, with the data on a block."""
+    """Proves that the safetensors package reads them, under the names of the state, with the data on a block."""
     array = numpy.arange(10, dtype=numpy.float32)
     checkpoint.save(tmp_path, {"params": {"layer": [{"w": array}, {"w": array + 1}]}}, step=3)
     file = newest(tmp_path) / "params.safetensors"
@@ -283,7 +283,7 @@ def test_saving_behind_the_loop(tmp_path):
 
 
 def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
-    """Proves that an evaluator reads the checkpoint it is to judge, and not a newer one beside it."""
+    """Proves that an evaluator reads the checkpoint it is to evaluate, and not a newer one beside it."""
     for step in (1, 2):
         checkpoint.save(tmp_path, {"model": {"weights": numpy.full(3, step)}}, step=step)
     with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_DIR"):

@@ -55,7 +55,7 @@ class Ranks:
             process.communicate()
 
     def finish(self):
-        """What each rank printed, as words by the first of each line; of an ordinary step the last one."""
+        """What each rank printed, as words by the first word of each line; of an ordinary step the last one."""
         # All at once: a rank that waits for room in its pipe keeps the others waiting.
         with ThreadPoolExecutor(len(self.processes)) as pool:
             outputs = list(pool.map(lambda process: process.communicate(timeout=120)[0], self.processes))
@@ -75,8 +75,8 @@ def states(folder):
 
 
 def test_kills_of_any_rank(tmp_path):
-    """Proves with SIGKILLs of any rank at random moments, by cadences of steps and of time, that no committed
-    checkpoint is torn, that all ranks go on from the same step, and that each ends as if nothing had happened."""
+    """Proves with SIGKILLs of any rank at random times, by cadences of steps and of time, that no committed
+    checkpoint is torn, that all ranks continue from the same step, and that each ends as if nothing had happened."""
     seed = int(os.environ.get("TRACKWAY_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 30)
     kills = int(os.environ.get("TRACKWAY_TEST_KILLS", "4"))
     print(f"seed {seed}")
@@ -112,8 +112,8 @@ def test_a_stop_ends_all_at_one_step(tmp_path, told):
 
 
 def test_a_slow_rank_costs_checkpoints_only(tmp_path):
-    """Proves that ranks train on while one of them is held in a save: what comes due is skipped, which the record says,
-    nobody waits in the loop, and the stop that lets it go ends all of them with a checkpoint."""
+    """Proves that ranks train on while one of them is held in a save: what comes due is skipped, which is recorded,
+    no rank waits in the loop, and the stop that releases it ends all of them with a checkpoint."""
     held = {1: {"TRACKWAY_HOLD_IN_SAVE": "3"}}
     ranks = Ranks(tmp_path, 1, steps=100_000, of_rank=held, TRACKWAY_CHECKPOINT_EVERY_STEPS=3)
     for rank in range(WORLD_SIZE):
@@ -137,8 +137,8 @@ def test_what_is_saved_once_and_what_by_each(tmp_path):
 
 
 def test_another_number_of_ranks(tmp_path):
-    """Proves that what all have alike is there for any number of ranks, that shards are put together and dealt anew,
-    and that the record says that generators and the place in the data begin anew."""
+    """Proves that what all have alike is there for any number of ranks, that shards are joined and distributed again,
+    and that the record contains that generators and the place in the data start over."""
     before = Ranks(tmp_path, 1, steps=5, world_size=2).finish()
     for epoch, world_size in ((2, 3), (3, 1), (4, 2)):
         after = Ranks(tmp_path, epoch, steps=0, world_size=world_size).finish()
@@ -151,7 +151,7 @@ def test_another_number_of_ranks(tmp_path):
 
 
 def test_parts_are_put_in_place():
-    """Proves that rejoined parts fill objects, dicts and their tensors in place, and what is told without `rejoin`."""
+    """Proves that rejoined parts fill objects, dicts and their tensors in place, and the error without `rejoin`."""
 
     class Counter:
         def __init__(self):
@@ -174,7 +174,7 @@ def test_parts_are_put_in_place():
 
 
 def test_contradicting_variables_are_told(attempt):
-    """Proves that a rank without a number of ranks is told so when it resumes, not when it attaches."""
+    """Proves that a rank without a number of ranks gets an error when it resumes, not when it attaches."""
     run = attempt(RANK=1)
     with pytest.raises(InputError, match="`WORLD_SIZE` is ``"):
         run.resume()

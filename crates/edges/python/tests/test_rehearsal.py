@@ -48,7 +48,7 @@ def test_the_first_batches_come_again(attempt, said):
 
 
 def test_it_ends_at_its_target(attempt, tmp_path):
-    """Proves that the loop ends once the loss is at its share of the first one, after a checkpoint was made."""
+    """Proves that the loop ends once the loss is at its fraction of the first one, after a checkpoint was made."""
     run = attempt(**ONE_BATCH, TRACKWAY_REHEARSAL_TARGET="0.5")
     steps = []
     for step, _ in run.batches([[1.0], [2.0]]):
@@ -70,7 +70,7 @@ def test_training_knows_nothing_of_it(attempt, said, tmp_path):
 
 
 def test_an_evaluation_is_tried_at_once(attempt, said):
-    """Proves that a rehearsal evaluates at the first step that asks, and then not again; and what a probe records."""
+    """Proves that a rehearsal evaluates at the first step that requires it, and then not again; and what a probe records."""
     run = attempt(**ONE_BATCH)
     assert [run.evaluating(step, every=10) for step in (1, 10, 20)] == [True, False, False]
     weights = numpy.array([[1.0, 2.0]])

@@ -19,7 +19,7 @@ from trackway import FencedError, InputError, IntegrityError, checkpoint
 
 
 def test_outside_an_attempt_nothing_happens(tmp_path, monkeypatch):
-    """Proves that the same script runs without Trackway: nothing is written, nothing is asked for, nothing raises."""
+    """Proves that the same script runs without Trackway: nothing is written, nothing is requested, nothing raises."""
     monkeypatch.chdir(tmp_path)
     with trackway.attach() as run:
         assert not run.enabled
@@ -39,7 +39,7 @@ def test_outside_an_attempt_nothing_happens(tmp_path, monkeypatch):
 
 
 def test_what_is_recorded(attempt, tmp_path):
-    """Proves that metrics, events and parameters stand in the record, also those whose names are no identifiers."""
+    """Proves that metrics, events and parameters are in the record, also those whose names are not identifiers."""
     run = attempt()
     run.log(3, {"train/loss": 0.5}, accuracy=1)
     run.event("epoch_finished", step=3, epoch=1)
@@ -52,7 +52,7 @@ def test_what_is_recorded(attempt, tmp_path):
 
 
 def test_logging_never_raises(attempt, tmp_path):
-    """Proves that values which are no numbers are passed over, told once by name, and never stop a training."""
+    """Proves that values which are not numbers are skipped, reported once by name, and never stop a training."""
 
     class Broken:
         def __str__(self):
@@ -111,7 +111,7 @@ def test_a_stop_ends_the_loop(attempt, tmp_path):
 
 @pytest.mark.parametrize("by_signal", [True, False])
 def test_a_stop_behind_the_checkpoint_of_a_step(tmp_path, by_signal):
-    """Proves that a stop which comes right after `checkpoint` was told that none is due ends the loop one step later,
+    """Proves that a stop which comes right after `checkpoint` returned that none is due ends the loop one step later,
     with a checkpoint of that step."""
     code = (
         "import os, pathlib, signal, sys, time, trackway\n"
@@ -164,13 +164,13 @@ def test_a_loop_over_epochs(attempt):
 
 
 def cursors(folder, epoch=1):
-    """Step, batch and epoch of each place in the data that was told."""
+    """Step, batch and epoch of each recorded place in the data."""
     events = flight_record.read(folder / f"record-{epoch}").events
     return [(step, int(told["batch"]), int(told["epoch"])) for kind, step, told in events if kind == "data_cursor"]
 
 
 def test_the_place_in_the_data_is_told(attempt, tmp_path):
-    """Proves that the batch of every step follows from what the record tells: once per epoch, and after a resume with the
+    """Proves that the batch of every step follows from the record: once per epoch, and after a resume with the
     count of all batches."""
     run = attempt()
     for step, _ in run.batches("abc", epochs=3):
@@ -205,8 +205,8 @@ class Deals:
 
 @pytest.mark.parametrize("loader", [list, Deals, "torch"])
 def test_batches_are_passed_over(attempt, tmp_path, loader):
-    """Proves by number which batches are trained on after a roll back: steps count on without those that are passed over, in every
-    pass, for a loader with and without a place of its own, again after a resume within the ranges, and by the record."""
+    """Proves by number which batches are trained on after a rollback: steps count on without the skipped ones, in every
+    pass, for a loader with and without a position, again after a resume within the ranges, and by the record."""
     if loader == "torch":
         torch = need("torch")
 
@@ -229,7 +229,7 @@ def test_batches_are_passed_over(attempt, tmp_path, loader):
         return seen
 
     assert train(1, 5) == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
-    # Resumed behind batch 4; 6, 7 and, in the second pass, 1 to 3 are passed over.
+    # Resumed behind batch 4; 6, 7 and, in the second pass, 1 to 3 are skipped.
     ranges = {"TRACKWAY_SKIP_BATCHES": "2..4,6..8,11..14"}
     assert train(2, 9, **ranges) == [(6, 5), (7, 8), (8, 9), (9, 0)]
     assert cursors(tmp_path, 2) == [(6, 5, 0), (7, 8, 0), (9, 10, 1)]
@@ -238,8 +238,8 @@ def test_batches_are_passed_over(attempt, tmp_path, loader):
 
 
 def test_what_is_passed_over_is_told(attempt, monkeypatch):
-    """Proves that a loop of another kind can ask for the ranges, that a damaged variable is no empty one, and that outside an
-    attempt nothing is passed over."""
+    """Proves that a loop of another kind can get the ranges, that a damaged variable is not an empty one, and that outside an
+    attempt nothing is skipped."""
     assert attempt(TRACKWAY_SKIP_BATCHES="1..3, 7..8").skipped_batches == [(1, 3), (7, 8)]
     run = attempt(epoch=2, TRACKWAY_SKIP_BATCHES="1..x")
     with pytest.raises(InputError, match="TRACKWAY_SKIP_BATCHES"):
@@ -270,7 +270,7 @@ def test_a_checkpoint_on_demand(attempt, tmp_path):
 
 
 def test_the_cadence_of_the_run_file(attempt, tmp_path):
-    """Proves that `checkpoint` saves when the run file says so, and at the last step."""
+    """Proves that `checkpoint` saves when the run file requires it, and at the last step."""
     run = attempt(TRACKWAY_CHECKPOINT_EVERY_STEPS=3)
     run.resume()
     saved = []
@@ -284,7 +284,7 @@ def test_the_cadence_of_the_run_file(attempt, tmp_path):
 
 
 def test_a_newer_attempt_fences(attempt):
-    """Proves that an attempt that was replaced is told to stop, and saves nothing more."""
+    """Proves that an attempt that was replaced is asked to stop, and saves nothing more."""
     old = attempt()
     assert old.checkpoint(1, force=True, wait=True)
     new = attempt(epoch=2)
@@ -295,7 +295,7 @@ def test_a_newer_attempt_fences(attempt):
 
 
 def test_damage_steps_back_and_is_told(attempt, tmp_path):
-    """Proves that a damaged checkpoint is passed over with the reason, and that damage everywhere is an error."""
+    """Proves that a damaged checkpoint is skipped with the reason, and that damage everywhere is an error."""
     run = attempt()
     for step in (1, 2):
         run.checkpoint(step, state={"values": {"n": step}}, force=True, wait=True)
@@ -329,7 +329,7 @@ def test_wrong_input_is_told(attempt, call, words):
 
 
 def test_a_component_that_is_not_there(attempt):
-    """Proves that asking for what no checkpoint holds is told, with what it holds."""
+    """Proves that a request for what no checkpoint holds is an error with what it holds."""
     run = attempt()
     run.checkpoint(1, state={"values": {"n": 1}}, force=True, wait=True)
     run.finish()
@@ -380,7 +380,7 @@ def test_the_seed_of_the_run_file(monkeypatch):
 
 
 def test_own_handlers_are_left_alone(tmp_path):
-    """Proves that a script which handles SIGTERM itself goes on doing so."""
+    """Proves that a script which handles SIGTERM itself continues to do so."""
     code = (
         "import os, signal, trackway\n"
         "signal.signal(signal.SIGTERM, lambda *_: print('mine', flush=True))\n"
@@ -393,7 +393,7 @@ def test_own_handlers_are_left_alone(tmp_path):
 
 def test_tags_artifacts_and_progressive_loss(attempt, tmp_path):
     """Proves that they are recorded, that a file may be gone right after the call, that nothing is raised for what
-    cannot be kept, and that a loss of batches which were seen before is told and not recorded."""
+    cannot be kept, and that a loss of batches which were seen before is reported and not recorded."""
     run = attempt(TRACKWAY_ARTIFACTS=tmp_path / "artifacts")
     plot = tmp_path / "plot.svg"
     plot.write_text("a plot")
@@ -418,7 +418,7 @@ def test_tags_artifacts_and_progressive_loss(attempt, tmp_path):
 
 
 def test_an_empty_path_is_no_artifact(attempt, tmp_path, monkeypatch):
-    """Proves that an empty path, which is the working directory to Python, keeps nothing and is told with the reason."""
+    """Proves that an empty path, which is the working directory to Python, keeps nothing and is reported with the reason."""
     place = tmp_path / "work"
     place.mkdir()
     (place / "data.csv").write_text("everything")
@@ -466,7 +466,7 @@ def test_exceptions_are_told(tmp_path):
 
 
 def test_an_exception_is_told_once(attempt, tmp_path):
-    """Proves that one which leaves the run's own block, or cannot be made into text, is told once and passed on."""
+    """Proves that one which leaves the run's own block, or cannot be made into a string, is reported once and passed on."""
 
     class Odd(Exception):
         def __str__(self):
@@ -517,7 +517,7 @@ loop(1)
 
 
 def test_a_killed_script_loses_no_point(tmp_path):
-    """Proves that SIGKILL at random moments loses no point of any thread whose call had returned."""
+    """Proves that SIGKILL at random times loses no point of any thread whose call had returned."""
     kills = int(os.environ.get("TRACKWAY_TEST_KILLS", 5))
     draw = random.Random(int(os.environ.get("TRACKWAY_TEST_SEED", 1)))
     for epoch in range(1, kills + 1):

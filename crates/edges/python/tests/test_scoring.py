@@ -1,4 +1,4 @@
-"""`trackway.serve_scores` answers as docs/scoring.md says."""
+"""`trackway.serve_scores` follows docs/scoring.md."""
 
 import io
 import json
@@ -56,8 +56,8 @@ def test_a_refusal_ends_its_batch_alone(monkeypatch):
 
 
 def test_models_are_served_as_they_are(monkeypatch):
-    """Proves that a classifier of two classes answers the chance of the second, a regressor its prediction, and that what
-    is no model is told."""
+    """Proves that a classifier of two classes returns the probability of the second, a regressor its prediction, and that an
+    object that is not a model is an error."""
     linear_model = need("sklearn.linear_model")
     pandas = need("pandas")
     table = pandas.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]})
@@ -116,8 +116,8 @@ def sloped(model, text, monkeypatch, gradients=None, columns=COLUMNS):
 
 
 def test_gradients_follow_predictions(monkeypatch):
-    """Proves that gradients stand behind each prediction in the order of the columns, given as a dict or a table, that columns
-    without one have an empty field, and that a model without any answers as it does."""
+    """Proves that gradients follow each prediction in the order of the columns, given as a dict or a table, that columns
+    without one have an empty field, and that a model without any works as before."""
     text = "age,sector,old\n2,x,true\n3,y,\n\n"
 
     def score(batch):
@@ -135,7 +135,7 @@ def test_gradients_follow_predictions(monkeypatch):
 
 
 def test_a_torch_module_gives_its_own_gradients(monkeypatch):
-    """Proves that autograd's gradients of each row are answered, for a model that is no straight line."""
+    """Proves that autograd's gradients of each row are answered, for a nonlinear model."""
     torch = need("torch")
 
     class Square(torch.nn.Module):
@@ -159,7 +159,7 @@ def test_parts_of_whole_numbers_stay(monkeypatch):
 
 
 def test_rows_as_arrow(monkeypatch):
-    """Proves that a stream of record batches is answered batch by batch, with the types that rows as text have."""
+    """Proves that a stream of record batches is answered batch by batch, with the types that rows in CSV have."""
     pyarrow = need("pyarrow")
     columns = [*COLUMNS, {"name": "at", "type": "timestamp"}]
     monkeypatch.setenv("TRACKWAY_SCORING_COLUMNS", json.dumps(columns))

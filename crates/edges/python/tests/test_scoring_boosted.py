@@ -1,4 +1,4 @@
-"""`trackway.serve_scores` with models of XGBoost and LightGBM, fitted and asked for real (docs/scoring.md)."""
+"""`trackway.serve_scores` with models of XGBoost and LightGBM, fitted and called for real (docs/scoring.md)."""
 
 import io
 import json
@@ -24,7 +24,7 @@ trackway.serve_scores(model)
 
 
 def people(rows=200):
-    """Features with missing values, and what depends on them: a class of two, a class of three, an amount."""
+    """Features with missing values, and what depends on them: a class of two, a class of three, a number."""
     pandas, draw = need("pandas"), random.Random(7)
     table = pandas.DataFrame(
         {
@@ -54,7 +54,7 @@ def numbers(lines):
 
 
 def models(library):
-    """A classifier and a regressor that are fitted without a word."""
+    """A classifier and a regressor that are fitted silently."""
     if library == "xgboost":
         xgboost = need("xgboost")
         return xgboost.XGBClassifier(n_estimators=20), xgboost.XGBRegressor(n_estimators=20)
@@ -68,8 +68,8 @@ both = pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 
 @both
 def test_fitted_models_are_served(library, monkeypatch):
-    """Proves that a classifier of two classes answers the chance of the second, one of three its classes, and a regressor its
-    amounts: the very numbers that the model gives for these rows, a missing value among them."""
+    """Proves that a classifier of two classes returns the probability of the second, one of three its classes, and a regressor its
+    numbers: the very numbers that the model gives for these rows, a missing value among them."""
     classifier, regressor = models(library)
     table, two, three, amount = people()
     classifier.fit(table, two)
@@ -83,7 +83,7 @@ def test_fitted_models_are_served(library, monkeypatch):
 
 
 def test_classes_that_are_texts(monkeypatch):
-    """Proves that a model of two named classes answers the chance of the one that comes last, and of three their names."""
+    """Proves that a model of two named classes returns the probability of the one that comes last, and of three their names."""
     model, _ = models("lightgbm")
     table, two, three, _ = people()
     model.fit(table, two.map({0: "poor", 1: "rich"}))
@@ -104,7 +104,7 @@ def test_boosters_themselves(monkeypatch):
 
 @both
 def test_columns_that_a_model_does_not_take_are_told(library, monkeypatch):
-    """Proves that a text for a model of numbers refuses its batch and says why."""
+    """Proves that a string for a model of numbers refuses its batch with the reason."""
     classifier, _ = models(library)
     table, two, _, _ = people()
     classifier.fit(table[["age"]].assign(sector=0), two)

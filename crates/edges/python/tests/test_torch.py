@@ -191,7 +191,7 @@ SCHEDULERS = {
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_every_scheduler_goes_on(tmp_path, name):
-    """Proves that a scheduler of PyTorch goes on with the same rates after a round trip."""
+    """Proves that a scheduler of PyTorch continues with the same rates after a round trip."""
 
     def make():
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1, momentum=0.9)
@@ -267,7 +267,7 @@ def test_a_resumed_training_is_the_same(attempt, half, generator, workers):
 
 
 def test_replay_can_be_spared(attempt):
-    """Proves that passing over indexes gives the same batches where loading draws no random numbers."""
+    """Proves that skipping indexes gives the same batches where loading draws no random numbers."""
     data = torch.arange(40)
     loader = torch.utils.data.DataLoader(data, 4, shuffle=True)
 
@@ -300,7 +300,7 @@ def test_data_that_changed_is_told(attempt):
 
 
 class KeepsItsPlace:
-    """A loader with a place of its own, like torchdata's StatefulDataLoader."""
+    """A loader that keeps its position, like torchdata's StatefulDataLoader."""
 
     def __init__(self):
         self.next = 0
@@ -319,7 +319,7 @@ class KeepsItsPlace:
 
 
 def test_a_loader_that_keeps_its_place(attempt):
-    """Proves that a loader with state is asked for its place and put back there, without being replayed."""
+    """Proves that the position of a loader with state is saved and restored, without a replay."""
     run = attempt()
     run.resume()
     for step, _ in run.batches(KeepsItsPlace(), steps=14):
@@ -359,7 +359,7 @@ def finish(process):
 
 
 def test_kills_at_random_moments(tmp_path):
-    """Proves with SIGKILLs at random moments, most of them in the middle of a save, that no committed checkpoint is
+    """Proves with SIGKILLs at random times, most of them in the middle of a save, that no committed checkpoint is
     torn and that the training ends in the same state."""
     seed = int(os.environ.get("TRACKWAY_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 30)
     kills = int(os.environ.get("TRACKWAY_TEST_KILLS", "4"))
@@ -383,7 +383,7 @@ def test_kills_at_random_moments(tmp_path):
 
 def test_a_stop_is_answered_with_a_checkpoint(tmp_path):
     """Proves that SIGTERM to the whole process group, workers included, ends in a checkpoint of the step it reached,
-    and that the next attempt goes on there."""
+    and that the next attempt continues there."""
     process = start_training(tmp_path, 1, 100_000, workers=2)
     lines = [process.stdout.readline() for _ in range(5)]
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

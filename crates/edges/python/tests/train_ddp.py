@@ -21,7 +21,7 @@ def main(steps: int) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     data = TensorDataset(torch.randn(64, 6), torch.randn(64, 1))
     loader = DataLoader(data, 4, sampler=DistributedSampler(data, shuffle=True))
-    torch.manual_seed(100 + rank)  # dropout of its own on each rank
+    torch.manual_seed(100 + rank)  # different dropout on each rank
 
     print(f"pid {os.getpid()}\n", end="", flush=True)
     run = trackway.attach()

@@ -1,6 +1,6 @@
 """A small classifier that does everything right, or one thing wrong: `python train_flawed.py FLAW`, `none` for none.
 
-The flaws are what `trackway rehearse` must find; `FLAWS` says by which diagnosis."""
+The flaws are what `trackway rehearse` must find; `FLAWS` has the diagnosis of each."""
 
 import os
 import sys

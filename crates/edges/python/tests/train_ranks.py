@@ -1,7 +1,7 @@
 """A small data-parallel training without a framework. `RANK=R WORLD_SIZE=N python train_ranks.py STEPS FOLDER`.
 
-Every rank takes its own batches, the gradients are added up, and all have the same weights; besides, each has a shard
-of its own, and random numbers. Prints where it went on, each step, and at the end a digest of what this rank has."""
+Every rank takes its own batches, the gradients are added up, and all have the same weights; besides, each has a separate
+shard, and random numbers. Prints where it continued, each step, and at the end a digest of what this rank has."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ def rejoin(parts, rank, world_size):
 
 
 class Exchange:
-    """Adds up a value of each rank; nobody is more than a step ahead."""
+    """Adds up a value of each rank; no rank is more than a step ahead."""
 
     def __init__(self, path: Path):
         path.touch()

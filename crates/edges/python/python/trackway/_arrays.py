@@ -45,7 +45,7 @@ class Leaf:
     fill: Callable[[Any], None] | None
     # What keeps the bytes where they are.
     keep: Any
-    # The same for tensors that are one and the same memory; None where that cannot be told.
+    # The same for tensors in one and the same memory; None if unknown.
     identity: tuple[Any, ...] | None = None
     # Tensors of different groups are never in one file.
     group: int = 0
@@ -155,7 +155,7 @@ def _numpy_leaf(array: Any) -> Leaf:
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether the dtype is NumPy's own; the extra dtypes of ml_dtypes share the letter V."""
+    """Whether the dtype is built into NumPy; the extra dtypes of ml_dtypes have the same letter V."""
     return bool(array.dtype.type.__module__ == "numpy")
 
 

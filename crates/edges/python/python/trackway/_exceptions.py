@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._run import Run
 
-# Places of a traceback that are told: the outermost and the innermost ones.
+# Places of a traceback that are reported: the outermost and the innermost ones.
 PLACES_MAX = 64
 
-# The run that exceptions are told to: that of the last `attach()`.
+# The run that exceptions are reported to: that of the last `attach()`.
 _run: Run | None = None
 
 

@@ -62,7 +62,7 @@ class Cursor:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.epoch, self.index = state["epoch"], state["index"]
-        # A checkpoint of an earlier version does not tell.
+        # A checkpoint of an earlier version does not have it.
         self.taken = state.get("taken", self.taken)
         self._epoch_began, self._stateful = state["epoch_began"], state["loader"]
         self._resumed = True
@@ -72,7 +72,7 @@ class Cursor:
         self.epoch, self.index, self.taken = epoch, 0, taken
 
     def attend(self, loader: Any) -> None:
-        """Tracks the position of this loader, if it has one of its own."""
+        """Tracks the position of this loader, if it has one."""
         self._loader = loader
 
     # Iterating
@@ -85,7 +85,7 @@ class Cursor:
         process must have before the first new batch; None if nothing was resumed."""
         self._loader = loader
         if self.index and not self._resumed:
-            self._finish_epoch()  # it was left in the middle: who iterates anew begins anew
+            self._finish_epoch()  # it was left in the middle: a new iteration begins from the start
         last = self.epoch + 1 if epochs is None else epochs
         while self.epoch < last:
             for batch in self._open(loader, replay, rng):
@@ -172,7 +172,7 @@ def _generators(own: list[Any]) -> dict[str, Any]:
 
 def _set_generators(own: list[Any], began: dict[str, Any]) -> None:
     if len(own) != len(began["own"]):
-        raise InputError(f"the loader has {len(own)} generators of its own, and had {len(began['own'])} when saved")
+        raise InputError(f"the loader has {len(own)} generators, and had {len(began['own'])} when saved")
     ProcessRng().load_state_dict(began["process"])
     decoder = _tree.Decoder()
     for generator, state in zip(own, began["own"], strict=True):
@@ -233,7 +233,7 @@ def _iterate(loader: Any, share: Share | None = None, passed: int = 0) -> Iterat
     """Starts to iterate over the subset of the rung, after the skipped batches."""
     if not _is_torch_loader(loader):
         return iter(loader) if share is None else share.of_sequence(loader)
-    # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.
+    # A DataLoader's sampler cannot be replaced, but it is looked up again for each iteration.
     name = "batch_sampler" if loader.batch_sampler is not None else "sampler"
     sampler = loader.__dict__[name] if share is None else share.of_torch(loader)[1]
     later = _Later(sampler, passed) if passed else sampler

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 Batch = TypeVar("Batch")
 
-# Batches looked at to tell them apart, also where only one is repeated.
+# Batches compared with each other, also where only one is repeated.
 LOOKED_AT_MIN = 3
 # Elements of a tensor that its statistics are made of.
 STATISTICS_ELEMENTS_MAX = 1 << 22
 # Leaves of one batch that are looked at.
 LEAVES_MAX = 64
-# Steps after which facts are told already, for a process that does not come to its end.
+# Steps after which facts are reported already, for a process that does not reach its end.
 TOLD_STEPS = frozenset({1, 2, 5, 20})
 # First steps that are no measure of how long one takes.
 WARM_UP_STEPS = 3
@@ -113,7 +113,7 @@ class Rehearsal:
 
         return Watch(self, loader, self._run._components)
 
-    # What the run tells it
+    # Set by the run
 
     def saving(self, step: int, components: Mapping[str, Any]) -> None:
         """Called before a checkpoint of this step is saved."""

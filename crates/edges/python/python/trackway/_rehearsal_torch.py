@@ -532,7 +532,7 @@ class Watch:
             ProcessRng().load_state_dict(generators)
         self.rehearsal.batches["reload"] = _compared(once, again, place, items)
 
-    # What is told
+    # Reported facts
 
     def state(self) -> dict[str, Any]:
         """Digests of the trained state so far."""
@@ -655,7 +655,7 @@ def _sorted(flat: Any) -> Any:
 
 
 def _are_probabilities(name: str, scores: Any) -> bool:
-    """Whether values that should be unbounded logits lie between 0 and 1 and sum to 1 over the classes."""
+    """Whether values that should be unbounded logits are between 0 and 1 and sum to 1 over the classes."""
     if name not in ("cross_entropy", "binary_cross_entropy_with_logits") or scores.numel() < 2:
         return False
     scores = scores.detach().float()

@@ -27,7 +27,7 @@ Batch = TypeVar("Batch")
 
 # Components that every checkpoint of a run has, and that no other may be called.
 RNG, CURSOR = "rng", "cursor"
-# The event that says which batch, counted from 0 over all epochs, the steps from one on train on.
+# The event with the batch, counted from 0 over all epochs, that the steps from one on train on.
 DATA_CURSOR_EVENT = "data_cursor"
 
 
@@ -235,7 +235,7 @@ class Run(Recorder):
         return {name: value for name, value in restored.items() if value is not unwrap(components[name])}
 
     def _restore_place(self, stored: _state.Stored, source: Kept, loaded: Loaded) -> None:
-        # Where the checkpoint does not tell, a step was a batch.
+        # If the checkpoint does not have it, a step was a batch.
         self._cursor.taken = loaded.step
         if loaded.world_size != self._world_size:
             return self._begin_epoch_anew(_state.Stored(FilesOf(source, 0)), loaded)
@@ -395,7 +395,7 @@ class Run(Recorder):
         if self._sigterm_watched or not self.enabled:
             return
         self._sigterm_watched = True
-        # A script with a handler of its own knows why.
+        # A script with a handler has its reasons.
         if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
             self.stop_on_sigterm()
 
@@ -429,7 +429,7 @@ class Run(Recorder):
             return False
         components = {**self._components, **(state or {})}
         if not self._prepared:
-            # Now the optimizer has its state. What cannot be stored is told at the first step, not at the first save.
+            # Now the optimizer has its state. What cannot be stored is reported at the first step, not at the first save.
             self._prepared = True
             shared, own = self._shares(components)
             self._prepare(_state.size_bytes({**shared, **own}, _models_in(components)))

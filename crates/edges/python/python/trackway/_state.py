@@ -23,10 +23,10 @@ FORMAT_VERSION = 1
 # What a component may be called: it becomes the beginning of file names.
 NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 
-# Kinds whose tensors are few and small: they are written as text beside the rest.
+# Kinds whose tensors are few and small: they are written as JSON beside the rest.
 INLINE_KINDS = {"rng", "data_cursor", "scheduler", "scaler"}
 
-# A name that begins so says of which kind a component is, where its type does not.
+# A name that begins so gives the kind of a component, if its type does not.
 KIND_OF_PREFIX = {
     "model": "weights", "params": "weights", "weights": "weights", "ema": "weights",
     "opt": "optimizer", "sched": "scheduler", "lr_sched": "scheduler", "scaler": "scaler", "rng": "rng",
@@ -37,7 +37,7 @@ KIND_OF_PREFIX = {
 FILE_BYTES = 64 << 10
 HEADER_BYTES = 256
 
-# The leaves of a state that is no dict of components stand together in one with this name.
+# The leaves of a state that is not a dict of components are together in one with this name.
 REST = "state"
 
 
@@ -78,7 +78,7 @@ def is_optimizer(value: object) -> bool:
 
 
 def unwrap(module: Any) -> Any:
-    """The module inside DataParallel, DistributedDataParallel and `torch.compile`; it shares their parameters."""
+    """The module inside DataParallel, DistributedDataParallel and `torch.compile`; it has the same parameters."""
     wrappers = {"DataParallel": "module", "DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
     while attribute := wrappers.get(type(module).__name__):
         module = getattr(module, attribute)

@@ -178,7 +178,7 @@ class Encoder:
         return node
 
     def _name_for(self, leaf: _arrays.Leaf, path: Path) -> str:
-        """The name under which a tensor is stored; tied tensors share one."""
+        """The name under which a tensor is stored; tied tensors have the same."""
         wanted = name = self._name_of(path) or "value"
         count = 1
         while name in self.leaves or name in self.aliases:
@@ -248,7 +248,7 @@ class Decoder:
             return self._mapping(list(node.items()), template, path, dict)
         reader = getattr(self, "_read_" + re.sub(r"\W", "_", str(node[TAG])), None)
         if reader is None:
-            raise InputError(f"{place(path)} is a `{node[TAG]}`, which this version of trackway does not know")
+            raise InputError(f"{place(path)} is a `{node[TAG]}`, which this version of trackway does not support")
         return reader(node, template, path)
 
     # Containers

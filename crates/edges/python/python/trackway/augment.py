@@ -14,13 +14,13 @@ from typing import Any
 
 from .errors import InputError
 
-# At most this share of the pixels may be off: edges of what was filled are rounded one way or the other.
+# At most this fraction of the pixels may be off: edges of what was filled are rounded one way or the other.
 OFF_SHARE_MAX = 0.01
 
-# At least this share of the pixels must be told of by both.
+# At least this fraction of the pixels must be known in both.
 COMPARED_SHARE_MIN = 0.05
 
-# How much of a pixel must come from within the image, for it to say where it came from.
+# How much of a pixel must come from within the image for its origin to count.
 INSIDE_MIN = 0.999
 
 
@@ -129,7 +129,7 @@ def _origins(numpy: Any, image: Any, scale: float, channels_first: bool, size: t
         raise InputError("the augmentation changes colours: probe only the part of it that moves pixels")
     origins = values[..., :2] * [size[0] - 1, size[1] - 1]
     origins[inside < INSIDE_MIN] = numpy.nan
-    # What the image's values cannot tell apart.
+    # Differences below the resolution of the image's values.
     return origins, max(1.0, (max(size) - 1) / scale if scale > 1 else 1.0)
 
 
@@ -160,7 +160,7 @@ def _judge(numpy: Any, moved: tuple[Any, float], mask: Any, labels: Any, side: i
     index = numpy.zeros(mask.shape, dtype="int64")
     index[is_label] = numpy.searchsorted(known, whole[is_label])
     start = corner[index]
-    # The way from the place that the image tells of to the square of the label; 0 within it.
+    # The distance from the place that the image encodes to the square of the label; 0 within it.
     shift = numpy.where(origins < start, start - origins, numpy.minimum(0, start + (side - 1) - origins))
     distance = numpy.abs(shift).max(axis=-1)
     distance[~is_label] = numpy.inf

@@ -1,4 +1,4 @@
-"""Errors of checkpoints; each class says what the caller should do."""
+"""Errors of checkpoints; each class determines what the caller should do."""
 
 
 class CheckpointError(Exception):

@@ -116,7 +116,7 @@ def _types(header: Sequence[str]) -> list[str]:
 
 def _frame(columns: dict[str, Any], types: Sequence[str]) -> Any:
     for (name, values), kind in zip(columns.items(), types, strict=True):
-        # Whole numbers are whole unless one is missing, as pandas has it, or a model is asked about a part of one.
+        # Whole numbers are integers unless one is missing, as in pandas, or a fraction of one is scored.
         if kind == "int" and all(float(value).is_integer() for value in values):
             columns[name] = values.astype("int64") if hasattr(values, "astype") else [int(value) for value in values]
     try:

@@ -126,7 +126,7 @@ class Watch:
         while True:
             began = time.perf_counter()
             if self._began is None or self._waited is None:
-                self._began = began  # behind a step: what the loop did after it is no part of the next one
+                self._began = began  # after a step: what the loop did after it is not part of the next one
             try:
                 batch = next(iterator)
             except StopIteration:

@@ -12,7 +12,7 @@ from ._watch import Watch, quiet
 if TYPE_CHECKING:
     from .._run import Run
 
-# Under these names the values of a step leave the compiled function; nobody but this module sees them.
+# Under these names the values of a step leave the compiled function; only this module sees them.
 _PREFIX = "trackway_"
 
 

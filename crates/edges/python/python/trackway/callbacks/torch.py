@@ -171,7 +171,7 @@ class TorchFlight:
     """One-element tensors, copied into pinned memory after everything that was launched so far."""
 
     def __init__(self, tensors: Mapping[str, torch.Tensor]):
-        # A copy is made in any case: the optimizer and the loop go on changing theirs.
+        # A copy is made in any case: the optimizer and the loop keep changing theirs.
         by_device: dict[torch.device, list[str]] = {}
         for name, tensor in tensors.items():
             by_device.setdefault(tensor.device, []).append(name)
