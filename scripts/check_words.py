@@ -1,105 +1,201 @@
 #!/usr/bin/env python3
-"""Counts words that readers of English stumble over, in everything that a user reads. A count may only fall.
+"""Counts words that readers of English stumble over. A count may only fall.
 
-Read are: strings of Rust (without tests), doc comments of the command line, strings of the Python package, and the
-documents. `scripts/words.json` holds the counts; `--update` writes lower ones. docs/glossary.md has the words to use instead.
+Three kinds of text are read: what users read (strings of Rust and Python without tests, help, documents), comments (of
+all languages, tests included), and names in Rust code. `scripts/words.json` holds the counts; `--update` writes lower
+ones, `--show` lists every place. docs/glossary.md has the words to use instead.
 """
 
+import functools
 import io
 import json
 import re
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "scripts" / "words.json"
 
-# What is counted -> what it looks like. `is no`: "`x` is no duration"; "there is no run" is good English.
+# What is counted -> what it looks like, in users' texts and in comments.
+# `is no`: "`x` is no duration"; "there is no run" is good English. `share`: the noun; "runs that share a name" is good.
 WORDS = {
+    "amount": r"\bamounts?\b",
     "anew": r"\banew\b",
+    "asked for": r"\b(ask|asks|asked|asking) for\b",
+    "chance": r"\bchances?\b",
+    "come to": r"\b(comes?|came) to\b",
     "drawn again": r"\bdrawn? (rows )?again\b",
+    "everybody": r"\beverybody\b",
+    "go on": r"\b(goes|go|went|going|gone) on\b",
     "how sure": r"\bhow sure\b",
+    "in words": r"\bin words\b",
     "is no": r"(?<!there )\bis no (?!longer\b)[a-z]",
-    "let go": r"\blets? go\b",
+    "let go": r"\b(lets?|letting) go\b",
+    "lie": r"\b(lies|lying|lay|lain)\b",
     "mend": r"\bmend(s|ed|ing)?\b",
+    "moment": r"(?<!first )(?<!second )\bmoment\b",
     "nobody": r"\bnobody\b",
-    "pass over": r"\bpass(es|ed)? over\b",
+    "of its own": r"\bof (its|their|his) own\b",
+    "pass over": r"\bpass(es|ed|ing)? over\b",
+    "share": r"\b(an?|the|this|its|each|same|equal|constant) shares?\b|\bshares? of\b",
+    "somebody": r"\b(some|any)(body|one)\b",
     "stand": r"\bstands?\b",
-    "take up": r"\b(take|takes|taken|took) up\b",
-    "told": r"\btold\b",
+    "take up": r"\b(take|takes|taken|took|taking) (it |them |this )?up\b(?! to\b)",
+    "told": r"\b(told|tells?|telling)\b",
+    "truth value": r"\btruth values?\b",
     "twin": r"\btwins?\b",
+    "what for": r"\bwhat for\b",
     "what is true": r"\bwhat is true\b",
+    "where there is none": r"\bwhere (there (is|are|was|were) none|nobody)\b",
     "whoever": r"\bwhoever\b",
 }
 PATTERNS = {word: re.compile(pattern, re.IGNORECASE) for word, pattern in WORDS.items()}
+ANY = re.compile("|".join(WORDS.values()), re.IGNORECASE)
+
+# Words that no name in Rust code may have, as `snake_case` or `CamelCase` parts.
+NAMES = ["anew", "chance", "let_go", "mend", "nobody", "passed_over", "somebody", "stands", "take_up", "told", "twin", "twins", "whoever"]
+NAME_PATTERNS = {name: re.compile(rf"(?:^|_){name}(?=_|$)") for name in NAMES}
+ANY_NAME = re.compile("|".join(pattern.pattern for pattern in NAME_PATTERNS.values()))
 
 RUST_TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
       | (?P<raw>b?r(?P<hashes>\#*)".*?"(?P=hashes))
       | (?P<string>b?"(?:\\.|[^"\\])*")
-      | (?P<char>b?'(?:\\.[^']*|[^'\\])')""",
+      | (?P<char>b?'(?:\\.[^']*|[^'\\])')
+      | (?P<name>\b[A-Za-z_][A-Za-z0-9_]+\b)""",
     re.VERBOSE | re.DOTALL,
 )
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*mod \w+ \{", re.MULTILINE)
+CODE = re.compile(r"`[^`]*`|\{[A-Za-z_0-9.:]*\}")
+
+Found = Iterator[tuple[str, str]]
 
 
-def rust_texts(path: Path) -> list[str]:
+@functools.cache
+def named(name: str) -> str:
+    """The name as `snake_case` if it has a word to avoid, else nothing."""
+    words = snake(name)
+    return words if ANY_NAME.search(words) else ""
+
+
+def snake(name: str) -> str:
+    return name.lower() if name.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def is_test(path: Path) -> bool:
+    folders = {"tests", "fault_tests", "testing", "conformance", "examples"}
+    return bool(folders & set(path.parts)) or path.stem in folders or path.stem.endswith("_tests")
+
+
+def rust(path: Path) -> Found:
+    """Kind and text of each string, comment and name."""
     source = path.read_text()
     tests = TEST_MODULE.search(source)
-    source = source[: tests.start()] if tests else source
+    tests_from = 0 if is_test(path) else tests.start() if tests else len(source)
     is_command_line = "args" in path.relative_to(ROOT).parts or path.name == "args.rs"
-    texts = []
+    block = ""
     for token in RUST_TOKEN.finditer(source):
-        if token["string"] or token["raw"]:
-            texts.append(token[0])
-        elif is_command_line and token[0].startswith("///"):
-            texts.append(token[0])
-    return texts
+        if token["comment"]:
+            # Phrases go over line ends, so neighbouring comments are one text.
+            block += " " + token[0].lstrip("/!* ")
+            if is_command_line and token[0].startswith("///"):
+                yield "texts", token[0]
+            continue
+        if block:
+            yield "comments", block
+            block = ""
+        if token["name"]:
+            yield "names", token[0]
+        elif (token["string"] or token["raw"]) and token.start() < tests_from and " " in token[0]:
+            yield "texts", token[0]
+    yield "comments", block
 
 
-def python_texts(path: Path) -> list[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
-    return [token.string for token in tokens if token.type == tokenize.STRING]
+def python(path: Path, is_package: bool) -> Found:
+    block = ""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type == tokenize.COMMENT:
+            block += " " + token.string.lstrip("# ")
+        elif token.type == tokenize.STRING:
+            docstring = token.string.startswith('"""')
+            if is_package or docstring:
+                yield "texts" if is_package else "comments", token.string
+        elif token.type not in (tokenize.NL, tokenize.NEWLINE):
+            yield "comments", block
+            block = ""
+    yield "comments", block
 
 
-def texts() -> dict[str, list[str]]:
-    """What a user reads, by file."""
+def lines(path: Path, mark: str) -> Found:
+    yield "comments", " ".join(line.strip().lstrip(mark) for line in path.read_text().split("\n") if line.strip().startswith(mark))
+
+
+def texts() -> dict[str, list[tuple[str, str]]]:
+    """Kind and text of everything that is read, by file."""
     found = {}
-    for path in sorted(ROOT.glob("crates/*/*/src/**/*.rs")):
-        if path.name != "tests.rs" and "tests" not in path.parts:
-            found[str(path.relative_to(ROOT))] = rust_texts(path)
-    for path in sorted(ROOT.glob("crates/edges/python/python/**/*.py")):
-        found[str(path.relative_to(ROOT))] = python_texts(path)
-    for path in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("docs/**/*.md"))]:
-        if path.name != "glossary.md":
-            found[str(path.relative_to(ROOT))] = [path.read_text()]
-    return found
+    for path in [*sorted(ROOT.glob("crates/**/*.rs")), *sorted(ROOT.glob("examples/rust/**/*.rs")), *sorted(ROOT.glob("fuzz/**/*.rs"))]:
+        if "target" not in path.parts:
+            found[path] = list(rust(path))
+    for folder in ("crates/edges/python", "scripts", "bench", "examples"):
+        for path in sorted(ROOT.glob(f"{folder}/**/*.py")):
+            if path != Path(__file__).resolve():
+                found[path] = list(python(path, is_package="crates/edges/python/python" in str(path)))
+    for path in [ROOT / ".ci/run", ROOT / "Makefile", *sorted(ROOT.glob("**/*.sh")), *sorted(ROOT.glob("examples/*.toml"))]:
+        found[path] = list(lines(path, "#"))
+    for path in sorted(ROOT.glob("crates/**/*.sql")):
+        found[path] = list(lines(path, "--"))
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("crates/**/README.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
+    for path in sorted(documents):
+        if path.name not in ("glossary.md", "CHANGELOG.md"):
+            found[path] = [("texts", path.read_text())]
+    return {str(path.relative_to(ROOT)): parts for path, parts in found.items()}
+
+
+def count() -> tuple[dict[str, Counter], dict[tuple[str, str], Counter]]:
+    """Counts by kind and word, and for each of them by file."""
+    counts = {kind: Counter() for kind in ("texts", "comments", "names")}
+    places = {}
+    for file, parts in texts().items():
+        for kind, part in parts:
+            patterns = NAME_PATTERNS if kind == "names" else PATTERNS
+            text = named(part) if kind == "names" else CODE.sub(" ", part)
+            if not text or (kind != "names" and not ANY.search(text)):
+                continue
+            for word, pattern in patterns.items():
+                found = pattern.findall(text)
+                if found:
+                    counts[kind][word] += len(found)
+                    places.setdefault((kind, word), Counter())[file] += len(found)
+                    if "--show" in sys.argv[1:]:
+                        print(f"{kind} {word}: {file}: {' '.join(text.split())[:200]}")
+    return counts, places
 
 
 def main() -> int:
-    counts, places = Counter(), {}
-    for file, parts in texts().items():
-        for word, pattern in PATTERNS.items():
-            count = sum(len(pattern.findall(part)) for part in parts)
-            counts[word] += count
-            if count:
-                places.setdefault(word, Counter())[file] += count
-    before = json.loads(COUNTS.read_text()) if COUNTS.exists() else {word: sys.maxsize for word in WORDS}
-    more = [word for word in WORDS if counts[word] > before.get(word, 0)]
-    fewer = [word for word in WORDS if counts[word] < before.get(word, 0)]
+    counts, places = count()
+    before = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+    more, fewer = [], []
+    for kind, words in (("texts", WORDS), ("comments", WORDS), ("names", NAME_PATTERNS)):
+        for word in words:
+            found, allowed = counts[kind][word], before.get(kind, {}).get(word, 0)
+            if found > allowed:
+                worst = ", ".join(f"{file} ({times})" for file, times in places[kind, word].most_common(5))
+                more.append(f"`{word}` occurs {found} times in {kind}, {allowed} are allowed: {worst}")
+            elif found < allowed:
+                fewer.append(f"{word} in {kind}")
     if more:
-        for word in more:
-            worst = ", ".join(f"{file} ({count})" for file, count in places[word].most_common(5))
-            print(f"`{word}` occurs {counts[word]} times, {before.get(word, 0)} are allowed: {worst}", file=sys.stderr)
+        print("\n".join(more), file=sys.stderr)
         return 1
     if "--update" in sys.argv[1:]:
-        COUNTS.write_text(json.dumps({word: counts[word] for word in WORDS}, indent=2) + "\n")
+        left = {kind: {word: times for word, times in sorted(words.items()) if times} for kind, words in counts.items()}
+        COUNTS.write_text(json.dumps(left, indent=2) + "\n")
     elif fewer:
         print(f"fewer of: {', '.join(fewer)}; keep it so with scripts/check_words.py --update", file=sys.stderr)
         return 1
-    print(f"words to avoid: {sum(counts.values())} left")
+    print(f"words to avoid: {sum(sum(words.values()) for words in counts.values())} left")
     return 0
 
 

@@ -6,8 +6,8 @@ Usage: bench/checkpoint/peers.py --ours PATH/checkpoint_bench --python PATH/TO/P
 `PATH/TO/PYTHON` has torch, numpy and safetensors. Each tool holds the same state: 200 float32 tensors and Adam's two
 moments of each. They take turns, one operation each per round, so that whatever else the machine does meets all of
 them; ratios are taken within a round. Printed are medians and the spread from least to most. A save counts until its
-bytes are synced, whoever makes it. Whatever loads into new memory does it in a new process, as every resume is: memory
-that an old one freed a moment ago, and its allocator kept, costs a third of what new memory does.
+bytes are synced, whichever tool makes it. Whatever loads into new memory does it in a new process, as every resume is: memory
+that an old one freed just before, and its allocator kept, costs a third of what new memory does.
 """
 
 import argparse

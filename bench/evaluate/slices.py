@@ -10,8 +10,8 @@ FOLDER is made, if it is not there; `--trackway` is the release binary. Beside t
 - `amounts`: adult with squared errors of the probability;
 - `wide`: 60 rows with more one-hot columns than rows, where the peer's bound (it takes columns for rows) loses slices.
 
-k = 4, at most 3 predicates, alpha 0.95, support n/100 (`wide`: 2). Each runs in a process of its own, ours and the peer's by
-turns; a peer that needs more than `--peer-gib` or `--peer-seconds` is stopped and told so. Every slice of both answers is
+k = 4, at most 3 predicates, alpha 0.95, support n/100 (`wide`: 2). Each runs in a separate process, ours and the peer's in
+turn; a peer that needs more than `--peer-gib` or `--peer-seconds` is stopped, which is printed. Every slice of both answers is
 counted again with NumPy, which also says whose scores are higher.
 """
 

@@ -96,10 +96,10 @@ impl Adam {
         }))
     }
 
-    /// Sets every moment from safetensors.
+    /// Sets all moments from safetensors.
     ///
     /// # Errors
-    /// [`JobError::CheckpointContent`] when a moment is missing, surplus or of another shape.
+    /// [`JobError::CheckpointContent`] when one of the moments is missing, surplus or of another shape.
     pub fn load_safetensors(&mut self, file: &'static str, bytes: &[u8]) -> Result<(), JobError> {
         let mut tensors = read_tensors(file, bytes)?;
         for moments in &mut self.moments {

@@ -7,7 +7,7 @@ use trackway_system::SystemClock;
 use crate::{Defaults, Ending, Job, JobError, Options, evaluate, train};
 
 /// What a shell reports for a program ended by SIGTERM (128 + 15). A stopped run is not a completed one, and 0 would
-/// say so to everybody who does not know that a stop was asked for, such as a scheduler that took the machine away.
+/// mean that to programs without knowledge of the requested stop, such as a scheduler that took the machine away.
 const EXIT_STOPPED: u8 = 143;
 const EXIT_USAGE: u8 = 2;
 

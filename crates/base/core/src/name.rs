@@ -89,7 +89,7 @@ impl Name {
         }
     }
 
-    /// A name from a source that cannot be asked for another one: an import's, a script's, one that an older program
+    /// A name from a source that cannot be prompted for another one: an import's, a script's, one that an older program
     /// took. One that reads as something else gets [`RENAMED_SUFFIX`], an empty one becomes `unnamed`.
     #[must_use]
     pub fn renamed(named: Named, word: &str) -> Self {

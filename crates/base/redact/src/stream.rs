@@ -144,7 +144,7 @@ impl<'a> StreamRedactor<'a> {
     }
 
     /// Writes `line[from..cut]` without its secrets. Gives back where the line really was cut (a secret is never cut)
-    /// and, when a private key's block goes on, where the bytes begin that belong to it.
+    /// and, when a private key's block continues, where the bytes begin that belong to it.
     fn emit(&mut self, line: &[u8], from: usize, cut: usize, clean: &mut Vec<u8>) -> (usize, Option<usize>) {
         let mut at = from;
         for Span { start, end, kind, open, .. } in self.search.spans(line) {

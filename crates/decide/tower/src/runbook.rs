@@ -292,7 +292,7 @@ pub fn symptom_of_detector(detector: Detector) -> &'static Symptom {
     SYMPTOMS
         .iter()
         .find(|symptom| symptom.name == name)
-        .expect("a test asks for the symptom of every detector")
+        .expect("a test requires the symptom of every detector")
 }
 
 /// The symptoms that belong beside an end for `reason`.

@@ -115,7 +115,7 @@ def test_columns_that_a_model_does_not_take_are_told(library, monkeypatch):
 
 @both
 def test_a_stored_model_as_a_process(library, tmp_path):
-    """Proves as a process, with a model that was stored, that answers alone come to standard output, whatever the library prints."""
+    """Proves as a process, with a model that was stored, that only answers reach standard output, whatever the library prints."""
     classifier, _ = models(library)
     table, two, _, _ = people()
     classifier.fit(table, two)

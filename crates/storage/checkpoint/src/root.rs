@@ -42,7 +42,7 @@ pub struct Commit {
     pub state_digest: String,
     /// Bytes of its files.
     pub size_bytes: u64,
-    /// Bytes of them that had to be written; the others are shared with the parent. On a rank other than 0: of its own
+    /// Bytes of them that had to be written; the others are shared with the parent. On a rank other than 0: of its
     /// files.
     pub written_bytes: u64,
     /// How long writing and committing took.

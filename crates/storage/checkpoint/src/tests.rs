@@ -11,7 +11,7 @@ use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Kind, State};
 
-/// Everything a test's root needs; ids are unique over all roots that share it.
+/// Everything a test's root needs; ids are unique over all of its roots.
 pub(crate) struct World {
     folder: tempfile::TempDir,
     run_id: RunId,

@@ -41,7 +41,7 @@ impl Checkpoints {
             (Some(here), _, _) => Ok((here.clone(), true)),
             (None, picked, Remote::Silent { answer, .. }) => {
                 let what =
-                    picked.map_or("what was asked for".into(), |one| format!("step {}", one.info.step));
+                    picked.map_or("the requested checkpoint".into(), |one| format!("step {}", one.info.step));
                 Err(self.silent(&what, &answer.error.unwrap_or_default()))
             }
             (None, Ok(one), _) if !one.there => {

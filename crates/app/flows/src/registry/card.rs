@@ -189,5 +189,5 @@ fn signature(text: &mut Markdown, signature: Option<&Value>) {
 }
 
 fn who(person: Option<&str>) -> &str {
-    person.unwrap_or("somebody")
+    person.unwrap_or("an unknown user")
 }

@@ -28,7 +28,7 @@ pub struct Dossier {
     pub gates: Option<GateFacts>,
     /// What approvals must be bound to.
     pub approval_digest: String,
-    /// Everybody's approvals of this version.
+    /// All approvals of this version.
     pub approvals: Vec<Approval>,
     /// What is in production.
     pub production: Option<Version>,

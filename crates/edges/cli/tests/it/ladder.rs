@@ -12,7 +12,7 @@ const VALIDATION_ROWS: u64 = 50;
 /// Where the script kills itself in the middle rung, and where a person stops it.
 const KILLED_AT_STEP: u64 = 44;
 
-/// Proves nothing by itself: it is the training script of the tests below. It fits a line by one pass over the rows of its
+/// Proves nothing by itself: it is the training script of the tests below. It fits a line by one pass through the rows of its
 /// rung, so that more rows fit it better, and validates on rows that no rung trains on.
 #[test]
 fn script() {

@@ -322,7 +322,7 @@ fn an_outage_is_told_and_fills_no_disk() {
 }
 
 /// Proves that a checkpoint whose load crashes two attempts in a row is stepped back from when the one before it is only
-/// at the remote: it is brought from there; and that what was suspect here is so for everybody.
+/// at the remote: it is fetched from there; and that what was suspect here is suspect everywhere.
 #[test]
 fn a_load_that_crashes_steps_back_to_the_remote() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };

@@ -12,7 +12,7 @@ use crate::search::shown_value;
 
 /// Values of each feature that are tried.
 const VALUES_TRIED: usize = 12;
-/// Unfinished changes that are gone on with.
+/// Unfinished changes that are extended further.
 const BEAM: usize = 8;
 
 /// Values that a row's features are set to.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trackway_core::{Rng as _, SplitMix64};
 use trackway_store::{Backend, Created, StoreError};
 
-/// How rarely the baton is passed on: before one operation out of so many. A seed chooses, so that in some everybody
-/// does a little at a time, and in others much.
+/// How rarely the baton is passed on: before one operation out of so many. A seed chooses, so that in some all actors
+/// do a little at a time, and in others much.
 const PASSED_ONE_IN: [u64; 3] = [3, 6, 24];
 
 struct Turns {

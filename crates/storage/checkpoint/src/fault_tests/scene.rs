@@ -30,7 +30,7 @@ pub(super) struct Promises {
     pub damaged: BTreeSet<u64>,
     /// A process began to record what an epoch continues from.
     pub adoption: bool,
-    /// Some attempt may have gone on from an older one because the newest could not be read just then.
+    /// Some attempt may have continued from an older one because the newest could not be read just then.
     pub forked: bool,
 }
 

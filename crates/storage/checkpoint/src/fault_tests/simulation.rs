@@ -235,7 +235,7 @@ fn play(seed: u64) -> Play {
     Play { told, log }
 }
 
-/// Lets everybody act until all are done, dead or fenced.
+/// Lets all actors act until they are done, dead or fenced.
 fn act_together(actors: Vec<Actor>) {
     std::thread::scope(|scope| {
         for mut actor in actors {

@@ -71,7 +71,7 @@ impl RankedRoot {
         if fallbacks.is_empty() { Ok(None) } else { Err(CheckpointError::NothingVerifies { fallbacks }) }
     }
 
-    /// The round, unless its ranks have already gone on from what it resumed.
+    /// The round, unless its ranks have already continued from what it resumed.
     fn round_record(&mut self) -> Result<RoundRecord, CheckpointError> {
         self.refresh()?;
         let history = self.root.view.history();

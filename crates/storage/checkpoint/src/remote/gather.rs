@@ -16,7 +16,7 @@ use crate::history::entry::CommitBody;
 use crate::verify::{check_hash, check_manifest, check_size, read_manifest};
 use crate::writer::write_durably;
 
-/// Below the root: checkpoints that are being put together. What a kill left there is gone on with.
+/// Below the root: checkpoints that are being put together. What a kill left there is completed.
 const INCOMING_FOLDER: &str = "incoming";
 /// How often a file is fetched whose bytes are not those of the manifest: the fault may have been on the way.
 const MAX_FETCHES: u32 = 2;

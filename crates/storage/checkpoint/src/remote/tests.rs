@@ -674,7 +674,7 @@ impl Backend for Interrupted {
     }
 }
 
-/// Three commits that share a file, two of them uploaded; the last one waits for its upload.
+/// Three commits with a common file, two of them uploaded; the last one waits for its upload.
 fn prepared() -> (Arc<World>, Arc<dyn Backend>) {
     let (world, remote) = (Arc::new(World::new()), memory());
     let (attempt, _) = world.fetch_target(&remote).unwrap();

@@ -477,7 +477,7 @@ CREATE TRIGGER retries_append_only_delete BEFORE DELETE ON retries
 CREATE TRIGGER retries_truncate BEFORE TRUNCATE ON retries
     FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('retries is append-only');
 
--- What a run, a checkpoint or an evaluation is never changes; where it stands may.
+-- What a run, a checkpoint or an evaluation is never changes; its state may.
 
 CREATE TRIGGER runs_identity_update BEFORE UPDATE OF run_id, config_sha256, config_json, created_at, seed ON runs
     FOR EACH ROW EXECUTE FUNCTION trackway_refuse('the config of a run does not change');

@@ -1,4 +1,4 @@
--- What detectors found while an attempt went on.
+-- What detectors found while an attempt ran.
 
 CREATE TABLE detections (
     detection_id text PRIMARY KEY,

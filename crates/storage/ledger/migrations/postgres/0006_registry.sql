@@ -1,7 +1,7 @@
 
 -- Models: their versions, what happened to them, and what gates said of them.
 
--- How each model stands now: what its changes come to.
+-- The present state of each model, computed from its changes.
 CREATE TABLE models (
     model text NOT NULL,
     created_at timestamptz NOT NULL,
@@ -51,7 +51,7 @@ CREATE TRIGGER model_versions_append_only BEFORE UPDATE OR DELETE ON model_versi
 CREATE TRIGGER model_versions_truncate BEFORE TRUNCATE ON model_versions
     FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('model_versions is append-only');
 
--- What happened to models. Where a model stands follows from these rows alone.
+-- What happened to models. The state of a model follows from these rows alone.
 CREATE TABLE model_changes (
     model text NOT NULL,
     number bigint NOT NULL,

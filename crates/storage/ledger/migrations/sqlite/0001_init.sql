@@ -528,7 +528,7 @@ BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: the receipt is sealed; write an amendment');
 END;
 
--- History is only added to. Telling the same thing twice is no change.
+-- History is only added to. Adding the same thing twice changes nothing.
 
 CREATE TRIGGER events_append_only_update BEFORE UPDATE ON events
 BEGIN
@@ -656,7 +656,7 @@ BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: retries is append-only');
 END;
 
--- What a run, a checkpoint or an evaluation is never changes; where it stands may.
+-- What a run, a checkpoint or an evaluation is never changes; its state may.
 
 CREATE TRIGGER runs_identity_update BEFORE UPDATE OF run_id, config_sha256, config_json, created_at, seed ON runs
 BEGIN

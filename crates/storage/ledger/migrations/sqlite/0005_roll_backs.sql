@@ -1,5 +1,5 @@
 
--- Where runs went back to, and which batches they pass over since.
+-- Where runs went back to, and which batches they skip since.
 
 CREATE TABLE roll_backs (
     roll_back_id TEXT PRIMARY KEY,

@@ -40,7 +40,7 @@ BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: rungs are not deleted');
 END;
 
--- SQLite changes no CHECK: the table is made anew, with its rows and its rules.
+-- SQLite changes no CHECK: the table is created again, with its rows and its rules.
 
 ALTER TABLE retries RENAME TO retries_of_version_4;
 

@@ -1,7 +1,7 @@
 
 -- Models: their versions, what happened to them, and what gates said of them.
 
--- How each model stands now: what its changes come to.
+-- The present state of each model, computed from its changes.
 CREATE TABLE models (
     model TEXT NOT NULL,
     created_at INTEGER NOT NULL,
@@ -64,7 +64,7 @@ BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: model_versions is append-only');
 END;
 
--- What happened to models. Where a model stands follows from these rows alone.
+-- What happened to models. The state of a model follows from these rows alone.
 CREATE TABLE model_changes (
     model TEXT NOT NULL,
     number INTEGER NOT NULL,

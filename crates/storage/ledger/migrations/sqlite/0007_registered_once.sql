@@ -1,5 +1,5 @@
 
--- The same weights are one version of a model. Where an older Trackway registered them more than once at the same moment, all of
+-- The same weights are one version of a model. Where an older Trackway registered them more than once at the same time, all of
 -- these versions stay, because approvals, aliases and stages name them; each but the lowest names the lowest.
 ALTER TABLE model_versions ADD COLUMN duplicate_of INTEGER;
 

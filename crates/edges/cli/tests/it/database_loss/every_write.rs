@@ -126,7 +126,7 @@ fn postgres_is_cut_in_the_middle_of_every_write() {
     assert!(proxy.cut_count() + 4 >= number - 1, "{} cuts for {} jobs", proxy.cut_count(), number - 1);
 }
 
-/// Proves that a standby that takes over in the middle of a write is gone on with: the same rows and states as without.
+/// Proves that a standby that takes over in the middle of a write is used from then on: the same rows and states as without.
 #[test]
 fn postgres_fails_over_in_the_middle_of_a_write() {
     let Some(primary) = PostgresCluster::start_if_asked_for() else { return };

@@ -76,7 +76,7 @@ struct Node {
     saved: Mutex<Vec<Saved>>,
     /// Attempts to be launched here.
     attempts: Mutex<Vec<AttemptId>>,
-    /// Epochs whose trainer may have gone on while its node launched the next.
+    /// Epochs whose trainer may have continued while its node launched the next.
     zombies: Mutex<BTreeSet<u64>>,
 }
 

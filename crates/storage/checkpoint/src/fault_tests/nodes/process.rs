@@ -215,7 +215,7 @@ impl Process {
         self.disk.kill();
     }
 
-    /// Launches the trainer in a process of its own.
+    /// Launches the trainer in a separate process.
     fn launch<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,

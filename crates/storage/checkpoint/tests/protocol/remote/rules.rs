@@ -1,4 +1,4 @@
-/// What everybody obeys. Each can be switched off to see that a property notices.
+/// The rules of all actors. Each can be switched off to see that a property notices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub fence_checked: bool,
