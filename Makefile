@@ -7,22 +7,27 @@ PYTHON_VENV := .venv-python
 FRAMEWORKS ?=
 # Where `make install` puts the binary.
 PREFIX ?= $(HOME)/.local
+# The example jobs are a workspace of their own, built into the same target folder.
+EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install wheel venv lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install wheel venv examples lint doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
 
-demo: ## build a quick profile, train on real data, kill it, resume it, explain it
+demo: ## build what it needs, train on real data, kill it, resume it, explain it
 	@scripts/demo.sh
 
 test: venv ## everything that needs no system service
 	@scripts/test.sh
 
+examples: ## the example jobs, beside the debug binary
+	$(CARGO) build $(EXAMPLES)
+
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
 	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test sql --test it -- postgres
 
-test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is started; another runs in process)
+test-s3: $(VENV)/moto examples ## what needs an S3 server over a socket (moto's is started; another runs in process)
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
 	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
@@ -78,13 +83,16 @@ kill-steps: ## deployments, exports and rebuilds, killed at every step, and 200 
 
 lint: ## format, clippy, walls, words
 	$(CARGO) fmt --all -- --check
+	$(CARGO) fmt --manifest-path examples/rust/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(EXAMPLES) --all-targets -- -D warnings
 	$(PYTHON) scripts/check_walls.py
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py
 
 doc: ## API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EXAMPLES) --no-deps
 
 bench: ## benchmarks, with the peers in the same run
 	bench/run.sh

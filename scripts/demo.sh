@@ -6,9 +6,10 @@ target=${CARGO_TARGET_DIR:-target}
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold='' plain=''; fi
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-say "Building (profile quick)"
-"${CARGO:-cargo}" build --locked --profile quick -p trackway -p trackway-examples
-PATH="$(cd "$target" && pwd)/quick:$PATH"
+say "Building (profile dev)"
+"${CARGO:-cargo}" build --locked -p trackway
+"${CARGO:-cargo}" build --locked --manifest-path examples/rust/Cargo.toml --target-dir "$target"
+PATH="$(cd "$target" && pwd)/debug:$PATH"
 export PATH
 
 TRACKWAY_HOME=${TRACKWAY_HOME:-$(mktemp -d "${TMPDIR:-/tmp}/trackway-demo.XXXXXX")}

@@ -21,7 +21,7 @@ wanted() { [ -z "${SOAK_PARTS:-}" ] || [[ " $SOAK_PARTS " == *" $1 "* ]]; }
 check() { "$cargo" test --locked -q "$@"; }
 range() { echo "TRACKWAY_SEEDS=$((($1 - 1) * $2))..$(($1 * $2))"; }
 # Half of TRACKWAY_KILLS are made there.
-rust_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check -p trackway-examples --test resume -- --nocapture random_kills; }
+rust_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check --manifest-path examples/rust/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --test resume -- --nocapture random_kills; }
 torch_kills() {
   TRACKWAY_TEST_KILLS=25 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/edges/python/tests/test_torch.py -k kills_at_random
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::harness::{BINARY, Home, answer, eventually, signal};
 
-/// The wine classifier, built beside the binary by `cargo test --workspace`. `make test` demands it.
+/// The wine classifier, built beside the binary by `make examples`. `make test` demands it.
 pub fn wine_mlp() -> Option<PathBuf> {
     let path = Path::new(BINARY).with_file_name("wine_mlp");
     if path.exists() {
         return Some(path);
     }
     assert!(std::env::var_os("TRACKWAY_TEST_EXAMPLES").is_none(), "`{}` is not built", path.display());
-    println!("skipped: `{}` is not built (cargo test --workspace builds it)", path.display());
+    println!("skipped: `{}` is not built (make examples builds it)", path.display());
     None
 }
 
