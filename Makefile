@@ -7,7 +7,7 @@ PYTHON_VENV := .venv-python
 FRAMEWORKS ?=
 # Where `make install` puts the binary.
 PREFIX ?= $(HOME)/.local
-# The example jobs are a workspace of their own, built into the same target folder.
+# The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
 .PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install wheel venv examples lint doc bench clean help

@@ -85,7 +85,7 @@ pub trait Reporter: Sync {
     fn reading_data(&self, done_bytes: u64, total_bytes: u64);
     /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
     fn uploading(&self, _done_bytes: u64, _total_bytes: u64) {}
-    /// A checkpoint is being brought from the remote: bytes that arrived of bytes in all.
+    /// A checkpoint is being fetched from the remote: bytes that arrived of bytes in all.
     fn fetching(&self, _done_bytes: u64, _total_bytes: u64) {}
 }
 

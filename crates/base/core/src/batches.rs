@@ -13,7 +13,7 @@ pub const SKIPPED_RANGES_MAX: usize = 256;
 pub struct BatchRange {
     /// The first batch.
     pub first: u64,
-    /// The batch behind the last one; above `first`.
+    /// The batch after the last one; above `first`.
     pub end: u64,
 }
 

@@ -17,7 +17,7 @@ closed_list!(
 );
 
 closed_list!(
-    /// What gates make of numbers over rows that could not be matched with the task set.
+    /// How gates treat numbers over rows that could not be matched with the task set.
     #[derive(Default)]
     UnmatchedTasks, "policy for unmatched tasks", {
         /// They decide nothing: which tasks were answered is not known.
@@ -85,7 +85,7 @@ impl RowCoverage {
 mod tests {
     use super::*;
 
-    /// Proves that only a known coverage of every row is complete, also of two numbers put together.
+    /// Proves that only a known coverage of every row is complete, also of two combined numbers.
     #[test]
     fn only_every_row_is_complete() {
         let partial = RowCoverage { rows_used: 9, rows_expected: 10 };

@@ -96,7 +96,7 @@ pub struct Firing {
     pub batch_digest: Option<u64>,
     /// What was seen, as a sentence with the numbers that decided.
     pub evidence: String,
-    /// What is likely behind it.
+    /// Its likely cause.
     pub cause: String,
     /// What to do.
     pub advice: String,

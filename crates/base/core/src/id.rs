@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use crate::{Ids, Timestamp};
 
-/// The lower bits of a ULID, behind its milliseconds since 1970.
+/// The lower bits of a ULID, after its milliseconds since 1970.
 const ULID_RANDOM_BITS: u32 = 80;
 
 /// Why a string is not an id.

@@ -91,7 +91,7 @@ impl Drop for TempFile {
     }
 }
 
-/// A new folder beside the one it becomes. Dropped before, it goes with everything in it.
+/// A new folder beside the one it becomes. Dropped before, it is deleted with everything in it.
 #[derive(Debug)]
 pub struct TempFolder {
     folder: Option<OwnedFolder>,
@@ -184,7 +184,7 @@ impl TempFolder {
             fs::rename(&new, target.path())?;
             fs::rename(&aside, &new)?;
         }
-        // Now the old one has the temporary name, and goes with it.
+        // Now the old one has the temporary name, and is deleted with it.
         drop(self);
         sync_parent(target.path())
     }

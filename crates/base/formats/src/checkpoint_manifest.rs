@@ -404,7 +404,7 @@ mod tests {
         assert!(String::from_utf8(bytes).unwrap().contains("\"ratio\": \"-inf\""));
     }
 
-    /// Proves that a prefix is what the writer makes of step, epoch and ULID, and nothing that leads elsewhere.
+    /// Proves that a prefix is what the writer derives from step, epoch and ULID, and nothing that leads elsewhere.
     #[test]
     fn only_a_prefix_is_a_prefix() {
         let ulid = "01jd8c4w9m7n2q5r8t0v3x6y9z";

@@ -1,5 +1,5 @@
-//! The hash behind profiles of data and behind the keys of rows. It is part of the formats: profiles made on different
-//! machines are merged by it, and subsets are drawn by it, so it must never change without a new version of both.
+//! The hash of profiles of data and of the keys of rows. It is part of the formats: profiles made on different machines
+//! are merged by it, and subsets are selected by it, so it must never change without a new version of both.
 
 /// Scrambles a whole number; different numbers have different hashes (the finaliser of SplitMix64, Steele et al. 2014).
 #[inline]

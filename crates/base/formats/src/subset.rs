@@ -14,8 +14,8 @@ pub const FIRST: u64 = 0x243f_6a88_85a3_08d3;
 /// The other one.
 pub const SECOND: u64 = 0xb7e1_5162_8aed_2a6b;
 
-/// Where a key falls in `[0, 1)`, evenly and independently for each seed. `purpose` keeps uses apart: a row that is
-/// early in the subsets is not for that reason in the training part.
+/// Where a key falls in `[0, 1)`, evenly and independently for each seed. `purpose` makes uses independent: a row that
+/// is early in the subsets is not for that reason in the training part.
 #[must_use]
 pub fn unit_of(seed: u64, purpose: &str, key: &[u8]) -> f64 {
     let mut hasher = blake3::Hasher::new();

@@ -92,7 +92,7 @@ impl Records<'_> {
             let check = u32::from_le_bytes(header[..4].try_into().ok()?);
             let length = usize::from(u16::from_le_bytes(header[4..6].try_into().ok()?));
             let data = self.at + CHUNK_HEADER_BYTES;
-            // The check covers the type, which is the header's last byte, and the data behind it.
+            // The check covers the type, which is the header's last byte, and the data after it.
             let checked = self.file.get(data - 1..data + length)?;
             if crc_fast::crc32_iso_hdlc(checked) != check || record.len() + length > RECORD_BYTES_MAX {
                 return None;

@@ -6,7 +6,7 @@ use super::*;
 
 /// The fraction of all examples of shapes with a distinct prefix that must be found.
 const SHAPE_RECALL_MIN: f64 = 0.99;
-/// The same for secrets that only their name gives away.
+/// The same for secrets that are recognised only by their name.
 const NAMED_RECALL_MIN: f64 = 0.95;
 const FORMATS_MIN: usize = 200;
 const FORMS_MIN: usize = 10;
@@ -76,7 +76,7 @@ fn bare_forms(secret: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A secret behind its name, in the forms of logs.
+/// A secret after its name, in the forms of logs.
 fn named_forms(name: &str, value: &str) -> Vec<(&'static str, String)> {
     let flag = name.to_lowercase().replace('_', "-");
     vec![

@@ -53,7 +53,7 @@ impl Rule {
 /// What may be between a name and its value: `=`, `:`, `=>`, with quotes around.
 const SEPARATOR: &str = r#"s?(?:[_\-]?[0-9]{1,3})?\\?["']?\]?\s{0,4}(?:=>|:=|==|=|:)\s{0,4}"#;
 
-/// A value: quoted up to the quote, or a run without blanks and brackets; behind `b` or within `SecretStr(…)`, too.
+/// A value: quoted up to the quote, or a run without blanks and brackets; after `b` or within `SecretStr(…)`, too.
 const VALUE: &str = r#"(?:[A-Za-z_.]{1,24}\(\s{0,2})?(?:[bruBRU]{0,2}\\"([^"\\\n]{4,4096})|[bruBRU]{0,2}\\'([^'\\\n]{4,4096})|[bruBRU]{0,2}"((?:[^"\\\n]|\\[^\n]){4,4096})|[bruBRU]{0,2}'((?:[^'\\\n]|\\[^\n]){4,4096})|([^\s"'`&;<>{}()\[\]\\|]{4,4096}))"#;
 
 /// The strong names that do, or do not, end in `token`: how many tokens there are is none.

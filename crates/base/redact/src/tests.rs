@@ -1,6 +1,6 @@
 use super::*;
 
-/// Secrets of every kind, put together here so that no scanner takes this file for a leak.
+/// Secrets of every kind, composed here so that no scanner takes this file for a leak.
 fn planted() -> Vec<(&'static str, String)> {
     let filler = |count: usize| "a1B2c3D4e5".chars().cycle().take(count).collect::<String>();
     let hex = |count: usize| "0f1e2d3c4b".chars().cycle().take(count).collect::<String>();

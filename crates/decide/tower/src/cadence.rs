@@ -102,7 +102,7 @@ pub struct Cadence {
 pub struct CadenceAdvice {
     /// What saves cost.
     pub costs: SaveCosts,
-    /// Seconds one save costs: stall, and slowdown × seconds behind the loop.
+    /// Seconds one save costs: stall, and slowdown × seconds in the background.
     pub save_cost_seconds: f64,
     /// What failed, in how much time.
     pub history: FailureHistory,

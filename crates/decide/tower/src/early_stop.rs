@@ -166,7 +166,7 @@ mod tests {
         );
     }
 
-    /// Proves that evaluations behind a resume are forgotten, the best one too, and that memory has a bound.
+    /// Proves that evaluations after a resume are forgotten, the best one too, and that memory has a bound.
     #[test]
     fn patience_forgets_what_is_void() {
         let mut patience = Patience::new("m".into(), false, 3, 0.0);

@@ -10,7 +10,7 @@ pub const RATIO_UNEVEN: f64 = 10.0;
 pub const RATIO_EXTREME: f64 = 100.0;
 /// A class of fewer rows cannot be learned or measured.
 pub const ROWS_MIN: u64 = 10;
-/// How fast new rows of a class stop bringing news: the value that Cui et al. found best on long-tailed data.
+/// How fast new rows of a class stop adding information: the value that Cui et al. found best on long-tailed data.
 pub const BETA: f64 = 0.9999;
 /// The focusing parameter of the focal loss in its paper.
 pub const FOCAL_GAMMA: f64 = 2.0;

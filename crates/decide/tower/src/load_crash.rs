@@ -73,7 +73,7 @@ fn has_series(crashes: &[&LoadAttempt]) -> bool {
 }
 
 impl LoadAttempt {
-    /// A step or a commit behind the one it resumed from.
+    /// A step or a commit after the one it resumed from.
     fn made_progress(&self) -> bool {
         let from = self.resumed_from_step.unwrap_or(0);
         self.last_step.max(self.last_committed_step).is_some_and(|step| step > from)

@@ -45,8 +45,8 @@ pub struct Back {
 /// Where to go back to after a problem. `committed`: the steps of the checkpoints that may be resumed from. `skipped`:
 /// what is skipped already. `before`: where the last rollback of the run went, if there was one.
 ///
-/// The newest checkpoint at least `margin_steps` before the trouble is taken, or the oldest one before it where none is so old. A
-/// second roll back in a row to the same place goes one checkpoint further back.
+/// The newest checkpoint at least `margin_steps` before the problem is taken, or the oldest one before it if none is so
+/// old. A second rollback in a row to the same place goes one checkpoint further back.
 ///
 /// # Errors
 /// Why there is no place to go back to.

@@ -119,7 +119,7 @@ const fn symptom(
     Symptom { name, seen, causes, try_first }
 }
 
-/// Common complaints of training practice, with what is usually behind them.
+/// Common complaints of training practice, with their usual causes.
 pub const SYMPTOMS: &[Symptom] = &[
     symptom(
         "loss_nan",

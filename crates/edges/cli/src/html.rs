@@ -55,7 +55,7 @@ impl Html {
         self.0.push_str(markup);
     }
 
-    /// Only for [`put!`], which sees to it that the arguments are [`Piece`]s.
+    /// Only for [`put!`], which ensures that the arguments are [`Piece`]s.
     pub fn append(&mut self, pieces: std::fmt::Arguments<'_>) {
         self.0.write_fmt(pieces).expect("a String takes every write");
     }

@@ -45,7 +45,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The rows behind it: `400`, or `10 of 1000` where it does not cover all that it should.
+/// Its number of rows: `400`, or `10 of 1000` if it does not cover all that it should.
 pub fn rows_behind(estimate: &Estimate) -> String {
     match estimate.coverage {
         coverage if coverage.is_partial() => format!("{} of {}", coverage.rows_used, coverage.rows_expected),

@@ -80,7 +80,7 @@ impl Draft {
         })
     }
 
-    /// Hands the checkpoint over to be written and committed behind the caller's back.
+    /// Hands the checkpoint over to be written and committed in the background.
     fn submit(&self, py: Python<'_>, metrics: Vec<(String, f64)>) -> PyResult<()> {
         if !self.lent.close() {
             return Err(input(py, "a view of the draft is still held; release it before submitting"));

@@ -10,7 +10,7 @@ use crate::{GrowingFile, LaunchSpec, Launcher, Observation, Placement, Seen, Sto
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
 
-/// What a test can make an engine do, to see what its launcher makes of that.
+/// Faults that a test can cause in an engine, to check its launcher.
 pub trait Faults {
     /// The job that is submitted next waits in the queue for so many polls.
     fn hold(&self, polls: u32);

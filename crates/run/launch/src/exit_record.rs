@@ -56,7 +56,7 @@ pub struct ExitRecord {
     pub log_bytes_lost: u64,
     /// Metric values read from what the script printed and from its event files.
     pub metric_values: u64,
-    /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`]; the last one is updated).
+    /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`]; later ones are left out).
     pub signals: Vec<SignalSent>,
     /// SIGKILL had to follow, because the grace period ended.
     pub killed_after_grace: bool,
@@ -103,11 +103,11 @@ pub enum SignalReason {
     KillRequested,
     /// The grace period had passed.
     GraceEnded,
-    /// The main process had ended; this is for what it left behind.
+    /// The main process had ended; this is for its remaining processes.
     Leftover,
 }
 
-/// What the main process left behind.
+/// The remaining processes of the main process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TreeEnd {

@@ -1,4 +1,4 @@
-//! Artifacts: files that are copied into the attempt's folder, behind the training loop, under the BLAKE3 of their content.
+//! Artifacts: files that are copied into the attempt's folder, in the background, under the BLAKE3 of their content.
 //!
 //! `TRACKWAY_ARTIFACTS/HASH` is there whole or not at all: it is written aside as `.part-PID-NUMBER`, synced and renamed. An
 //! event `artifact` is recorded when it is there, so what the record names exists; a process that is killed before loses
@@ -30,9 +30,9 @@ static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 const NO_FOLDER: &str = "`TRACKWAY_ARTIFACTS` is not set";
 
 impl Recorder {
-    /// Keeps a copy of a file, or of every file in a folder as `NAME/PLACE`, with the attempt. The file is opened now and
-    /// copied behind the loop, once for each content: write a new one rather than changing it in place. What cannot be
-    /// kept is an event. [`Recorder::finish`] waits for the copies, as long as for a checkpoint.
+    /// Keeps a copy of a file, or of every file in a folder as `NAME/PLACE`, with the attempt. The file is opened now
+    /// and copied in the background, once for each content: write a new one rather than changing it in place. What
+    /// cannot be kept is an event. [`Recorder::finish`] waits for the copies, as long as for a checkpoint.
     pub fn artifact(&self, name: &str, path: &Path, step: Option<Step>) {
         let Some(inner) = self.shared() else { return };
         let slot = inner.slot();

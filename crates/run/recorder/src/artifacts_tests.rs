@@ -22,8 +22,8 @@ fn names_in(attempt: &Attempt) -> Vec<String> {
     names
 }
 
-/// Proves that a file is kept under its hash as it was at the call although it is deleted right behind it, once for each
-/// content, and that a folder is kept file by file without following links.
+/// Proves that a file is kept under its hash as it was at the call although it is deleted right afterwards, once for
+/// each content, and that a folder is kept file by file without following links.
 #[test]
 fn artifacts_are_kept_by_content() {
     let attempt = attempt();

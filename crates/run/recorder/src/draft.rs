@@ -1,4 +1,4 @@
-//! Saves behind the training loop: it pays for a copy into memory, and a thread does the rest.
+//! Saves in the background: the training loop only waits for a copy into memory, and a thread does the rest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

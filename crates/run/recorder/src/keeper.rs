@@ -1,4 +1,4 @@
-//! The thread that copies artifacts behind the training loop.
+//! The thread that copies artifacts in the background.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub const ARTIFACTS_WAITING_MAX: usize = 256;
 pub(crate) struct Job {
     pub name: String,
     pub path: PathBuf,
-    /// Open since the call, so that the file may be deleted or replaced behind it; none of a folder.
+    /// Open since the call, so that the file may be deleted or replaced afterwards; none of a folder.
     pub file: Option<File>,
     pub step: Option<Step>,
 }

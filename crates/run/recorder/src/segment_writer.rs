@@ -270,7 +270,7 @@ impl SegmentWriter {
         }
     }
 
-    /// Makes the next segment's file and writes its header, with the news of dropped frames behind it.
+    /// Makes the next segment's file and writes its header, followed by the count of dropped frames.
     fn begin_segment(&mut self) -> io::Result<OpenSegment> {
         let (file, path) = self.create_file()?;
         let mut open = OpenSegment {

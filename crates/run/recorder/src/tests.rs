@@ -282,8 +282,8 @@ fn sigterm_saves_what_fits_into_the_grace_period() {
     }
 }
 
-/// Proves that a stop which comes between the two questions of a loop's end is answered one step later, behind a
-/// checkpoint; by SIGTERM and by the control file alike; and that none is put off twice.
+/// Proves that a stop which comes between the two questions of a loop's end is answered one step later, after a
+/// checkpoint; by SIGTERM and by the control file alike; and that none is delayed twice.
 #[test]
 fn a_stop_between_two_questions_waits_for_a_checkpoint() {
     for by_signal in [true, false] {
@@ -343,7 +343,7 @@ fn a_stop_is_put_off_only_for_a_checkpoint() {
 }
 
 /// Proves that an older save which is committed after the stop was noticed is not taken for the one before the stop,
-/// and that a stop behind a save that was skipped waits for the next one.
+/// and that a stop after a skipped save waits for the next one.
 #[test]
 fn an_older_save_is_not_the_one_before_the_stop() {
     let mut attempt = Attempt::new();
@@ -478,8 +478,8 @@ fn draft(run: &Recorder, step: u64) -> bool {
     true
 }
 
-/// Proves that a draft is committed behind the loop, with the same record, acknowledgement and cost as a
-/// blocking one; that it opens as safetensors and is what a resume gives back; and that the end waits for it.
+/// Proves that a draft is committed in the background, with the same record, acknowledgement and cost as a blocking
+/// one; that it opens as safetensors and is what a resume gives back; and that the end waits for it.
 #[test]
 fn a_draft_is_committed_behind_the_loop() {
     let mut attempt = Attempt::new();

@@ -113,7 +113,7 @@ impl HashCache {
         entries.changed = true;
     }
 
-    /// A thread that panicked while holding the lock left whole entries behind, so the lock is taken anyway.
+    /// A thread that panicked while holding the lock left whole entries, so the lock is taken anyway.
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -1,9 +1,9 @@
 //! The state of a file, by which a change is noticed without reading it.
 //!
-//! A file counts as unchanged when size, both times of change, inode and device are the same; an object behind a URL
-//! when size and version are. A time of change that was younger than [`SETTLE_SECONDS`] when reading began is not
-//! trusted: within one tick of the file system's clock a second write leaves no trace, so such a file is read again
-//! the next time.
+//! A file counts as unchanged when size, both times of change, inode and device are the same; an object at a URL when
+//! size and version are. A time of change that was younger than [`SETTLE_SECONDS`] when reading began is not trusted:
+//! within one tick of the file system's clock a second write leaves no trace, so such a file is read again the next
+//! time.
 
 use std::fs;
 use std::io;

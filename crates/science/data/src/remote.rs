@@ -1,4 +1,4 @@
-//! Files behind URLs. This crate does not use the network: an application registers once how such files are listed and
+//! Files at URLs. This crate does not use the network: an application registers once how such files are listed and
 //! read.
 
 use std::io;
@@ -28,7 +28,7 @@ pub struct RemoteFile {
     pub version: String,
 }
 
-/// How files behind URLs are found and read. Every call may be repeated.
+/// How files at URLs are found and read. Every call may be repeated.
 pub trait RemoteFiles: Send + Sync {
     /// Every object whose URL begins with this one and a `/`, in any order.
     ///

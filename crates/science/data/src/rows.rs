@@ -13,7 +13,7 @@ use crate::read::Texts;
 
 /// The fingerprint of a null.
 const NULL: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Keeps kinds of values apart that have the same bits.
+/// Separates kinds of values that have the same bits.
 const TIME: u64 = 0x1bd1_1bda_a9fc_1a22;
 
 /// Fingerprints of rows, built up column by column in one order.

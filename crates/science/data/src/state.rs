@@ -11,7 +11,7 @@ use crate::remote::url_of;
 /// Of data sets of more files so many are looked at.
 const FILES_MAX: usize = 100_000;
 
-/// The states of local files: size, times of change, inode and device. Objects behind URLs are not among them.
+/// The states of local files: size, times of change, inode and device. Objects at URLs are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStates(Vec<FileState>);
 

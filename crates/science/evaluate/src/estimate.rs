@@ -12,7 +12,7 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// The rows (or questions, or groups where they are what was drawn) behind it.
+    /// The number of rows (or questions, or groups if they are resampled).
     pub support: u64,
     /// Where the interval comes from.
     pub method: Method,

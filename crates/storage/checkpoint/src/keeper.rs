@@ -210,12 +210,12 @@ fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointErro
     view.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
     let step_folder = folder.parent().unwrap_or(view.root());
     disk.sync_folder(step_folder).map_err(CheckpointError::storage("sync the folder", step_folder))?;
-    // The folder of the step goes with its last checkpoint; while it has another, this fails, and that is right.
+    // The folder of the step is deleted with its last checkpoint; while it has another, this fails, and that is right.
     let _ = view.owned(step_folder).and_then(|owned| owned.remove_if_empty(step_folder));
     Ok(())
 }
 
-/// Adds the entry that `decide` makes of the state.
+/// Adds the entry that `decide` returns for the state.
 pub(crate) fn append(
     view: &mut CheckpointView,
     writer: Writer<'_>,

@@ -20,7 +20,7 @@ pub const MAX_ONLY_COPIES: usize = 8;
 pub struct Retention {
     /// So many of the newest that a resume could reach; never fewer than [`MIN_KEPT`].
     pub last: usize,
-    /// The first checkpoint at or behind every multiple of so many steps.
+    /// The first checkpoint at or after every multiple of so many steps.
     pub every_steps: Option<Step>,
     /// The best by a metric.
     pub best: Option<Best>,
@@ -85,7 +85,7 @@ impl Best {
 pub enum KeepReason {
     /// It is one of the newest.
     Last,
-    /// It is the first behind a multiple of steps.
+    /// It is the first after a multiple of steps.
     Every,
     /// It is the best by the metric.
     Best,
@@ -97,7 +97,7 @@ pub enum KeepReason {
     Recent,
     /// A newer attempt has not committed yet: no other process knows what it continues from.
     Unsettled,
-    /// A log entry behind it cannot be read, and may have been a pin.
+    /// A log entry after it cannot be read, and may have been a pin.
     PerhapsPinned,
 }
 

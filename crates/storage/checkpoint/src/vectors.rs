@@ -80,7 +80,7 @@ fn files_below(folder: &Path) -> BTreeMap<PathBuf, String> {
     files
 }
 
-/// Proves that this writer makes exactly the published root, and that this reader makes of it what is published.
+/// Proves that this writer makes exactly the published root, and that this reader interprets it as published.
 #[test]
 fn the_published_root_holds() {
     let folder =

@@ -198,7 +198,7 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used: an explicit end,
-    /// never step 0 in silence. [`CheckpointError::HalfAdopted`].
+    /// never a silent step 0. [`CheckpointError::HalfAdopted`].
     pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_adopted()?;
         self.search().outcome()

@@ -66,7 +66,7 @@ struct Touch {
 }
 
 impl Ledger {
-    /// Opens the ledger at a path of a SQLite file (made when absent) or a `postgres://` URL, and brings it to the
+    /// Opens the ledger at a path of a SQLite file (made when absent) or a `postgres://` URL, and migrates it to the
     /// version of this program.
     ///
     /// # Errors

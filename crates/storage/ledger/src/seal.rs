@@ -220,7 +220,7 @@ pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(),
     seal.run.iter().try_for_each(|run| update_run(backend, run))
 }
 
-/// Rows as they are read back. Two names may be one behind the door: the last row of a key stays, at its place.
+/// Rows as they are read back. Two names may become one by redaction: the last row of a key stays, at its place.
 pub(crate) fn rows_as_stored<R: Record>(backend: &Backend, rows: &[R]) -> Result<Vec<R>, LedgerError> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut kept: Vec<R> = Vec::with_capacity(rows.len());

@@ -276,7 +276,7 @@ word_field!(GateVerdict, GateVerdict::Inconclusive);
 word_field!(ModelStage, ModelStage::Candidate);
 word_field!(ModelChange, ModelChange::Register);
 
-/// 26 zeros behind the place of a prefix.
+/// 26 zeros after the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";
 
 impl Field for LaunchKind {

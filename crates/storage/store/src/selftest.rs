@@ -93,7 +93,7 @@ impl SelfTest {
     }
 }
 
-/// Tries out what the log needs of a storage, under a name that was never used, and cleans up behind itself.
+/// Tries out what the log needs of a storage, under a name that was never used, and cleans up.
 #[must_use]
 pub fn selftest(backend: &dyn Backend, clock: &dyn Clock, ids: &dyn Ids) -> SelfTest {
     let scratch = format!("selftest/{}", new_ulid(ids));

@@ -135,7 +135,7 @@ fn a_broken_repository_gives_a_reason() {
     assert!(why.starts_with("`git` failed"), "{why}");
 }
 
-/// Proves which interpreter or lock file is found behind each way of starting a script.
+/// Proves which interpreter or lock file is found for each way of starting a script.
 #[test]
 fn the_runtime_is_found_behind_wrappers_and_shebangs() {
     let mut world = World::new();

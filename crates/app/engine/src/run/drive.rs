@@ -1,4 +1,4 @@
-//! The loop of a run: launch, supervise, seal, decide, and again until it is at rest.
+//! The loop of a run: launch, supervise, seal, decide, and again until it has ended.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ enum Next {
     Launch(Box<Changes>),
     /// Watch this one.
     Watch(Box<Launched>),
-    /// The run is at rest.
+    /// The run has ended.
     Rest,
 }
 
@@ -401,7 +401,7 @@ fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
     }
 }
 
-/// Carries a decision out: waits for the next attempt, or brings the run to rest.
+/// Carries a decision out: waits for the next attempt, or ends the run.
 fn after(
     context: &Context,
     prepared: &Prepared,

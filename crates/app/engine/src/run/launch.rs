@@ -284,7 +284,7 @@ fn fetch_for(
 }
 
 /// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
-/// are an explicit error before the launch, never step 0 in silence.
+/// are an explicit error before the launch, never a silent step 0.
 fn resume_target(
     context: &Context,
     prepared: &Prepared,

@@ -135,7 +135,8 @@ impl Rate {
     }
 }
 
-/// Watches an attempt until it ends, looking for trouble in what it records, echoing its output, acting on limits and on requests to stop.
+/// Watches an attempt until it ends: looks for problems in what it records, echoes its output, acts on limits and on
+/// requests to stop.
 pub fn supervise<'a>(
     watched: Watched<'a>,
     detection: Option<Detection<'a>>,

@@ -1,4 +1,4 @@
-//! Checkpoints whose bytes are only at the remote: found, held and checked there, or brought to a folder to be read.
+//! Checkpoints whose bytes are only at the remote: found, held and checked there, or fetched into a folder to be read.
 
 use std::path::Path;
 
@@ -127,7 +127,7 @@ impl Checkpoints {
         self.transfer(info.step, |replica| replica.manifest(&info.object_prefix))
     }
 
-    /// Brings a whole checkpoint into a folder, every byte checked.
+    /// Fetches a whole checkpoint into a folder, every byte checked.
     ///
     /// # Errors
     /// As [`Checkpoints::check_there`]; when the disk refuses. What was fetched stays, and is not fetched again.
@@ -141,7 +141,7 @@ impl Checkpoints {
         self.transfer(step, |replica| replica.fetch(prefix, folder, watch)).map(drop)
     }
 
-    /// Brings some of its files.
+    /// Fetches some of its files.
     ///
     /// # Errors
     /// As [`Checkpoints::fetch`].

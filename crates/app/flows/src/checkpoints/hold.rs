@@ -44,7 +44,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Whether it must be brought here to be read.
+    /// Whether it must be fetched to be read.
     pub fn is_far(&self) -> bool {
         self.number.is_none()
     }
@@ -74,7 +74,7 @@ impl CheckpointRef {
 }
 
 impl Checkpoints {
-    /// The checkpoint that is meant, which has its bytes on this disk or at the remote.
+    /// The referenced checkpoint, which has its bytes on this disk or at the remote.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
@@ -132,7 +132,8 @@ impl Checkpoints {
         }
     }
 
-    /// The folder of a chosen checkpoint, every byte of it read: its own, or `far` for one that is brought from the remote.
+    /// The folder of a chosen checkpoint, every byte of it read: its folder, or `far` for one that is fetched from the
+    /// remote.
     ///
     /// # Errors
     /// [`ErrorKind::Integrity`] when it is not what was committed; when the remote does not answer or the disk refuses.
@@ -182,7 +183,7 @@ impl Checkpoints {
     }
 }
 
-/// The same of a checkpoint that was brought here.
+/// The same of a checkpoint that was fetched.
 fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
     let changed = |what: String| {
         let message = format!("step {} changed while the evaluator read it: {what}", chosen.step);

@@ -54,7 +54,7 @@ use remote_view::{Placed, Remote};
 pub use resume::{PassedOver, ResumeTarget};
 pub use retention::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
 
-/// Which checkpoint is meant.
+/// A reference to a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The newest committed one.
@@ -258,7 +258,7 @@ impl Checkpoints {
         }
     }
 
-    /// The one that is meant, among all of this disk and of the remote.
+    /// The referenced one, among all of this disk and of the remote.
     fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
         let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
         let meant = committed.filter(|one| match which {

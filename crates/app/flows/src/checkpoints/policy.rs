@@ -12,7 +12,7 @@ use super::Checkpoints;
 pub struct KeepChanges {
     /// So many of the newest.
     pub last: Option<u32>,
-    /// The first at or behind every multiple of so many steps.
+    /// The first at or after every multiple of so many steps.
     pub every_steps: Option<u64>,
     /// The best by a metric: `val_loss`, `min val_loss` or `max accuracy`.
     pub best: Option<String>,

@@ -1,4 +1,4 @@
-//! Data behind `s3://`, `gs://` and `az://` URLs, read in ranges through one bounded cache of blocks.
+//! Data at `s3://`, `gs://` and `az://` URLs, read in ranges through one bounded cache of blocks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -81,7 +81,7 @@ fn failed(error: StoreError) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// A panic while a lock was held leaves whole entries behind.
+/// A panic while a lock was held leaves whole entries.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,7 +12,7 @@ use crate::baseline::section_of;
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, writable_again};
 use crate::evaluate::collect;
 
-/// How often finishing an evaluation is begun: one whose outputs bring every command down with it must not do so for ever.
+/// How often finishing an evaluation is begun: one whose outputs crash every command must not do so for ever.
 const FINISHES_MAX: u64 = 3;
 /// The file in an evaluation's folder that has a byte for each of these times.
 const FINISHES: &str = "finishes";

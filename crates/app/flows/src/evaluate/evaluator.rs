@@ -65,7 +65,7 @@ pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Ev
     Ok(Evaluator { name, digest, files })
 }
 
-/// What may be a file: arguments, what follows a `=` in them, and the module behind `-m`.
+/// What may be a file: arguments, what follows a `=` in them, and the module after `-m`.
 fn named_files(argv: &[String]) -> Vec<String> {
     let mut named = Vec::new();
     for (place, argument) in argv.iter().enumerate() {

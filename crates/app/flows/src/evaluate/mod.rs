@@ -1,5 +1,5 @@
-//! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and what it leaves
-//! is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
+//! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and its
+//! output is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
 //!
 //! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have separate
 //! receipts, logs and budgets and are never among the training attempts. The process that holds the lock of that run
@@ -70,7 +70,7 @@ pub fn evaluate(
     evaluate_subject(context, &subject, &request.checkpoint, reporter)
 }
 
-/// Refuses, before a training costs anything, an evaluation behind it that could not begin.
+/// Refuses, before a training costs anything, a following evaluation that could not begin.
 pub(crate) fn check_before_launch(
     context: &Context,
     job: &trackway_engine::run::Job,
@@ -249,7 +249,7 @@ impl Case<'_> {
         self.checkpoints.hold(&self.evaluation_id, &self.chosen, "an evaluation reads it", seconds)
     }
 
-    /// The checkpoint's files, every byte of them read; brought here where they are only at the remote.
+    /// The checkpoint's files, every byte of them read; fetched if they are only at the remote.
     fn verified_folder(&self, reporter: &dyn Reporter) -> Result<PathBuf, AppError> {
         let far = self.context.home.brought_checkpoint(&self.evaluation_id);
         if self.chosen.is_far() && !far.exists() {

@@ -26,7 +26,7 @@ const PREDICTIONS: [&str; 5] =
 const METRICS: &str = "metrics.json";
 /// What it reports about itself.
 pub const EVALUATION: &str = "evaluation.json";
-/// What the names of folders begin with in which rows are put together before they are kept.
+/// The prefix of folders in which rows are collected before they are kept.
 pub const DRAFT_PREFIX: &str = ".new";
 /// Becomes, with that prefix, the name of such a folder.
 const DRAFT_NAME: &str = "new";

@@ -105,7 +105,7 @@ fn not_there(error: trackway_data::DataError) -> AppError {
     }
 }
 
-/// `v3` of `eval/tasks-v3.jsonl`: a `v` and a number behind a separator, the last one in the file's name.
+/// `v3` of `eval/tasks-v3.jsonl`: a `v` and a number after a separator, the last one in the file's name.
 fn version_in_name(path: &str) -> Option<String> {
     let name = path.rsplit('/').find(|part| !part.is_empty())?;
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);

@@ -1,8 +1,8 @@
-//! The text of a run file with comments: what is known is set, what is optional is behind `#`. Pure.
+//! The text of a run file with comments: what is known is set, what is optional is after `#`. Pure.
 
 use super::draft::Draft;
 
-/// What every run file begins with. A line that can be used has no space behind its `#`.
+/// The beginning of every run file. A line that can be used has no space after its `#`.
 const HEAD: &str = "\
 # Written by `trackway init`. Start the run with `trackway run` and the name of this file; `trackway preflight` only checks it.
 # Lines with `#` and no space are optional: remove the `#` to use one. docs/run-file.md describes every key.

@@ -58,7 +58,7 @@ fn the_table_holds_together() {
     }
 }
 
-/// Proves which steps a run file brings about: without data nothing is read, and what needs another step brings it along.
+/// Proves which steps a run file leads to: without data nothing is read, and a step that needs another one includes it.
 #[test]
 fn a_run_file_decides_which_steps_apply() {
     let all = Selection::default();

@@ -138,7 +138,7 @@ impl<'a> Launches<'a> {
         Ok(state)
     }
 
-    /// Killed behind the checkpoint in the middle, resumed, and led to the end.
+    /// Killed after the checkpoint in the middle, resumed, and run to the end.
     pub fn resumed(&mut self) -> Result<State, Halt> {
         let (half, kill_step, steps) = (self.half(), self.kill_step(), self.request.steps);
         self.say(format!(

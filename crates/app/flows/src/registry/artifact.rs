@@ -43,7 +43,8 @@ pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
     manifest.files.iter().filter(of_model).cloned().collect()
 }
 
-/// Brings files of a checkpoint into a folder, from this disk or from the remote: every byte checked on the way, durable.
+/// Copies files of a checkpoint into a folder, from this disk or from the remote: every byte checked on the way,
+/// durable.
 ///
 /// # Errors
 /// [`ErrorKind::Integrity`] when a file does not match the manifest; when the disk refuses, or the remote does not

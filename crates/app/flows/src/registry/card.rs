@@ -1,4 +1,5 @@
-//! The model card: Markdown behind the YAML front matter that model hubs read (`model-index` with results, data by revision).
+//! The model card: Markdown after the YAML front matter that model hubs read (`model-index` with results, data by
+//! revision).
 
 mod markdown;
 

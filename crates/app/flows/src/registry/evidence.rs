@@ -14,7 +14,7 @@ use trackway_tower::registry::{Approval, Dossier, EvaluationFacts, GateFacts};
 use super::Model;
 use crate::gates::{self, is_armed};
 
-/// The rows behind a [`Dossier`].
+/// The rows of a [`Dossier`].
 pub(super) struct Evidence {
     pub evaluation: Option<EvaluationRow>,
     pub gates: Option<GateReceiptRow>,

@@ -283,7 +283,7 @@ impl Launches<'_> {
         Ok((sealed.row.clone(), self.evidence(&sealed)))
     }
 
-    /// One step behind the checkpoint; none where nothing was committed.
+    /// One step after the checkpoint; none if nothing was committed.
     fn resume(&mut self, learned: &AttemptRow) -> Result<Option<LaunchEvidence>, AppError> {
         let Some(step) = learned.last_committed_step.filter(|_| self.context.cancel.stop_requests() == 0)
         else {

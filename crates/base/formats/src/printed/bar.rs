@@ -205,7 +205,7 @@ mod tests {
         read_bar(line).unwrap_or_else(|| panic!("no bar: {line}")).0
     }
 
-    /// Proves tqdm's forms: described, with values, without a total, slow, scaled, with text behind.
+    /// Proves tqdm's forms: described, with values, without a total, slow, scaled, followed by text.
     #[test]
     fn bars_of_tqdm() {
         let found = bar(

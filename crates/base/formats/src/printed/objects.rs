@@ -75,7 +75,7 @@ fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {
         .or_else(|| value.as_f64().filter(|step| *step >= 0.0 && *step < 9e15).map(|step| step as u64))
 }
 
-/// Marks a number that JSON cannot write and Python does. The blank in it keeps it apart from what scripts print.
+/// Marks a number that JSON cannot write and Python does. Its blank distinguishes it from what scripts print.
 const NON_FINITE: [(&str, &str, f64); 3] = [
     ("-Infinity", "\"\\u0000 -inf\"", f64::NEG_INFINITY),
     ("Infinity", "\"\\u0000 inf\"", f64::INFINITY),

@@ -265,7 +265,7 @@ fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a>
         *rest = &whole_text[word.len()..];
         return Token::Word(word);
     }
-    // A sentence may end behind a number.
+    // A sentence may end after a number.
     match text.strip_suffix('.').and_then(number_of) {
         Some(value) => Token::Number { value, whole: text.trim_end_matches('.').parse().ok() },
         None => Token::Other(first),

@@ -1,5 +1,5 @@
 //! Payloads back into frames. A payload that is shorter than its type requires, or holds text that is not UTF-8, gives
-//! `None`; bytes behind the known fields are ignored, so that later versions may add some.
+//! `None`; bytes after the known fields are ignored, so that later versions may add some.
 
 use trackway_core::{Step, Timestamp};
 

@@ -9,13 +9,13 @@ pub const FORMAT_VERSION: u16 = 1;
 /// The file name extension of a segment, without the dot.
 pub const SEGMENT_EXTENSION: &str = "twfr";
 
-/// The first bytes of every frame. Readers search for them behind damage.
+/// The first bytes of every frame. Readers search for them after damage.
 pub const RESYNC_MARK: [u8; 4] = [0xf5, 0x54, 0x57, 0xfa];
 
 /// Bytes of a frame before its payload: mark, payload length, sequence, type, flags, header check.
 pub(super) const HEADER_BYTES: usize = 16;
 
-/// Bytes of a frame behind its payload: the checksum.
+/// Bytes of a frame after its payload: the checksum.
 pub(super) const CHECKSUM_BYTES: usize = 4;
 
 /// Bytes that a frame needs besides its payload.

@@ -47,7 +47,7 @@ fn frames_of(bytes: &[u8]) -> Vec<Located> {
     items_of(bytes).into_iter().filter_map(frame).collect()
 }
 
-/// The offset behind a frame: where the next one begins, or the end of the file.
+/// The offset after a frame: where the next one begins, or the end of the file.
 fn end_of(frames: &[Located], index: usize, file_bytes: usize) -> usize {
     frames.get(index + 1).map_or(file_bytes, |next| next.offset as usize)
 }

@@ -100,7 +100,7 @@ fn malformed() -> Vec<u8> {
     out
 }
 
-/// A frame of which only the first half was written, whole frames behind it, and a tail that was cut off.
+/// A frame of which only the first half was written, whole frames after it, and a tail that was cut off.
 fn torn() -> Vec<u8> {
     let (mut encoder, mut out) = (Encoder::new(), Vec::new());
     encoder.begin(&mut out, &header());

@@ -95,11 +95,11 @@ pub enum Expression<O> {
     Value(O),
     /// With the other sign.
     Negative(Box<Self>),
-    /// Two numbers put together.
+    /// Two combined numbers.
     Binary(Box<Self>, Operator, Box<Self>),
 }
 
-/// How two numbers are put together.
+/// How two numbers are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `+`

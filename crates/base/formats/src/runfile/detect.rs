@@ -15,7 +15,7 @@ pub struct DetectSection {
     /// The settings of each.
     #[serde(flatten)]
     pub detectors: BTreeMap<Detector, DetectorSettings>,
-    /// How many steps before the trouble a checkpoint must be that a roll back goes to, if there is one.
+    /// How many steps before the problem a checkpoint must be that a rollback goes to, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roll_back_steps: Option<u64>,
     /// How many batches on each side of the problem a rollback skips too.

@@ -50,7 +50,7 @@ pub struct EvaluateSection {
     /// How a row without a prediction counts.
     #[serde(skip_serializing_if = "is_default")]
     pub missing: MissingPredictions,
-    /// What gates make of rows that cannot be matched with the task set.
+    /// How gates treat rows that cannot be matched with the task set.
     #[serde(skip_serializing_if = "is_default")]
     pub unmatched_tasks: UnmatchedTasks,
     /// The column whose equal values belong together, such as a person.

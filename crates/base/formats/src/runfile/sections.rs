@@ -133,7 +133,7 @@ pub struct CheckpointSection {
     pub every_seconds: Option<f64>,
     /// Keep this many of the newest.
     pub keep_last: Option<u32>,
-    /// Keep the first at or behind every multiple of so many steps.
+    /// Keep the first at or after every multiple of so many steps.
     pub keep_every_steps: Option<u64>,
     /// Keep the best by a metric.
     pub keep_best: Option<KeepBest>,

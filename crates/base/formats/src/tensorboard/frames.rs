@@ -15,7 +15,7 @@ pub enum Framed<'a> {
     Frame(&'a [u8], usize),
     /// So many bytes in all may make a frame; the file may still grow.
     Incomplete(usize),
-    /// No frame: a checksum does not hold or the length is absurd. Frames behind it cannot be found.
+    /// No frame: a checksum does not hold or the length is absurd. Frames after it cannot be found.
     Damaged,
 }
 

@@ -45,7 +45,7 @@ pub struct EvidenceItem {
 /// A finding that did not decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SecondaryFinding {
-    /// What it would have meant alone.
+    /// Its meaning alone.
     pub reason: Reason,
     /// Its rule.
     pub rule: String,

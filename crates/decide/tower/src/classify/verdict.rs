@@ -1,4 +1,4 @@
-//! The answer, and how it is put together.
+//! The verdict, and how it is composed.
 
 use serde::Serialize;
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};

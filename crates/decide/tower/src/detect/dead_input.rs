@@ -43,7 +43,7 @@ impl DeadInput {
         let same =
             last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && sample.value == 0.0);
         self.differed |= !same;
-        // Inputs that never differed may be meant: one prompt, one mask.
+        // Inputs that never differed may be intended: one prompt, one mask.
         let same = same && (self.differed || what != Repeated::Inputs);
         let patience = match what {
             Repeated::Inputs => rule.patience,

@@ -23,7 +23,7 @@ const UPDATE_HIGH: f64 = 0.3;
 /// An update below this fraction of the usual one, for the same learning rate: the weights became huge, or the gradient
 /// vanished.
 const FALLEN_SHARE: f64 = 0.01;
-/// Updates that are looked at after a resume, and what gives away an optimizer that lost its state: Adam's first update has
+/// Updates that are looked at after a resume, and the sign of an optimizer that lost its state: Adam's first update has
 /// the full size for every weight, a few times the usual one, and the size of updates has next to no noise.
 const RESUME_STEPS: u32 = 3;
 const RESUME_FACTOR: f64 = 2.0;

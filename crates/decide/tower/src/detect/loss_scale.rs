@@ -15,7 +15,7 @@ use super::streak::{Streak, Turn};
 const SEARCH_STEPS: u32 = 100;
 /// Steps in which halvings are counted.
 const SPAN: usize = 64;
-/// Steps without trouble after which it is over.
+/// Steps without a problem after which it is over.
 const CALM: u32 = 64;
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! NaN and infinite values.
 //!
 //! A finite computation never makes one, so the first one counts. One exception: with a loss scale, gradients that
-//! overflow are how the scale is found; the update is skipped, and only a row of them is trouble.
+//! overflow are how the scale is found; the update is skipped, and only a row of them is a problem.
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Critical;

@@ -20,7 +20,7 @@ const SPEED_STEPS: usize = 32;
 const LOOK_STEPS: u32 = 16;
 /// Steps that are slower by less, in seconds, are not reported.
 const SLOWER_SECONDS_MIN: f64 = 1e-3;
-/// Looks without trouble after which it is over.
+/// Comparisons without a problem after which it is over.
 const CALM: u32 = 2;
 /// Steps with equal numbers before a difference means something.
 const AGREED_MIN: u32 = 20;

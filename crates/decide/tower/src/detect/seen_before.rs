@@ -165,7 +165,7 @@ mod tests {
                 assert_eq!(seen.progressive(RULE, step), None);
             }
         }
-        // Another order behind the resume: the void steps were not trained on.
+        // Another order after the resume: the void steps were not trained on.
         seen.begins_again();
         for step in 150..200 {
             assert_eq!(seen.digest(RULE, Sample { step, value: digest_of(349 - step) as f64 }), None);

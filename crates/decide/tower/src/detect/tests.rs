@@ -55,7 +55,7 @@ fn a_nan_is_told_once_and_at_once() {
     assert!(firing.advice.contains("clip gradients"));
 }
 
-/// Proves that overflows are no trouble while a loss scale is sought, and are one when they do not end.
+/// Proves that overflows are no problem while a loss scale is sought, and are one when they do not end.
 #[test]
 fn overflows_belong_to_a_loss_scale() {
     let run = |scaled: bool, overflows: std::ops::Range<Step>| {

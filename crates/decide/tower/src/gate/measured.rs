@@ -54,8 +54,8 @@ impl Measured {
         Self { value: Some(value), low: None, high: None, support: None, exact: true, coverage: None }
     }
 
-    /// What was estimated from rows: the number (`None`: it is not finite), the ends of its interval, the rows behind it, and how many of
-    /// the rows that it should cover it does.
+    /// What was estimated from rows: the number (`None`: it is not finite), the ends of its interval, its number of
+    /// rows, and how many of the rows that it should cover it does.
     #[must_use]
     pub fn estimate(
         value: Option<f64>,
@@ -78,7 +78,7 @@ impl Measured {
         self.low.zip(self.high).filter(|(low, high)| low.is_finite() && high.is_finite())
     }
 
-    /// The rows behind it.
+    /// Its number of rows.
     #[must_use]
     pub fn support(&self) -> Option<u64> {
         self.support

@@ -6,8 +6,8 @@
 //!
 //! - A number and the same number of the baseline depend on one another where both were computed on the same rows. As far as a
 //!   comparison is about `x − baseline(x)`, the interval of the paired difference is taken and not those of the two numbers.
-//! - What is left is put together by interval arithmetic, which is right for one number and never too narrow for more (as if all
-//!   of them were off in the same direction).
+//! - What is left is combined by interval arithmetic, which is right for one number and never too narrow for more (as
+//!   if all of them were off in the same direction).
 //!
 //! A number that covers only some of its rows decides nothing, nor does one whose coverage is unknown. A number without
 //! an interval decides nothing, unless it is exact (a size, a cost) or the gate uses `value(…)`. A missing measurement
@@ -293,7 +293,7 @@ fn judged_by(relation: Relation, range: Range) -> GateVerdict {
     }
 }
 
-/// An interval gets narrower with the square root of the rows: so many bring its end from where it is to zero.
+/// An interval gets narrower with the square root of the rows: so many move its end from where it is to zero.
 fn rows_needed(range: Range, rows: u64) -> Option<u64> {
     let end = if range.value > 0.0 { range.low } else { range.high };
     let ratio = (range.value - end) / range.value;

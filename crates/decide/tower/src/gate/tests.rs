@@ -69,7 +69,7 @@ fn unmatched_rows_decide_nothing() {
     assert_eq!(judged("size_bytes < 2e9", &unmatched).verdict, Pass);
 }
 
-/// Proves the three verdicts: by intervals, by exact facts, over slices, and put together by `and` and `or`.
+/// Proves the three verdicts: by intervals, by exact facts, over slices, and combined by `and` and `or`.
 #[test]
 fn a_gate_is_judged_by_its_interval() {
     let cases = [

@@ -181,7 +181,7 @@ impl<'a> Layer<'a> {
         let (query, key_value) = (model.query_width() as f64, model.key_value_width() as f64);
         let adapted = if self.reaches(Targets::Attention) { 3.0 } else { 2.0 };
         let from = self.norm() + self.inputs_of(Targets::QueryValue, adapted) + self.mask();
-        // What attention gives is kept by attention itself; an adapter behind it keeps a copy.
+        // The output of attention is kept by attention itself; an adapter after it keeps a copy.
         let behind = if self.reaches(Targets::Attention) { self.number + MASK_BYTES } else { 0.0 };
         let flows = self.number * (2.0 * query + 2.0 * key_value) + behind * query;
         Kept { whole: from, divided: flows + self.score_bytes() }
@@ -192,7 +192,7 @@ impl<'a> Layer<'a> {
         self.model.heads as f64 * self.spec.sequence as f64
     }
 
-    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more behind dropout
+    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more after dropout
     /// with its mask.
     fn score_bytes(&self) -> f64 {
         let cast = if self.number < FLOAT_BYTES { self.number } else { 0.0 };
@@ -219,9 +219,9 @@ impl<'a> Layer<'a> {
         (self.model.feed_forward * self.model.experts_per_token) as f64
     }
 
-    /// Bytes kept for each unit of the inner width. Gated: gate, its activation, the other input, their product.
-    /// Plain: before and behind the activation. The last of them is the input of a product; compiled code computes
-    /// element-wise ones again.
+    /// Bytes kept for each unit of the inner width. Gated: gate, its activation, the other input, their product. Plain:
+    /// before and after the activation. The last of them is the input of a product; compiled code computes element-wise
+    /// ones again.
     fn inner_bytes(&self) -> f64 {
         let tensors = match (self.model.gated, self.spec.compiled) {
             (true, false) => 3.0,

@@ -28,7 +28,7 @@ pub struct Parts {
     pub master_weights: u64,
     /// What the forward pass keeps, and what the backward pass of a layer adds.
     pub activations: u64,
-    /// Logits, and what the loss makes of them.
+    /// Logits, and the intermediate values of the loss.
     pub logits: u64,
     /// Keys and values of texts that are generated.
     pub kv_cache: u64,

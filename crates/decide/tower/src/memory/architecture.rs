@@ -51,7 +51,7 @@ pub struct Architecture {
     pub norm: Norm,
     /// Norms of a layer, those of a cross attention not counted.
     pub norms_per_layer: u64,
-    /// Norms outside the layers: behind the last one, of the embedding.
+    /// Norms outside the layers: after the last one, of the embedding.
     pub outer_norms: u64,
     /// Queries and keys are normed head by head (Qwen3, Gemma 3).
     pub head_norms: bool,

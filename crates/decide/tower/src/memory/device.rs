@@ -26,7 +26,8 @@ impl Device {
         (self.usable_gib * GIB) as u64
     }
 
-    /// The device of that name; case, blanks and underscores do not matter, and the size may be left out: the last of that name is then meant.
+    /// The device of that name; case, blanks and underscores do not matter, and the size may be left out: the last of
+    /// that name is then taken.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         let plain = |name: &str| name.to_lowercase().replace([' ', '_', '-'], "");

@@ -224,7 +224,7 @@ fn bloom(keys: &mut Keys<'_>) -> Architecture {
     let vocabulary = keys.count(&["vocab_size"]);
     Architecture {
         tied_embeddings: keys.flag("tie_word_embeddings", true),
-        // One norm behind the embedding, one behind the last layer.
+        // One norm after the embedding, one after the last layer.
         outer_norms: 2,
         dropout: keys.number("hidden_dropout") > 0.0,
         ..with_biases(layers, hidden, heads, 4 * hidden, vocabulary)
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// Proves that a mixture counts what works on one token apart: 12.9 of Mixtral's 46.7 billion.
+    /// Proves that a mixture counts the parameters active for one token separately: 12.9 of Mixtral's 46.7 billion.
     #[test]
     fn a_mixture_counts_what_is_active() {
         let config = json!({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,

@@ -166,7 +166,7 @@ pub struct Parallel {
     pub tensor: u64,
     /// What tensor ranks do not split by matrices they split by tokens.
     pub sequence: bool,
-    /// Ranks that hold layers one behind the other.
+    /// Ranks with consecutive layers.
     pub pipeline: u64,
     /// Micro-batches of a step that go through the pipeline.
     pub pipeline_micro_batches: u64,

@@ -1,4 +1,4 @@
-//! What a scan leaves behind.
+//! The result of a scan.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{TerminationReason, Timestamp};

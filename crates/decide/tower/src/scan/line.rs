@@ -1,4 +1,4 @@
-//! Reading one line: where it starts, what of it is shown, how it was meant.
+//! Reading one line: where it starts, what of it is shown, what kind it is.
 
 use std::sync::LazyLock;
 
@@ -45,7 +45,7 @@ static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A Java machine writes its own obituary behind `#`.
+/// A Java machine writes its crash report after `#`.
 static JVM_REPORT: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \()")
 });

@@ -107,7 +107,7 @@ Exit code 4: the script refused, or did not answer in time.")]
     },
 }
 
-/// The run or folder whose checkpoints are meant.
+/// The run or folder of the checkpoints.
 #[derive(Debug, Args)]
 pub struct CheckpointSubject {
     /// Run (id, unique part of an id, name, or `last`), or a checkpoint folder

@@ -263,7 +263,7 @@ fn wrong_words_about_checkpoints() {
     insta::assert_snapshot!("checkpoint_help_gc", transcript(&home, &["gc", "--help"]));
 }
 
-/// A wine classifier behind a script, so that what it is started with can be changed between attempts.
+/// A wine classifier started by a script, so that its arguments can be changed between attempts.
 fn wine_behind_a_script(home: &Home, wine: &Path, keep: &str) {
     home.write("arguments", "--batch 64");
     let script = format!(

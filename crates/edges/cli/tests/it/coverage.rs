@@ -13,7 +13,7 @@ const ROWS: usize = 200;
 const EVALUATOR: &str = "cp left/* \"$TRACKWAY_EVALUATION_OUT\"/\n";
 const TASKS: &str = "task_set = \"tasks.csv\"";
 
-/// Rows of a table by their number: an id, and what a case makes of the rest.
+/// Rows of a table by their number: an id, and the other columns by `row`.
 fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
     let mut text = format!("{header}\n");
     (0..rows).for_each(|number| writeln!(text, "{}", row(number)).unwrap());

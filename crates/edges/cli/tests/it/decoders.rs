@@ -116,8 +116,8 @@ fn queries_are_bounded() {
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "something spilled is left");
 }
 
-/// Proves that predictions that make a decoder panic fail their evaluation, with exit code 4 and a receipt, and that the
-/// same left behind by a command that was killed ends with the next command, which does its own work.
+/// Proves that predictions that make a decoder panic fail their evaluation, with exit code 4 and a receipt, and that
+/// the same left by a command that was killed is closed by the next command, which does its work too.
 #[test]
 fn damaged_predictions_fail_their_evaluation_only() {
     let damaged = panicking_parquet();

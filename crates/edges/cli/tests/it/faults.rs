@@ -341,7 +341,7 @@ fn output_without_a_newline_is_stored_whole() {
     assert_eq!(log.metadata().unwrap().len(), megabytes as u64 * 1_000_000);
 }
 
-/// Proves that a sealed receipt cannot be changed, not even behind Trackway's back.
+/// Proves that a sealed receipt cannot be changed, not even directly in the database.
 #[test]
 fn a_sealed_receipt_cannot_be_changed() {
     let home = Home::new();

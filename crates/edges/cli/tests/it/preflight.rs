@@ -225,7 +225,8 @@ fn a_model_that_does_not_fit_blocks() {
     );
 }
 
-/// Proves that an untouched script without a run file is launched as ever, and that damaged data is named, not launched.
+/// Proves that an untouched script without a run file is launched as usual, and that damaged data is named, not
+/// launched.
 #[test]
 fn bare_commands_have_no_preflight_and_damaged_data_blocks() {
     let home = Home::new();

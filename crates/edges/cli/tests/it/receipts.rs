@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! What a run leaves.
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ const VARIABLE: &str = "LAB_API_KEY";
 /// No shape and no randomness: known by the name of its variable alone.
 const LITERAL: &str = "plain words of the lab";
 
-/// A secret known by its beginning, put together here so that no scanner takes this file for a leak.
+/// A secret with a known prefix, composed here so that no scanner takes this file for a leak.
 fn shaped() -> String {
     format!("gh{}{}", "p_", "Ab1Cd2".repeat(6))
 }

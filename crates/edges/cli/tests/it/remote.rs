@@ -127,7 +127,8 @@ fn control_digest(wine: &Path) -> String {
 }
 
 /// Proves that a run outlives everything on its machine: the script is killed, then the supervisor, then the local
-/// checkpoints are deleted; `resume` brings them from the remote, and the final weights are those of an undisturbed run.
+/// checkpoints are deleted; `resume` fetches them from the remote, and the final weights are those of an undisturbed
+/// run.
 #[test]
 fn a_run_outlives_its_machine() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };

@@ -150,7 +150,8 @@ fn a_run_goes_back_and_passes_over_what_broke_it() {
 fn roll_backs_have_an_end() {
     for (more, rule) in [
         (format!("{ROLL_BACK}[retry]\nroll_back = {{ attempts = 0 }}\n"), "roll_back.budget"),
-        // The trouble comes back from data that the margin does not reach; the one checkpoint there is was gone back to before.
+        // The problem comes back from data that the margin does not reach; the only checkpoint was used for a rollback
+        // before.
         (
             ROLL_BACK.replace("skip_batches = 5", "skip_batches = 0").replace("steps = 10", "steps = 1000"),
             "roll_back",

@@ -97,7 +97,7 @@ fn a_panic_is_an_event() {
     assert!(told[0]["fields_json"].as_str().unwrap().contains("sdk.rs:"), "{told:?}");
 }
 
-/// Proves that every point whose call returned is in the ledger although the script was killed right behind the last.
+/// Proves that every point whose call returned is in the ledger although the script was killed right after the last.
 #[test]
 fn a_killed_script_loses_no_point() {
     let home = Home::new();

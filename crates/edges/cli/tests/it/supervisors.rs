@@ -1,4 +1,4 @@
-//! Two supervisors of one run, where the lock file does not keep them apart: as on two hosts of one ledger.
+//! Two supervisors of one run, where the lock file does not exclude one: as on two hosts of one ledger.
 
 use nix::sys::signal::Signal;
 

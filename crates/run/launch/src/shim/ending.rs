@@ -5,7 +5,7 @@
 //!   time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
 //!   output open (a script that starts the real work and exits), they may continue, up to the linger limit.
-//! - Everything else that the main process left behind gets SIGTERM, the grace period, SIGKILL.
+//! - Every other remaining process gets SIGTERM, the grace period, SIGKILL.
 
 use crate::exit_record::SignalReason;
 

@@ -188,8 +188,8 @@ fn no_room_for_a_header() {
 fn dropped_frames_are_counted_and_told() {
     let attempt = Attempt::new();
     let mut command = attempt.command(Path::new("/bin/sh"), "no_room_for_a_header");
-    // The open segment meets a limit that was lowered behind its back, which raises SIGXFSZ. Ignored, as Python
-    // does, the write fails with EFBIG instead.
+    // The open segment meets a limit that was lowered meanwhile, which raises SIGXFSZ. Ignored, as Python does, the
+    // write fails with EFBIG instead.
     let program = std::env::current_exe().unwrap();
     let output = command
         .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])

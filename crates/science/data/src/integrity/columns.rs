@@ -16,7 +16,7 @@ const NAME: &str = "data.columns";
 /// Fewer rows are too little evidence about a column: two rows of five columns agree by coincidence.
 const ROWS_MIN: u64 = 20;
 
-/// A type that so many values of a text column have is what the column was meant to be.
+/// A type that so many values of a text column have is its intended one.
 const MAIN_KIND_SHARE: f64 = 0.5;
 
 /// Two types beside strings, each of at least this fraction, are a mixture (Deepchecks' rare types begin at 1 % too).

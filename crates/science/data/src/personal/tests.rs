@@ -129,7 +129,7 @@ fn chance_is_told_from_cards() {
     assert_eq!((other.findings()[0].count, other.findings()[0].per_value), (3, 0.75));
 }
 
-/// Proves that examples do not give away what was found.
+/// Proves that examples do not reveal what was found.
 #[test]
 fn examples_are_masked() {
     let masked = |text: &str| {

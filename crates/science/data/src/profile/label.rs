@@ -1,4 +1,4 @@
-//! How a column goes with the label: a first look that needs no model.
+//! The association of a column with the label: a first look that needs no model.
 //!
 //! | column | label | measure |
 //! |---|---|---|
@@ -43,7 +43,7 @@ pub enum AssociationMeasure {
     CramersV,
 }
 
-/// How strongly a column goes with the label.
+/// How strongly a column is associated with the label.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Association {
     /// The measure.

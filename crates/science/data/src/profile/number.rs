@@ -30,7 +30,7 @@ pub struct Order {
     pub falls: u64,
     /// Steps to an equal value.
     pub ties: u64,
-    /// The bits of the first and the last value: text would not bring every float back.
+    /// The bits of the first and the last value: a string would not restore every float.
     first: Option<u64>,
     last: Option<u64>,
 }

@@ -121,7 +121,7 @@ pub struct ColumnSummary {
     pub lengths: Option<LengthSummary>,
     /// Shapes of strings.
     pub patterns: Option<PatternSummary>,
-    /// How the column goes with the label.
+    /// The association of the column with the label.
     pub label_association: Option<Association>,
     /// Bytes in memory.
     pub size_bytes: u64,

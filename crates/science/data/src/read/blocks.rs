@@ -105,7 +105,7 @@ pub(crate) struct BlockReader {
     encoding: Encoding,
     block_bytes: usize,
     offset: u64,
-    /// Decoded text behind the last block's end.
+    /// Decoded text after the last block's end.
     rest: Vec<u8>,
     next_line: u64,
     is_first: bool,
@@ -212,7 +212,7 @@ impl BlockReader {
     }
 }
 
-/// The position behind the last record that surely ends in the text, which begins where a record begins.
+/// The position after the last record that surely ends in the text, which begins where a record begins.
 fn last_record_end(text: &[u8], end: RecordEnd) -> Option<usize> {
     let RecordEnd::Csv { delimiter } = end else { return memchr::memrchr(b'\n', text).map(|at| at + 1) };
     let mut outside_from = 0;

@@ -22,7 +22,7 @@ use crate::infer::{Column, ColumnType};
 use crate::limits::{PAGE_VARIABLE, limits};
 use crate::remote::ByteSource;
 
-/// Rows of a unit: whole small row groups are put together, large ones are cut.
+/// Rows of a unit: small row groups are combined, large ones are cut.
 const UNIT_ROWS: u64 = 512 << 10;
 
 /// Rows per chunk at most. More than of text files, because each chunk of a column costs the decoder some set-up.

@@ -25,7 +25,7 @@ const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
 /// Bounds of one file's part.
 const SAMPLE_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
 
-/// Behind the beginning, so many places of a file are looked at.
+/// After the beginning, so many places of a file are looked at.
 const PLACES: u64 = 8;
 
 /// Bytes at each place.

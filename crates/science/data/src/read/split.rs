@@ -40,7 +40,7 @@ fn trim(field: &[u8]) -> &[u8] {
     }
 }
 
-/// The field that begins with the text behind an opening quote: quotes doubled up to the closing one, then as is.
+/// The field that begins with the text after an opening quote: quotes doubled up to the closing one, then as is.
 fn unescape(raw: &[u8], field: &mut Vec<u8>) {
     field.clear();
     let mut rest = raw;

@@ -162,7 +162,7 @@ fn a_few_texts_among_numbers_are_misfits() {
 fn types_widen_when_the_file_demands_it() {
     let mut text = String::from("a,b\n");
     (0..400_000).for_each(|number| text.push_str(&format!("{number},\n")));
-    // Behind the beginning, and not at a place that is sampled.
+    // After the beginning, and not at a place that is sampled.
     let at = text.len() / 16 * 9;
     let at = at + text[at..].find('\n').unwrap() + 1;
     text.insert_str(at, "0.5,7\n");
@@ -395,7 +395,7 @@ fn split(text: &[u8], first_line: u64) -> Vec<(u64, Vec<Vec<u8>>)> {
     }
 }
 
-/// The rows as the library behind the manifest reads them; `None` where a quote is left open.
+/// The rows as the library used for the manifest reads them; `None` if a quote is left open.
 fn reference(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let mut reader = csv_core::Reader::new();
     let (mut record, mut ends) = (vec![0; text.len() + 8], vec![0; text.len() + 8]);
@@ -467,8 +467,8 @@ proptest! {
         prop_assert_eq!(cut, split(&letters, 1));
     }
 
-    /// Proves that fields are those that the library behind the manifest finds, so that both count the same rows.
-    /// Two things differ on purpose and are kept out: blanks before a quote, and a quote that is never closed.
+    /// Proves that fields are those that the library used for the manifest finds, so that both count the same rows. Two
+    /// things differ on purpose and are kept out: blanks before a quote, and a quote that is never closed.
     #[test]
     fn fields_are_those_of_the_reference_reader(text in "[ab1,\n\r]{0,20}(\"([ab,\n]|\"\"){0,5}\"[,\n][ab1,\n]{0,8}){0,4}") {
         let text = format!("\n{text}\n");

@@ -83,7 +83,7 @@ impl SplitProof {
     }
 }
 
-/// Folds of which parts are put together where groups and classes must both hold: more than these gain nothing.
+/// Folds of which parts are composed if groups and classes must both hold: more than these gain nothing.
 const SMALL_FOLDS_MAX: usize = FOLD_COUNT_MAX;
 
 /// How far a part's fraction may be off for a number of folds to be enough.

@@ -53,7 +53,7 @@ pub struct Assessment {
     pub main_metric: String,
     /// The class that counts as positive, with two classes.
     pub positive_class: Option<String>,
-    /// How numbers of classes were put together into `precision`, `recall` and `f1`.
+    /// How numbers of classes are averaged in `precision`, `recall` and `f1`.
     pub average: Option<Average>,
     /// All rows.
     pub metrics: Metrics,

@@ -16,7 +16,7 @@ pub enum ProbePart {
     Residuals,
     /// What it predicts on average for each value of a feature.
     Dependence,
-    /// What it makes of missing, mistyped and scaled values.
+    /// Its predictions for missing, mistyped and scaled values.
     Perturbations,
     /// What small steps along its gradients do.
     Sensitivity,

@@ -1,4 +1,4 @@
-//! Columns changed in ways that show what a model makes of them.
+//! Columns changed in ways that show how a model uses them.
 
 use trackway_core::{Rng, SplitMix64};
 use trackway_data::model::{Cells, MISSING_CODE};

@@ -1,4 +1,4 @@
-//! What a model makes of values that are missing, mistyped, or in another unit.
+//! How a model reacts to values that are missing, mistyped, or in another unit.
 
 use trackway_core::SplitMix64;
 use trackway_data::model::Cells;

@@ -197,7 +197,7 @@ fn metrics(results: &Json, samples: &[Json], notes: &mut Vec<String>) -> Metrics
     metrics
 }
 
-/// The mean grade of a scorer over all samples, those of one example put together; none where nothing is graded.
+/// The mean grade of a scorer over all samples, those of one example combined; none if nothing is graded.
 fn of_samples(samples: &[Json], scorer: &str) -> Option<Estimate> {
     let mut examples: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     let mut coverage = RowCoverage { rows_used: 0, rows_expected: samples.len() as u64 };

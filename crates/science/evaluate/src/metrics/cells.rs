@@ -1,6 +1,6 @@
 //! Metrics of the confusion matrix that are means over classes. A matrix is a list of counts, row by row: the count of
 //! label `l` and prediction `p` of `k` classes is at `l · (k + 1) + p`; rows without a prediction are in the last
-//! column. They are wrong: a false negative of their class.
+//! column. They are wrong: a false negative of their class, and a false positive of every other one.
 
 use trackway_statistics::wilson;
 

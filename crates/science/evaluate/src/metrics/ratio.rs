@@ -157,7 +157,7 @@ impl Ratio {
         })
     }
 
-    /// The variance of the ratio, and how many independent units are behind it.
+    /// The variance of the ratio, and its number of independent units.
     fn variance(&self, ratio: f64, below: f64, cells: &[u32], items: usize, units: Units<'_>) -> (f64, f64) {
         let residual = |item: usize| {
             let (above, below) = self.term(cells, item);

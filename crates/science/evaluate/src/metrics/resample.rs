@@ -24,7 +24,7 @@ pub(crate) enum Units<'u> {
     Groups(&'u [u32], usize),
 }
 
-/// For each draw, the numbers that `values` makes of how often each item was drawn.
+/// For each resample, the numbers that `values` computes from how often each item was sampled.
 pub(crate) fn draw(
     units: Units<'_>,
     resampling: Resampling,

@@ -22,7 +22,7 @@ pub(crate) struct Items {
     pub rows: Arc<RowUse>,
 }
 
-/// Items before their rows are put together.
+/// Items before their rows are combined.
 pub(super) struct Found {
     /// For each item the (first) row of the table that it comes from.
     pub row_of_item: Vec<u32>,

@@ -9,7 +9,7 @@ use super::{ResidualBin, ResidualOf};
 use crate::search::Feature;
 use crate::{Estimate, Method};
 
-/// Bins with fewer rows are put together with the rare values.
+/// Bins with fewer rows are combined with the rare values.
 pub(super) const BIN_ROWS_MIN: u32 = 30;
 /// Strings beyond these, by frequency, are combined.
 const TEXTS_MAX: usize = 20;

@@ -41,7 +41,7 @@ impl Level {
         self.stats[index]
     }
 
-    /// Adds a slice behind all others: `parent`'s items and `item`.
+    /// Adds a slice after all others: `parent`'s items and `item`.
     pub(super) fn push(&mut self, parent: &[u32], item: u32, stats: Stats) {
         self.items.extend_from_slice(parent);
         self.items.push(item);

@@ -84,8 +84,8 @@ mod tests {
         }
     }
 
-    /// Proves by hand-made figures that the score is 0 for the whole table, and that at α = ½ twice the error pays for
-    /// half the rows.
+    /// Proves by hand-made figures that the score is 0 for the whole table, and that at α = ½ twice the error
+    /// compensates for half the rows.
     #[test]
     fn scores_by_hand() {
         let scoring = Scoring { alpha: 0.5, min_support: 1, rows: 100.0, average_error: 0.2 };

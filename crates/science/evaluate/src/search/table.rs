@@ -41,7 +41,7 @@ pub(super) struct Table {
     sets: Vec<Vec<u64>>,
 }
 
-/// What is put together for one parent: its rows, and of errors of 0 and 1 the wrong ones.
+/// What is computed for one parent: its rows, and of errors of 0 and 1 the wrong ones.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     all: Vec<u64>,

@@ -191,7 +191,7 @@ fn more_columns_than_rows() {
 }
 
 /// Proves that equal scores are always ordered alike: the fewer predicates first, then the earlier columns, and that a
-/// slice of the same rows with more predicates comes behind.
+/// slice of the same rows with more predicates comes later.
 #[test]
 fn ties() {
     // Two columns are equal, and a third is constant.

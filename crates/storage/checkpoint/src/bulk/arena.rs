@@ -90,7 +90,7 @@ impl Arena {
             .ok_or(io::ErrorKind::OutOfMemory)?;
         self.grow(end)?;
         self.used_bytes = end;
-        // What a direct write takes along behind the last byte must not be an older save's.
+        // The padding of a direct write after the last byte must not be an older save's.
         self.bytes_mut(begin + size_bytes, end - begin - size_bytes).fill(0);
         Ok(begin)
     }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     /// Proves that what was taken stays where it is while the arena grows, is cut on blocks, that nothing of an older
-    /// save is left behind the last byte, and that too much is an error.
+    /// save is left after the last byte, and that too much is an error.
     #[test]
     fn an_arena_grows_in_place_and_is_reused() {
         let mut arena = Arena::new().unwrap();

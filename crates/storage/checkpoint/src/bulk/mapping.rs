@@ -22,7 +22,7 @@ pub(crate) struct Mapping {
     size_bytes: usize,
     /// The only process that has it, when forked children are kept out.
     private_to: Option<u32>,
-    /// How far from the front there is memory behind the addresses, it was touched, and its pages were joined.
+    /// How far from the front the addresses have memory, it was touched, and its pages were joined.
     usable_bytes: AtomicUsize,
     touched_bytes: AtomicUsize,
     joined_bytes: AtomicUsize,
@@ -41,8 +41,8 @@ impl Mapping {
         Self::map(size_bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// Addresses without memory behind them, for [`Mapping::make_usable`]. Forked children do not get them: copying
-    /// on write would cost the next save a page fault per page, and a second copy of the state.
+    /// Addresses without memory, for [`Mapping::make_usable`]. Forked children do not get them: copying on write would
+    /// cost the next save a page fault per page, and a second copy of the state.
     pub fn addresses(size_bytes: usize) -> io::Result<Self> {
         let mut mapping = Self::map(size_bytes, libc::PROT_NONE)?;
         mapping.advise(0, size_bytes, libc::MADV_DONTFORK);
@@ -86,7 +86,7 @@ impl Mapping {
         self.size_bytes
     }
 
-    /// Puts memory behind the first so many addresses, when there is not; the memory comes when it is touched.
+    /// Gives memory to the first so many addresses, if they have none; the memory is allocated when it is touched.
     pub fn make_usable(&self, size_bytes: usize) -> io::Result<()> {
         assert!(size_bytes <= self.size_bytes, "within the mapping");
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -105,7 +105,7 @@ impl Mapping {
     ///
     /// Huge pages from the start would be simpler, and make the first save wait for them: see [`Mapping::usable`].
     pub fn improve(&self) -> bool {
-        // Kernels before 5.14 and 6.1 refuse; then the memory is as good as it gets.
+        // Kernels before 5.14 and 6.1 refuse; then the memory stays as it is.
         let steps = [(&self.touched_bytes, libc::MADV_POPULATE_WRITE), (&self.joined_bytes, MADV_COLLAPSE)];
         let usable_bytes = self.usable_bytes.load(Ordering::Relaxed);
         for (done_bytes, advice) in steps {

@@ -34,7 +34,7 @@ pub(crate) fn try_for_each<T, S, E: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // A thread that cannot be had is work that the others do.
+            // If no thread can be started, the others do the work.
             let _ = thread::Builder::new().spawn_scoped(scope, run);
         }
         run();

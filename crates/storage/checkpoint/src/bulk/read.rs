@@ -129,13 +129,13 @@ pub struct Fill<'a> {
 }
 
 /// Reads files of a checkpoint into memory that exists already, such as the tensors of a model, and checks them on the
-/// way like [`read_files`]. It takes a few chunks of memory; where memory is dear to get, it is the faster way.
+/// way like [`read_files`]. It takes a few chunks of memory; if memory is expensive to get, it is the faster way.
 ///
 /// After an error the targets hold something or other: fill them from another checkpoint, or do not use them.
 ///
 /// # Errors
-/// [`LoadError::Defect`], the first found; [`LoadError::Tensors`] for a target that ends behind its file, before any
-/// is touched.
+/// [`LoadError::Defect`], the first found; [`LoadError::Tensors`] for a target that ends after its file, before any is
+/// touched.
 pub fn read_into(disk: &dyn Disk, folder: &Path, fills: Vec<Fill<'_>>) -> Result<(), LoadError> {
     let (files, targets): (Vec<_>, Vec<_>) = fills.into_iter().map(|fill| (fill.file, fill.targets)).unzip();
     check_sizes(disk, folder, &files)?;

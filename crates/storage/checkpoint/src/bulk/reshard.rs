@@ -25,7 +25,7 @@ pub struct Want {
     pub part: Option<(Vec<u64>, Vec<u64>)>,
 }
 
-/// Tensors that were put together, in the order they were wanted.
+/// Assembled tensors, in the order they were wanted.
 #[derive(Debug)]
 pub struct Tensors {
     buffer: Buffer,
@@ -84,7 +84,7 @@ struct Piece {
     info: TensorInfo,
 }
 
-/// How a wanted tensor is put together.
+/// How a wanted tensor is assembled.
 #[derive(Debug)]
 struct Plan {
     name: String,

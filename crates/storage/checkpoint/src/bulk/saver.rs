@@ -102,7 +102,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     /// Starts the thread. No memory is taken yet.
     ///
     /// # Errors
-    /// [`CheckpointError::Memory`] when there are no addresses or no thread to be had.
+    /// [`CheckpointError::Memory`] when there are no addresses or no thread.
     pub fn new(clock: Arc<dyn Clock>, mut commit: CommitCallback<C>) -> Result<Self, CheckpointError> {
         let no_memory = |source| CheckpointError::Memory { size_bytes: 0, source };
         let arena = Arena::new().map_err(no_memory)?;

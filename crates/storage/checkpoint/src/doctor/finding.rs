@@ -32,7 +32,7 @@ impl Severity {
 pub enum Remedy {
     /// Nothing: readers ignore it, or a resume deals with it.
     Nothing,
-    /// Bring a file back from a copy that is kept elsewhere; there is none in this root.
+    /// Restore a file from a copy that is kept elsewhere; there is none in this root.
     RestoreFile {
         /// The file, below the root.
         path: String,

@@ -133,7 +133,7 @@ impl Checked<'_> {
         finding.of_commit(self.number, self.body)
     }
 
-    /// Where else its bytes may be had.
+    /// Where else its bytes are available.
     fn restore(&self, path: &str) -> Remedy {
         match &self.record.uploaded_to {
             Some(location) => Remedy::FetchFrom { location: location.clone() },

@@ -1,7 +1,7 @@
 //! Reports for every part of a damaged root what is wrong with it, what is still safe, and what can be done.
 //!
 //! [`diagnose`] reads everything there is, also what no reader uses: folders are listed only here. Reading (`survey`,
-//! `objects`, `bytes`) is apart from checking (`log`, `judge`, `left_over`), which is pure.
+//! `objects`, `bytes`) is separate from checking (`log`, `judge`, `left_over`), which is pure.
 //!
 //! Not detected: that the last entry of the log was removed, when nothing in the root needs it; and a root that was
 //! rewritten as a whole, hashes included.

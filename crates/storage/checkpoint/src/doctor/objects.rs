@@ -155,7 +155,7 @@ fn names(folder: &Folder) -> BTreeSet<String> {
     folder.files.keys().cloned().collect()
 }
 
-/// Where the committed manifest ends, when bytes were added behind it: a manifest ends with a line feed.
+/// Where the committed manifest ends, when bytes were added after it: a manifest ends with a line feed.
 fn added_behind(bytes: &[u8], body: &CommitBody) -> Option<usize> {
     let ends = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place + 1);
     ends.take(MAX_ENDS_TRIED).find(|end| sha256_hex(&bytes[..*end]) == body.manifest_sha256)

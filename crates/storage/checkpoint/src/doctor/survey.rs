@@ -20,7 +20,7 @@ const LOG_FOLDER: &str = "log";
 const ASIDE_PREFIX: &str = ".new-";
 /// The object that names the newest summary, perhaps.
 pub(super) const HINT_PATH: &str = "log/hint.json";
-/// Where checkpoints are put together that come from a remote.
+/// Where checkpoints from a remote are assembled.
 const INCOMING_FOLDER: &str = "incoming";
 
 /// Everything in a root but the bytes of checkpoints.
@@ -29,9 +29,9 @@ pub(super) struct Survey {
     pub has_log: bool,
     /// The log file of every number, also after a gap.
     pub log: BTreeMap<u64, LogFile>,
-    /// The number up to which readers come: behind it one is missing.
+    /// The number up to which readers read: after it one is missing.
     pub tail: u64,
-    /// What readers make of it.
+    /// What readers conclude from it.
     pub history: History,
     pub hint: Option<Vec<u8>>,
     /// What `log/` has besides, below the root.
@@ -161,7 +161,7 @@ impl Survey {
         (1..number).all(|number| self.log.get(&number).is_some_and(|file| file.read.is_ok()))
     }
 
-    /// Every commit that can be read, behind gaps too.
+    /// Every commit that can be read, after gaps too.
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitBody)> {
         self.entries().filter_map(|(number, entry)| match &entry.body {
             Body::Commit(body) => Some((number, body)),
@@ -170,7 +170,7 @@ impl Survey {
         })
     }
 
-    /// Every entry that can be read, behind gaps too.
+    /// Every entry that can be read, after gaps too.
     pub fn entries(&self) -> impl Iterator<Item = (u64, &Entry<Body>)> {
         self.log.iter().filter_map(|(number, file)| file.read.as_ref().ok().map(|entry| (*number, entry)))
     }

@@ -288,7 +288,7 @@ fn what_happened_to_a_file_is_told() {
     assert_eq!(lines(&diagnosed(&world.path())), [] as [&str; 0], "both names are healed at once");
 }
 
-/// A root of two commits, to which anything may be added behind the writer's back.
+/// A root of two commits, to which anything may be added without the writer.
 struct Bent {
     world: World,
     root: crate::CheckpointRoot,

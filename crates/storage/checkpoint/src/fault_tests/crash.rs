@@ -26,7 +26,7 @@ const LOG_FAULTS: [(&str, BackendFault); 5] = [
     ("refused", BackendFault::Refused),
 ];
 
-/// Does a deed with a fault at every operation, and once more with the power cut just behind its end.
+/// Does a deed with a fault at every operation, and once more with a power cut just after its end.
 fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cell {
     let mut cell = Cell::default();
     for operation in 0.. {

@@ -255,7 +255,7 @@ fn act_together(actors: Vec<Actor>) {
     });
 }
 
-/// Brings the machine up again when its power went, and lets every write happen that was late.
+/// Boots the machine again when it lost its power, and executes every late write.
 fn settle(disks: &[FaultDisk], logs: &[Option<FaultBackend>]) {
     for disk in disks {
         disk.watch(|_| ());

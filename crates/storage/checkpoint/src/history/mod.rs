@@ -273,9 +273,9 @@ impl History {
         }
     }
 
-    /// The way a resume goes: from the newest commit of the newest epoch along its parents, so that a branch that
-    /// was left (a suspect commit and what was trained on it) is never chosen. Entries behind the newest commit
-    /// that cannot be read are reported first: one of them may have been a newer commit.
+    /// The way a resume goes: from the newest commit of the newest epoch along its parents, so that a branch that was
+    /// left (a suspect commit and what was trained on it) is never chosen. Entries after the newest commit that cannot
+    /// be read are reported first: one of them may have been a newer commit.
     pub fn candidates(&self) -> Vec<Candidate<'_>> {
         let mut next = self.head();
         let behind = next.unwrap_or(0).max(self.truth_begins);

@@ -57,7 +57,7 @@ impl RoundBody {
 }
 
 impl Stop {
-    /// All stops up to the oldest commit that may be resumed. What was passed behind that one explains nothing.
+    /// All stops up to the oldest commit that may be resumed. What was passed after that one explains nothing.
     pub fn all(candidates: Vec<Candidate<'_>>) -> Vec<Self> {
         let stop = |candidate| match candidate {
             Candidate::Commit { number, .. } => Self::Commit(number),

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::view::CheckpointView;
 
 /// A checkpoint root as one of several ranks sees it that train together in one attempt. May be handed to another
-/// thread, such as the one that saves behind the training loop.
+/// thread, such as the one that saves in the background.
 ///
 /// ```no_run
 /// # use std::sync::Arc;

@@ -65,7 +65,7 @@ fn group(rank: u32, world_size: u32) -> RankGroup {
     RankGroup::new(rank, world_size).unwrap().waiting(60.0)
 }
 
-/// Saves this rank's parts, as a draft and behind the loop, as training does.
+/// Saves this rank's parts, as a draft and in the background, as training does.
 fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: &[Shared]) {
     let group = root.group();
     let mut root = root;
@@ -104,9 +104,9 @@ fn check_parts(loaded: &LoadedCheckpoint, group: RankGroup, tensors: &[Shared]) 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Proves that what any number of ranks saved behind their loops, any number loads again, through the whole
-    /// protocol: tensors of any shape, cut along any axis, also where it does not come out even, where a rank has nothing
-    /// and where all have the same; and that each file opens with the safetensors crate.
+    /// Proves that what any number of ranks saved in the background, any number loads again, through the whole
+    /// protocol: tensors of any shape, cut along any axis, also where it does not come out even, where a rank has
+    /// nothing and where all have the same; and that each file opens with the safetensors crate.
     #[test]
     fn any_number_of_ranks_loads_what_any_number_saved(
         tensors in shared_tensors(),

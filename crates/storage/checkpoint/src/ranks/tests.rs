@@ -507,7 +507,7 @@ fn a_declined_save_holds_nobody_up() {
     assert_eq!(steps, BTreeSet::from([10, 40]));
 }
 
-/// Proves that a root may be handed to the thread that saves behind the loop.
+/// Proves that a root may be handed to the thread that saves in the background.
 #[test]
 fn a_root_may_go_to_another_thread() {
     fn assert_send<T: Send>() {}

@@ -16,9 +16,9 @@ use crate::verify::check_manifest;
 use crate::writer::write_durably;
 
 impl Replica {
-    /// Brings a whole checkpoint into a folder that is there, from the remote alone: every byte checked on the way, durable, the
-    /// manifest last. What of it is whole there already is not fetched again. A checkpoint that is deleted meanwhile is not whole: hold
-    /// it before ([`Replica::pin`]).
+    /// Fetches a whole checkpoint into an existing folder, from the remote alone: every byte checked on the way,
+    /// durable, the manifest last. What of it is whole there already is not fetched again. A checkpoint that is deleted
+    /// meanwhile is not whole: hold it before ([`Replica::pin`]).
     ///
     /// # Errors
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does not answer;

@@ -62,10 +62,10 @@ pub struct Fetched {
     pub fenced_steps: Step,
 }
 
-/// The first candidate whose bytes can be had, and what was found on the way.
+/// The first candidate whose bytes are available, and what was found on the way.
 #[derive(Default)]
 struct Found {
-    /// With the folder that its files were put together in.
+    /// With the folder in which its files were assembled.
     target: Option<(Target, PathBuf)>,
     fallbacks: Vec<Fallback>,
 }
@@ -78,8 +78,8 @@ struct Placed {
 }
 
 impl Replica {
-    /// Puts this disk in the state that an attempt shall find: its epoch claimed there and here, and its ordinary
-    /// resume leading to the newest checkpoint of the truth whose bytes can be had whole.
+    /// Prepares this disk for an attempt: its epoch claimed there and here, and its ordinary resume leading to the
+    /// newest checkpoint of the remote whose bytes are available completely.
     ///
     /// `at_least` is the lowest epoch to claim. Calling it again for the same attempt gives the same epoch. Unless
     /// everything is kept (no `policy`), copies on this disk of which there is another are retired; the attempt's own
@@ -163,7 +163,7 @@ impl Replica {
         newest.saturating_sub(left_at.map_or(0, |record| record.body.step))
     }
 
-    /// Walks the truth from its newest commit to the first whose bytes can be had whole.
+    /// Walks the remote's log from its newest commit to the first whose bytes are available completely.
     fn find_target(&mut self) -> Result<Found, CheckpointError> {
         let mut found = Found::default();
         let mut candidates = Vec::new();

@@ -16,12 +16,12 @@ use crate::history::entry::CommitBody;
 use crate::verify::{check_hash, check_manifest, check_size, read_manifest};
 use crate::writer::write_durably;
 
-/// Below the root: checkpoints that are being put together. What a kill left there is completed.
+/// Below the root: checkpoints that are being assembled. What a kill left there is completed.
 const INCOMING_FOLDER: &str = "incoming";
 /// How often a file is fetched whose bytes are not those of the manifest: the fault may have been on the way.
 const MAX_FETCHES: u32 = 2;
 
-/// A checkpoint that was put together.
+/// An assembled checkpoint.
 pub(super) struct Gathered {
     /// Where its files are.
     pub folder: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Gathered {
     pub whole_here: bool,
 }
 
-/// Why a checkpoint could not be put together, and whether it is the remote's bytes that are bad.
+/// Why a checkpoint could not be assembled, and whether it is the remote's bytes that are bad.
 pub(super) struct NotGathered {
     pub defect: Defect,
     pub at_remote: bool,

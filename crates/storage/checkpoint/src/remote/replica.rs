@@ -27,7 +27,7 @@ pub struct Replica {
     pub(super) seen_whole: BTreeSet<u64>,
 }
 
-/// How far the remote is behind, as far as is known.
+/// How far the remote lags, as far as is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Standing {
     /// Local commits that are not in the remote's log.

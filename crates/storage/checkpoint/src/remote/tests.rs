@@ -745,8 +745,8 @@ fn uploading_during_a_collection_breaks_nothing() {
     }
 }
 
-/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is brought
-/// here leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
+/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is
+/// fetched leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
 #[test]
 fn a_fault_of_the_disk_while_fetching_is_made_good() {
     let (one, remote) = (World::new(), memory());
@@ -833,8 +833,8 @@ fn a_checkpoint_is_brought_to_be_read() {
     assert!(matches!(error, CheckpointError::NoSuchCommit { .. }), "{error}");
 }
 
-/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is brought into a
-/// folder leaves nothing that the next try takes for whole.
+/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is
+/// fetched into a folder leaves nothing that the next try takes for whole.
 #[test]
 fn a_fault_of_the_disk_while_bringing_is_made_good() {
     let (one, remote) = (World::new(), memory());

@@ -105,7 +105,7 @@ pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 const POSTGRES_LOCK: i64 = 0x74_72_61_63_6b;
 
 impl Backend {
-    /// Brings the ledger to [`SCHEMA_VERSION`].
+    /// Migrates the ledger to [`SCHEMA_VERSION`].
     ///
     /// # Errors
     /// [`LedgerError::Newer`] when it is beyond that already; nothing is changed then.

@@ -1,4 +1,4 @@
-//! Connections to one database: one at rest, more while threads work at once, up to a bound.
+//! Connections to one database: one while idle, more while threads work at once, up to a bound.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -239,8 +239,8 @@ fn is_busy(code: &SqlState) -> bool {
     [SqlState::CANNOT_CONNECT_NOW, SqlState::TOO_MANY_CONNECTIONS].contains(code)
 }
 
-/// Whether the connection is of no use any more: the server ended it, the network did, or a failover made the server behind it
-/// one that only reads.
+/// Whether the connection is of no use any more: the server ended it, the network did, or a failover made its server
+/// read-only.
 fn is_lost(source: &postgres::Error) -> bool {
     let ended = [
         SqlState::ADMIN_SHUTDOWN,
@@ -260,7 +260,7 @@ fn is_lost(source: &postgres::Error) -> bool {
 }
 
 /// A URL whose password is gone, fit for messages. A password may hold any character, `@`, `/` and `?` raw too, so all
-/// up to the last `@` is taken for the user and the password; one may also be among the options behind `?`.
+/// up to the last `@` is taken for the user and the password; one may also be among the options after `?`.
 #[must_use]
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return String::new() };

@@ -112,7 +112,7 @@ record!(
         low: Option<f64>,
         /// The upper end.
         high: Option<f64>,
-        /// The number of rows behind it; null when the evaluator did not report it.
+        /// The number of its rows; null when the evaluator did not report it.
         support: Option<u64>,
         /// Where the interval comes from: analytic, bootstrap, clustered or none.
         method: String,

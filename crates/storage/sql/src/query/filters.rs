@@ -189,7 +189,7 @@ impl<'c> Filter<'c> {
     }
 }
 
-/// The column an expression is, behind the casts with which DataFusion makes both sides alike.
+/// The column of an expression, without the casts with which DataFusion makes both sides alike.
 fn column_of<'c>(expression: &Expr, columns: &[Tested<'c>]) -> Option<Tested<'c>> {
     match expression {
         Expr::Column(named) => columns.iter().find(|(name, _)| *name == named.name).copied(),

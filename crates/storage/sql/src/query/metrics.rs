@@ -168,7 +168,7 @@ impl MetricsTable {
         Ok(attempts.iter().filter(wanted).map(source).collect())
     }
 
-    /// The runs that the filters name, directly or by one of their attempts; `None` when any run may be meant.
+    /// The runs that the filters name, directly or by one of their attempts; `None` when any run may match.
     fn runs_asked_for(&self, filters: &[Filter<'_>]) -> Result<Option<Vec<String>>, LedgerError> {
         if let Some(runs) = texts_of(filters, "run_id") {
             return Ok(Some(runs));

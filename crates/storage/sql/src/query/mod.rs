@@ -83,7 +83,7 @@ async fn answer(
     query: &str,
     limits: &QueryLimits,
 ) -> Result<Answer, LedgerError> {
-    // One partition: the tables are read in one go, and starting threads costs more than they bring.
+    // One partition: the tables are read in one go, and starting threads costs more than it saves.
     let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
     let mut runtime = RuntimeEnvBuilder::new().with_memory_limit(limits.memory_bytes, 1.0);
     if let Some(folder) = &limits.spill_folder {

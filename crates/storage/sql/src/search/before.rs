@@ -1,4 +1,4 @@
-//! What a database tests before a condition is evaluated: it may let through more runs than meet the condition, never fewer.
+//! What a database tests before a condition is evaluated: it may pass more runs than meet the condition, never fewer.
 
 use trackway_core::LaunchKind;
 use trackway_ledger::scan::{Field as _, Record as _, Value, marks};
@@ -12,7 +12,7 @@ const RUN_ID: &str = "(run_id || '')";
 /// Most runs with attempts that are not sealed which a test lets through by their ids; with more the test is left out.
 const LIVE_RUNS_MAX: usize = 500;
 
-/// Parts of a `WHERE` clause, each with its parameters. Without any, everything is let through.
+/// Parts of a `WHERE` clause, each with its parameters. Without any, everything passes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Before {
     /// Over columns of `runs`.

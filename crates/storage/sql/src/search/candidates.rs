@@ -66,7 +66,7 @@ impl<'b> Best<'b> {
         Self { greatest_first, after, count_max, kept: Vec::new(), more: false }
     }
 
-    /// The best, in order, and whether there are more behind them.
+    /// The best, in order, and whether there are more after them.
     pub fn into_sorted(mut self) -> (Vec<Candidate>, bool) {
         self.cut();
         let greatest_first = self.greatest_first;

@@ -215,7 +215,7 @@ impl<'w> Walk<'w> {
     fn newest(&mut self, lacking: Option<usize>) -> Result<(), LedgerError> {
         // Among runs that lack the first name of an order the others decide: all of them are read then.
         let in_order = self.order.len() <= 1;
-        // Rows of this order are behind the one that the page comes after, unless that one has the name.
+        // Rows of this order are after the one that the page comes after, unless that one has the name.
         let is_here = |row: &&Row| in_order && lacking.is_none_or(|key| row.values[key] == Value::Null);
         let start = self.after.as_ref().filter(is_here);
         let mut start: Option<(Timestamp, String)> = start.map(|row| (row.created_at, row.run_id.clone()));

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use trackway_ledger::LedgerError;
 
-/// A condition such as `val_loss < 0.3 and tag.team = 'x'`, taken apart.
+/// A condition such as `val_loss < 0.3 and tag.team = 'x'`, in parts.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     expression: Expr,

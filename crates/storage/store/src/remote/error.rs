@@ -75,7 +75,7 @@ impl Answer {
     }
 }
 
-/// Whether an object is absent; an absent bucket does not count, or a typing error would start a run afresh.
+/// Whether an object is absent; an absent bucket does not count, or a typing error would start a run over.
 pub(super) fn is_absent(error: &Error) -> bool {
     matches!(error, Error::NotFound { .. }) && !Answer::of(error).no_bucket()
 }

@@ -24,7 +24,7 @@ const MAX_TRIES: u32 = 200;
 pub enum Answers {
     /// Every call is answered.
     Reliable,
-    /// Calls fail, answers are lost and things happen late, by intent: only what the log makes of it is looked at.
+    /// Calls fail, answers are lost and things happen late, by intent: only the effect on the log is checked.
     Faulty,
 }
 

@@ -98,7 +98,7 @@ struct State {
     late: Vec<LateWrite>,
 }
 
-/// A storage behind faults. Clones share them, so that several writers may fail together.
+/// A storage with faults. Clones share them, so that several writers may fail together.
 #[derive(Clone)]
 pub struct FaultBackend {
     inner: Arc<dyn Backend>,

@@ -26,7 +26,7 @@ pub enum Fault {
     PowerLosesNames,
     /// The power goes, and names stay while bytes that were never synced are gone.
     PowerLosesBytes,
-    /// The power goes with both.
+    /// A power cut with both.
     PowerLosesAll,
     /// A power cut, after which any part is left of what was never synced: pages and names that were written later may
     /// be there without earlier ones, and removed names may be back. The seed chooses.
@@ -155,7 +155,7 @@ struct Journal {
     names: Vec<NameChange>,
 }
 
-/// A real disk behind a fault, as one process sees it. Clones are of the same process.
+/// A real disk with a fault, as one process sees it. Clones are of the same process.
 #[derive(Clone)]
 pub struct FaultDisk {
     process: Arc<Mutex<Process>>,

@@ -1,4 +1,4 @@
-//! What tests of this crate and of those above it put in the place of a disk or a storage: real ones behind faults.
+//! Replacements of a disk or a storage in tests of this crate and of those above it: real ones with faults.
 
 mod conformance;
 mod fault_backend;

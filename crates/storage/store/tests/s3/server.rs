@@ -1,4 +1,4 @@
-//! S3 servers on loopback: `s3s-fs` in process behind a layer that misbehaves on request, and moto's.
+//! S3 servers on loopback: `s3s-fs` in process with a layer that misbehaves on request, and moto's.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot start its server has failed")]
 
@@ -50,7 +50,7 @@ pub enum Fault {
 /// Which fault a request meets, by its number and method.
 pub type Plan = Box<dyn Fn(u64, &Method) -> Option<Fault> + Send + Sync>;
 
-/// What the server makes of conditional PUTs.
+/// What the server does with conditional PUTs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conditions {
     /// One PUT of a name at a time, so that look and write are one.

@@ -70,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// What the end of an attempt is called that is rolled back because of it: what breaks off in order is replaced.
+    /// The name of the end of an attempt that is rolled back because of it: one that ends well is replaced.
     #[must_use]
     pub const fn roll_back_kind(&self) -> ActionKind {
         match self.stop_kind() {

@@ -157,7 +157,7 @@ fn gather(metrics: &mut RungMetrics, summaries: &[MetricSummaryRow]) {
     }
 }
 
-/// Whether an attempt brought its rung to its end.
+/// Whether an attempt completed its rung.
 fn ended_well(row: &AttemptRow) -> bool {
     row.termination_reason
         .is_some_and(|reason| reason.is_success() || reason == TerminationReason::RungRejected)

@@ -37,7 +37,7 @@ impl WarmStart {
     ///
     /// # Errors
     /// [`ErrorKind::Integrity`] when the rung before committed nothing, or nothing of it verifies: a rung never begins
-    /// from nothing in silence. The run is failed then.
+    /// from nothing silently. The run fails then.
     pub(crate) fn find(context: &Context, run: &RunRow, row: &AttemptRow) -> Result<Option<Self>, AppError> {
         let Some(before) = Ladder::of(run)?.warm_start_of(rung_of(row)) else { return Ok(None) };
         let root = context.home.checkpoint_root(run.run_id, run.kind, &before.to_string());

@@ -36,7 +36,7 @@ pub struct FetchReport {
     pub step: Option<Step>,
     /// The SHA-256 of its manifest.
     pub manifest_sha256: Option<String>,
-    /// Bytes that were brought from the remote for it; 0: they were on this disk.
+    /// Bytes that were fetched from the remote for it; 0: they were on this disk.
     pub fetched_bytes: u64,
     /// Newer checkpoints that were skipped, and why, as sentences.
     pub passed_over: Vec<String>,

@@ -196,7 +196,7 @@ fn options(patience: Patience) -> RemoteOptions {
     }
 }
 
-/// One root per run, kind and rung, as on the local disk. Whatever follows a `?` stays behind the path.
+/// One root per run, kind and rung, as on the local disk. What follows a `?` stays after the path.
 fn below(url: &str, run_id: RunId, rung: Rung) -> String {
     let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
     let (path, kind) = (path.trim_end_matches('/'), LaunchKind::Train.as_str());

@@ -1,4 +1,4 @@
-//! What goes to the remote while an attempt runs and after it ended: commits in order, and the bytes behind them.
+//! What goes to the remote while an attempt runs and after it ended: commits in order, and their bytes.
 //!
 //! Two threads, each with a separate view of both logs, so that a long upload blocks no commit. They have only what is
 //! shown in common: the work to do is in the logs, and a supervisor that is killed leaves nothing half done.
@@ -196,7 +196,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for news, but not longer than that.
+    /// Waits for a change, but not longer than that.
     fn wait(&self, longest: Duration) -> MutexGuard<'_, State> {
         let waited = self.changed.wait_timeout(self.lock(), longest);
         waited.unwrap_or_else(PoisonError::into_inner).0
@@ -346,7 +346,7 @@ impl Shared {
         });
     }
 
-    /// Changes what is shown, and writes it down where other commands find it when it is news.
+    /// Changes what is shown, and writes it where other commands find it when it changed.
     fn note(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         let before = state.status.clone();

@@ -15,8 +15,7 @@ pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
     RemoteStatus::read(&context.home.run_folder(run.run_id))
 }
 
-/// Hands over and uploads what a run that is at its end left behind. `None`: everything is at the remote, or the run
-/// has none.
+/// Hands over and uploads what an ended run left. `None`: everything is at the remote, or the run has none.
 pub fn settle_remote(
     context: &Context,
     run: &RunRow,

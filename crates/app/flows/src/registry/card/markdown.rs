@@ -9,7 +9,7 @@ use trackway_core::visible::visible;
 pub(super) struct Markdown(String);
 
 impl Markdown {
-    /// Only for [`md!`], which sees to it that the arguments are [`Piece`]s.
+    /// Only for [`md!`], which ensures that the arguments are [`Piece`]s.
     pub(super) fn append(&mut self, pieces: std::fmt::Arguments<'_>) {
         self.0.write_fmt(pieces).expect("a String takes every write");
     }

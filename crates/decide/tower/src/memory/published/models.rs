@@ -76,7 +76,7 @@ pub(super) fn stable_lm_alpha_3b() -> Architecture {
 
 pub(super) fn bloomz_7b1() -> Architecture {
     let model = with_biases(Architecture::decoder(30, 4096, 32, 16_384, 250_880));
-    // One norm more behind the embedding.
+    // One norm more after the embedding.
     Architecture { tied_embeddings: true, outer_norms: 2, ..model }
 }
 

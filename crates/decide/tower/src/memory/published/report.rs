@@ -206,7 +206,7 @@ fn published_peaks_are_met_and_shown() {
     }
 }
 
-/// Proves that a peak measured once brings other runs of the same code within 3 % in the median.
+/// Proves that one measured peak corrects the estimates of other runs of the same code to within 3 % in the median.
 #[test]
 fn one_measured_peak_corrects_others() {
     let after: Vec<f64> = corrected_pairs(&computed()).iter().map(|(_, _, after)| after.abs()).collect();

@@ -1,4 +1,4 @@
-//! Data behind URLs.
+//! Data at URLs.
 
 use super::{BUCKET, Moto};
 use crate::harness::Home;

@@ -171,9 +171,9 @@ fn refuse(client: &mut TcpStream, status: &str, code: &str) -> io::Result<()> {
     write!(client, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}")
 }
 
-/// Proves that a whole run comes through with one request in eight failing: its script is killed, then its supervisor, then
-/// its disk is emptied; it ends in the weights of an undisturbed run, everything is at the remote, and another machine
-/// with nothing brings its end from there. `TRACKWAY_SEED` chooses the faults.
+/// Proves that a whole run comes through with one request in eight failing: its script is killed, then its supervisor,
+/// then its disk is emptied; it ends in the weights of an undisturbed run, everything is at the remote, and another
+/// empty machine fetches its final state from there. `TRACKWAY_SEED` chooses the faults.
 #[test]
 fn a_run_comes_through_a_bad_way_to_its_remote() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };

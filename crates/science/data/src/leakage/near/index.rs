@@ -8,7 +8,7 @@ const SHARED_BY_MAX: usize = 64;
 pub(in crate::leakage) struct BandIndex {
     /// Where the keys with each prefix begin.
     starts: Vec<u32>,
-    /// The 32 bits behind the prefix, and the row.
+    /// The 32 bits after the prefix, and the row.
     entries: Vec<(u32, u32)>,
     prefix_bits: u32,
 }

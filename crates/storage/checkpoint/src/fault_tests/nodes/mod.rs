@@ -32,7 +32,7 @@ use process::Process;
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 1_000;
-/// Nodes that train; the one that keeps house at the remote comes behind them.
+/// Nodes that train; the housekeeper of the remote comes after them.
 const NODES: usize = 2;
 const HOUSE: usize = NODES;
 /// Attempts that each node launches.
@@ -104,7 +104,7 @@ impl Node {
         self.machine.lock().unwrap().processes.iter().any(FaultDisk::power_went)
     }
 
-    /// Makes of the files what a machine finds that comes up again.
+    /// Changes the files to what a machine finds after it boots again.
     fn come_up(&self) {
         let mut machine = self.machine.lock().unwrap();
         if let Some(process) = machine.processes.iter().find(|process| process.power_went()) {
@@ -156,7 +156,7 @@ impl Play {
         self.told.lock().unwrap().push(what);
     }
 
-    /// Brings up every machine whose power went, and lets every write happen that is late.
+    /// Boots every machine that lost its power, and executes every late write.
     fn settle(&self) {
         self.nodes.iter().for_each(Node::come_up);
         for link in self.links.lock().unwrap().iter() {
@@ -259,7 +259,7 @@ fn no_seed_makes_two_truths() {
 }
 
 /// Proves that a seed plays the same way every time, and that seeds are worth playing: nodes take over from each other,
-/// work is fenced, checkpoints are brought from the remote.
+/// work is fenced, checkpoints are fetched from the remote.
 #[test]
 fn a_seed_of_two_nodes_plays_the_same_way_again() {
     let mut different = BTreeSet::new();

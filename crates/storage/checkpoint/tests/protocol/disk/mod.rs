@@ -152,7 +152,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Step(usize, Task),
-    /// The link was made and the sync behind it fails: the answer is unknown.
+    /// The link was made and the sync after it fails: the answer is unknown.
     SyncFails(usize),
     Kill(usize),
     /// Bit n of `names`: the n-th name that was not synced stays. `bytes`: so do bytes.

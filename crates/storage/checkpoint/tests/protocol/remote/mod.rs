@@ -77,7 +77,7 @@ enum Task {
     /// Replays what waits from before, while its epoch is still the newest.
     Drain,
     Claim(Io),
-    /// Walks the truth for what can be had.
+    /// Walks the remote log for what is available.
     Walk,
     Fetch(Id),
     Adopt(Option<Id>),

@@ -60,7 +60,7 @@ fn read_run(
     Ok(run)
 }
 
-/// `TIMESTAMP VALUE STEP`; what MLflow 3 writes behind it is of no concern here.
+/// `TIMESTAMP VALUE STEP`; what MLflow 3 writes after it does not matter here.
 fn point(line: &str) -> Option<ForeignPoint> {
     let mut parts = line.split_whitespace();
     let at = at_millis(parts.next()?.parse().ok()?);
