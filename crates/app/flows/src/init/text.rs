@@ -38,7 +38,7 @@ const OPTIONAL: &str = "\
 #command = [\"python3\", \"evaluate.py\"]
 #gates = [\"accuracy >= 0.8\"]
 
-# Who is asked about the run.
+# The people responsible for the run.
 #[owner]
 #team = \"research\"
 ";

@@ -9,7 +9,7 @@ use clap::Args;
   trackway init train.py --output jobs/income.toml
 
 It looks at the script's imports, at data files in the folder and in `data`, at git and at the GPUs of
-this machine. In a terminal it prompts for the command, the name and the data; Enter accepts what it found.
+this machine. In a terminal it prompts for command, name and data; Enter accepts what it found.
 See docs/run-file.md.
 
 Exit codes: 0 written; 2 the file exists, or no script was found; 6 the script does not exist")]

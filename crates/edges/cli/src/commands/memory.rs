@@ -56,7 +56,7 @@ fn device_named(name: &str) -> Result<Device, Failure> {
 fn model_of(args: &MemoryArgs) -> Result<ModelRead, Failure> {
     if let (Some(layers), Some(hidden), Some(heads)) = (args.layers, args.hidden, args.heads) {
         if hidden % heads != 0 {
-            let hint = "the width is that of all heads together";
+            let hint = "the hidden size is that of all heads together";
             return Err(Failure::usage(
                 format!("a hidden size of {hidden} is not divisible by {heads} heads"),
                 hint,

@@ -114,7 +114,7 @@ fn print(printer: Printer, report: &ProbeReport) {
     section(
         printer,
         "perturbations",
-        &["feature", "change", "decided otherwise", "moved by", "error rises by"],
+        &["feature", "change", "flipped", "moved by", "error rises by"],
         perturbations.into_iter().map(perturbation),
     );
     if let Some(it) = &found.sensitivity {

@@ -58,7 +58,7 @@ fn print(printer: Printer, report: &ScoreReport) {
     let answers = match report.answers {
         AnswerKind::Numbers => "numbers",
         AnswerKind::Classes => "classes",
-        AnswerKind::Chances => "chances",
+        AnswerKind::Chances => "probabilities",
     };
     let number = |name: &str| report.metrics.get(name).map(|it| it.value);
     let pace = number("rows_per_second").zip(number("latency_seconds")).map_or_else(

@@ -95,7 +95,7 @@ fn print_groups(printer: Printer, groups: &[Group]) {
     let what = groups.iter().find_map(|group| group.label_value.clone());
     let title = what.map_or_else(|| "mean of the label".to_owned(), |value| format!("rate of `{}`", value));
     printer.line("");
-    let header = ["group by", "group", "rows", "share", title.as_str(), "95 % interval"];
+    let header = ["group by", "group", "rows", "fraction", title.as_str(), "95 % interval"];
     printer.table(&header, groups.iter().take(GROUPS_SHOWN).map(row).collect());
     if groups.len() > GROUPS_SHOWN {
         printer.line(format!("… and {} more groups (--json has all)", groups.len() - GROUPS_SHOWN));
