@@ -21,7 +21,7 @@ LAYERS = {
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "launch"],
-    "app": ["engine", "flows", "inspect"],
+    "app": ["api", "engine", "flows", "inspect"],
     "edges": ["python", "cli"],
 }
 # The layers that a layer may use beside itself. The edges use each other in no case.
@@ -38,6 +38,8 @@ EDGES = LAYERS["edges"]
 LAYER_OF = {crate: layer for layer, crates in LAYERS.items() for crate in crates}
 
 HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|openssl-sys|object_store|reqwest"
+# What runs in the training process: no schemas either.
+TRAINING = HEAVY + r"|schemars"
 # crate -> packages that must not be reachable from it (normal dependencies only).
 FORBIDDEN = {
     "trackway-core": HEAVY,
@@ -45,14 +47,15 @@ FORBIDDEN = {
     "trackway-files": HEAVY,
     "trackway-redact": HEAVY,
     "trackway-statistics": HEAVY,
-    "trackway-formats": HEAVY,
-    "trackway-store": HEAVY,
-    "trackway-checkpoint": HEAVY,
-    "trackway-recorder": HEAVY,
-    "trackway-python": HEAVY,
+    "trackway-formats": TRAINING,
+    "trackway-store": TRAINING,
+    "trackway-checkpoint": TRAINING,
+    "trackway-recorder": TRAINING,
+    "trackway-python": TRAINING,
     "trackway-ledger": r"datafusion|axum|object_store",
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
+    "trackway-api": r"datafusion|axum|clap|indicatif|maud",
     "trackway-engine": r"datafusion|axum|clap|indicatif",
     "trackway-flows": r"axum|clap|indicatif",
     "trackway-inspect": r"axum|clap|indicatif",

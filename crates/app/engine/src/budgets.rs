@@ -1,6 +1,6 @@
 //! What a run may spend: the limits of its retries, and what is spent of them.
 
-use serde::Serialize;
+use trackway_api::watch::Budget;
 use trackway_core::TerminationReason;
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::RunRow;
@@ -10,17 +10,6 @@ use trackway_tower::decide::{AttemptBudget, PlanEntry};
 use crate::Context;
 use crate::error::AppError;
 use crate::stored::stored_plan;
-
-/// A budget of the run.
-#[derive(Debug, Clone, Serialize)]
-pub struct Budget {
-    /// Its name.
-    pub name: String,
-    /// What is spent.
-    pub spent: f64,
-    /// What there is in all.
-    pub limit: Option<f64>,
-}
 
 /// The newest state of the run's budgets: the common ones, and every other it spent from.
 pub fn budgets_of(context: &Context, run: &RunRow) -> Result<Vec<Budget>, AppError> {

@@ -1,6 +1,6 @@
 //! What is known of a home's ledger before it is trusted: whether it opens, and whether attempts are there that it does not hold.
 
-use serde::Serialize;
+use trackway_api::doctor::LedgerState;
 use trackway_core::AttemptId;
 use trackway_ledger::{ErrorKind as LedgerErrorKind, Ledger, LedgerError};
 
@@ -9,22 +9,6 @@ use crate::home::Home;
 
 /// How the name of a ledger that is being rebuilt ends.
 pub const REBUILDING_SUFFIX: &str = ".rebuilding";
-
-/// How the ledger of a home is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LedgerState {
-    /// It can be read and knows runs, or there is nothing it should know.
-    Sound,
-    /// There is none, and attempts are there.
-    Missing,
-    /// It holds no run, and attempts are there.
-    Empty,
-    /// It cannot be read.
-    Damaged,
-    /// Its server does not answer, another process holds it, or a newer program made it: nothing is known of it.
-    Unreachable,
-}
 
 /// Whether the home has attempts that an empty ledger lacks.
 ///

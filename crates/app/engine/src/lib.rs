@@ -26,5 +26,4 @@ pub mod stop;
 pub mod stored;
 
 pub use context::{Context, Dependencies};
-pub use roll_back::{RollBackRequest, RolledBack};
-pub use stop::StopAsked;
+pub use roll_back::RollBackRequest;

@@ -59,7 +59,7 @@ pub enum Notice {
 }
 
 /// How far the live attempt is.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     /// The last step seen in the flight record.
     pub step: Option<Step>,

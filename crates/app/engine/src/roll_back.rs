@@ -1,7 +1,7 @@
 //! `trackway rollback`: a person sends a run back to an earlier checkpoint.
 
-use serde::Serialize;
-use trackway_core::{AttemptId, BatchRange, Clock as _, LaunchKind, RunId, Step};
+use trackway_api::runs::{RollbackState, RolledBack};
+use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, Step};
 use trackway_launch::StopMode;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 
@@ -25,23 +25,6 @@ pub struct RollBackRequest {
     pub person: Option<String>,
 }
 
-/// The answer to `trackway rollback`. Field names are its JSON contract.
-#[derive(Debug, Clone, Serialize)]
-pub struct RolledBack {
-    /// The run.
-    pub run_id: RunId,
-    /// The attempt that is left.
-    pub attempt_id: AttemptId,
-    /// `asked`: the live attempt was ended, and its supervisor goes on from there. `done`: `trackway resume` goes on from there.
-    pub state: &'static str,
-    /// The committed step to go on from.
-    pub to_step: Option<Step>,
-    /// Every range of batches that is passed over from then on, as `TRACKWAY_SKIP_BATCHES` has them.
-    pub skip_batches: String,
-    /// In words.
-    pub summary: String,
-}
-
 /// Rolls a run back: ends its live attempt, so that its supervisor continues from the earlier checkpoint, or prepares
 /// an ended run for `trackway resume`.
 ///
@@ -58,10 +41,10 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
     })?;
     let decided = RollBackDecided { asked, back };
     let (state, told) = if last.state == AttemptState::Sealed {
-        ("done", roll_back_at_rest(context, &run, &last, &decided)?)
+        (RollbackState::Done, roll_back_at_rest(context, &run, &last, &decided)?)
     } else {
         end_to_roll_back(context, &last, &decided)?;
-        ("asked", told(&decided.back))
+        (RollbackState::Asked, told(&decided.back))
     };
     let mut all = skipped(context, run.run_id, &last.rung)?;
     if let Some(range) = back.skip {

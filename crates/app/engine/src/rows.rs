@@ -1,7 +1,11 @@
 //! Runs and attempts by their ids.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+use trackway_api::attempts::Attempt;
+use trackway_api::runs::{Run, RungSummary};
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
 use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
@@ -44,8 +48,9 @@ impl Context {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn rungs_of(&self, run_id: RunId) -> Result<Vec<RungRow>, AppError> {
-        self.ledger_read(|ledger| ledger.rungs_of_run(run_id))
+    pub fn rungs_of(&self, run_id: RunId) -> Result<Vec<RungSummary>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.rungs_of_run(run_id))?;
+        Ok(rows.into_iter().map(rung_summary).collect())
     }
 
     /// The launches of a run of one kind, oldest first.
@@ -128,6 +133,99 @@ impl Context {
             .named(&attempt.launcher)?
             .find(attempt.attempt_id, &self.home.attempt_folder(attempt.attempt_id))
             .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
+    }
+}
+
+fn rung_summary(row: RungRow) -> RungSummary {
+    RungSummary {
+        run_id: row.run_id,
+        rung: row.rung,
+        fraction: row.fraction,
+        place: row.place,
+        verdict: row.verdict,
+        attempt_count: row.attempt_count,
+        last_attempt_id: row.last_attempt_id,
+        last_step: row.last_step,
+        wall_seconds: row.wall_seconds,
+        gpu_seconds: row.gpu_seconds,
+        cost_usd: row.cost_usd,
+        warm_start_step: row.warm_start_step,
+        rule: row.rule,
+        why: row.why,
+        values_json: row.values_json.as_ref().map(numbers_by_name),
+        metrics_json: row.metrics_json.as_ref().map(numbers_by_name),
+    }
+}
+
+/// The members of a stored object as numbers; null where one is not a number.
+fn numbers_by_name(stored: &Value) -> BTreeMap<String, Option<f64>> {
+    let members = stored.as_object().into_iter().flatten();
+    members.map(|(name, value)| (name.clone(), value.as_f64())).collect()
+}
+
+/// An attempt as lists have it.
+#[must_use]
+pub fn listed_attempt(row: AttemptRow) -> Attempt {
+    Attempt {
+        attempt_id: row.attempt_id,
+        run_id: row.run_id,
+        attempt_number: row.attempt_number,
+        parent_attempt_id: row.parent_attempt_id,
+        kind: row.kind,
+        rung: row.rung,
+        state: row.state,
+        termination_reason: row.termination_reason,
+        termination_rule: row.termination_rule,
+        termination_confidence: row.termination_confidence,
+        termination_domain: row.termination_domain,
+        retry_outlook: row.retry_outlook,
+        exit_code: row.exit_code,
+        signal: row.signal,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        wall_seconds: row.wall_seconds,
+        gpu_seconds: row.gpu_seconds,
+        cpu_seconds: row.cpu_seconds,
+        peak_rss_bytes: row.peak_rss_bytes,
+        cost_usd: row.cost_usd,
+        resumed_from_step: row.resumed_from_step,
+        last_step: row.last_step,
+        last_committed_step: row.last_committed_step,
+        launcher: row.launcher,
+        hosts: row.hosts,
+        config_sha256: row.config_sha256,
+        data_sha256: row.data_sha256,
+        seed: row.seed,
+        receipt_sha256: row.receipt_sha256,
+    }
+}
+
+/// A run as lists have it, without values and without the next page.
+#[must_use]
+pub fn listed_run(row: RunRow) -> Run {
+    Run {
+        run_id: row.run_id,
+        name: row.name,
+        kind: row.kind,
+        state: row.state,
+        model_family: row.model_family,
+        owner: row.owner,
+        team: row.team,
+        config_sha256: row.config_sha256,
+        data_sha256: row.data_sha256,
+        seed: row.seed,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        attempt_count: row.attempt_count,
+        termination_reason: row.termination_reason,
+        last_committed_step: row.last_committed_step,
+        cost_usd: row.cost_usd,
+        gpu_seconds: row.gpu_seconds,
+        wall_seconds: row.wall_seconds,
+        run_file_path: row.run_file_path,
+        values: BTreeMap::new(),
+        next: None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_api::runs::{StopMethod, StopRequested};
+use trackway_core::{Clock as _, RunId};
 use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
@@ -15,23 +15,12 @@ use crate::home::run_file;
 use crate::run::supervision::Taken;
 use crate::run::{self, StoredJob};
 
-/// The answer to `trackway stop`.
-#[derive(Debug, Clone, Serialize)]
-pub struct StopAsked {
-    /// The run.
-    pub run_id: RunId,
-    /// Its live attempt; between two attempts, the last one.
-    pub attempt_id: Option<AttemptId>,
-    /// `graceful`; `kill`, also where a stop was requested before; or `before_next_attempt` when the run waits for its next attempt.
-    pub mode: String,
-}
-
 /// Requests the end of the live attempt of a run: through the control file and SIGTERM, or at once. A second request is
 /// at once too.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
-pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<StopAsked, AppError> {
+pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<StopRequested, AppError> {
     let waiting = context.run_by_id(run)?;
     if waiting.state == RunState::Waiting {
         return stop_waiting(context, &waiting);
@@ -61,15 +50,15 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
         .of(&placement)?
         .stop(&placement, mode)
         .map_err(|error| AppError::fault("the stop", &error))?;
-    Ok(StopAsked {
+    Ok(StopRequested {
         run_id: attempt.run_id,
         attempt_id: Some(attempt.attempt_id),
-        mode: if kill { "kill" } else { "graceful" }.into(),
+        mode: if kill { StopMethod::Kill } else { StopMethod::Graceful },
     })
 }
 
 /// Between two attempts nothing lives: a file informs the supervisor, or, without one, the run is stopped here.
-fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopAsked, AppError> {
+fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppError> {
     let folder = context.home.run_folder(run.run_id);
     let path = folder.join(run_file::STOP);
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
@@ -79,7 +68,7 @@ fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopAsked, AppError> 
     }
     let last = context.attempts_of(run.run_id)?.pop();
     let attempt_id = last.map(|attempt| attempt.attempt_id);
-    Ok(StopAsked { run_id: run.run_id, attempt_id, mode: "before_next_attempt".into() })
+    Ok(StopRequested { run_id: run.run_id, attempt_id, mode: StopMethod::BeforeNextAttempt })
 }
 
 fn grace_seconds(context: &Context, run_id: RunId) -> f64 {

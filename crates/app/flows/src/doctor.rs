@@ -2,75 +2,25 @@
 //! set aside, what a killed command left. Nothing is changed.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::doctor::{HomeDiagnosis, HomeFinding, HomeFindingKind, LedgerState};
 use trackway_core::AttemptId;
 use trackway_engine::deferred_seals;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
-use trackway_engine::ledger_state::{LedgerState, REBUILDING_SUFFIX, attempt_folders, open, shown_location};
+use trackway_engine::ledger_state::{REBUILDING_SUFFIX, attempt_folders, open, shown_location};
 use trackway_engine::patience::ledger_error;
 use trackway_ledger::{KnownAttempt, Ledger, LedgerError};
 
 /// Findings of one kind that are listed; the rest is counted.
 pub const LISTED_MAX: usize = 100;
 
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingKind {
-    /// The ledger itself.
-    Ledger,
-    /// An attempt's folder that the ledger does not know.
-    UnknownAttempt,
-    /// An attempt that is not sealed and whose folder is gone.
-    LostFolder,
-    /// A sealed receipt that has another digest than it was sealed with.
-    ChangedReceipt,
-    /// An attempt or an evaluation that cannot be sealed now.
-    SetAside,
-    /// What a command left that was killed. Nothing is wrong with it.
-    Leftover,
-}
-
-/// Something that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What it is about.
-    pub kind: FindingKind,
-    /// The attempt, the evaluation, or the path below the home.
-    pub subject: String,
-    /// What is wrong.
-    pub why: String,
-}
-
-/// What `trackway doctor` says. Field names are the contract of `--json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Diagnosis {
-    /// The home.
-    pub home: PathBuf,
-    /// The ledger, without a password.
-    pub ledger: String,
-    /// How it is.
-    pub ledger_state: LedgerState,
-    /// Folders of attempts in the home.
-    pub attempt_folder_count: usize,
-    /// What was found, by kind; at most [`LISTED_MAX`] of each.
-    pub findings: Vec<Finding>,
-    /// Findings that are not listed.
-    pub unlisted_count: usize,
-    /// Whether nothing is wrong; leftovers are not.
-    pub healthy: bool,
-    /// What to do.
-    pub hints: Vec<String>,
-}
-
 /// Examines a home and its ledger.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] without a home.
-pub fn examine(home: &Home) -> Result<Diagnosis, AppError> {
+pub fn examine(home: &Home) -> Result<HomeDiagnosis, AppError> {
     if !home.folder().is_dir() && !home.has_ledger_elsewhere() {
         let message = format!("there is no Trackway home at `{}`", home.folder().display());
         return Err(AppError::new(ErrorKind::NotFound, message).hint("name it with --home or TRACKWAY_HOME"));
@@ -78,43 +28,47 @@ pub fn examine(home: &Home) -> Result<Diagnosis, AppError> {
     home.check_ledger_scheme()?;
     let folders = attempt_folders(home);
     let (ledger_state, ledger, why) = open(home, !folders.is_empty());
-    let mut findings: Vec<Finding> = why
-        .map(|why| Finding { kind: FindingKind::Ledger, subject: shown_location(home, ledger.as_ref()), why })
+    let mut findings: Vec<HomeFinding> = why
+        .map(|why| HomeFinding {
+            kind: HomeFindingKind::Ledger,
+            subject: shown_location(home, ledger.as_ref()),
+            why,
+        })
         .into_iter()
         .collect();
     if let Some(ledger) = ledger.as_ref().filter(|_| ledger_state == LedgerState::Sound) {
         findings.extend(compare(home, ledger, &folders).map_err(|error| ledger_error(&error))?);
     }
-    findings.extend(deferred_seals::of_home(home).into_iter().map(|aside| Finding {
-        kind: FindingKind::SetAside,
+    findings.extend(deferred_seals::of_home(home).into_iter().map(|aside| HomeFinding {
+        kind: HomeFindingKind::SetAside,
         why: format!("tried {} times, again from {}: {}", aside.try_count, aside.next_try_at, aside.why),
         subject: aside.id,
     }));
     findings.extend(leftovers(home));
-    let healthy = findings.iter().all(|finding| finding.kind == FindingKind::Leftover);
+    let healthy = findings.iter().all(|finding| finding.kind == HomeFindingKind::Leftover);
     let hints = hints(&findings);
     let found = findings.len();
     let findings = listed(findings);
-    Ok(Diagnosis {
-        home: home.folder().to_owned(),
+    Ok(HomeDiagnosis {
+        home: home.folder().display().to_string(),
         ledger: shown_location(home, ledger.as_ref()),
         ledger_state,
-        attempt_folder_count: folders.len(),
-        unlisted_count: found - findings.len(),
+        attempt_folder_count: folders.len() as u64,
+        unlisted_count: (found - findings.len()) as u64,
         findings,
         healthy,
         hints,
     })
 }
 
-fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Finding>, LedgerError> {
+fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<HomeFinding>, LedgerError> {
     let known = ledger.known_attempts()?;
     let known_ids: HashSet<AttemptId> = known.iter().map(|attempt| attempt.attempt_id).collect();
-    let mut findings: Vec<Finding> = folders
+    let mut findings: Vec<HomeFinding> = folders
         .iter()
         .filter(|id| !known_ids.contains(id))
-        .map(|id| Finding {
-            kind: FindingKind::UnknownAttempt,
+        .map(|id| HomeFinding {
+            kind: HomeFindingKind::UnknownAttempt,
             subject: id.to_string(),
             why: "its folder exists, but it is not in the ledger".into(),
         })
@@ -129,38 +83,42 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Fi
 }
 
 /// A sealed attempt needs no folder: `trackway gc` deletes it.
-fn finding_of(home: &Home, ledger: &Ledger, attempt: &KnownAttempt) -> Result<Option<Finding>, LedgerError> {
+fn finding_of(
+    home: &Home,
+    ledger: &Ledger,
+    attempt: &KnownAttempt,
+) -> Result<Option<HomeFinding>, LedgerError> {
     let subject = attempt.attempt_id.to_string();
     if !attempt.sealed {
         let folder = home.attempt_folder(attempt.attempt_id);
         let was_launched =
             ledger.attempt(attempt.attempt_id)?.is_some_and(|row| row.placement_json.is_some());
-        return Ok((was_launched && !folder.exists()).then(|| Finding {
-            kind: FindingKind::LostFolder,
+        return Ok((was_launched && !folder.exists()).then(|| HomeFinding {
+            kind: HomeFindingKind::LostFolder,
             subject,
             why: "it is not sealed, but its folder is missing".into(),
         }));
     }
     let holds = ledger.verify_receipt(attempt.attempt_id)?;
-    Ok((holds == Some(false)).then(|| Finding {
-        kind: FindingKind::ChangedReceipt,
+    Ok((holds == Some(false)).then(|| HomeFinding {
+        kind: HomeFindingKind::ChangedReceipt,
         subject,
         why: "its receipt has another digest than it was sealed with".into(),
     }))
 }
 
 /// Halves of files and of ledgers that a killed command left.
-fn leftovers(home: &Home) -> Vec<Finding> {
+fn leftovers(home: &Home) -> Vec<HomeFinding> {
     let folders = [home.folder().to_owned(), home.folder().join("records")];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
-    let mut found: Vec<Finding> = entries
+    let mut found: Vec<HomeFinding> = entries
         .map(|entry| entry.path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.ends_with(".part") || name.contains(REBUILDING_SUFFIX)
         })
-        .map(|path| Finding {
-            kind: FindingKind::Leftover,
+        .map(|path| HomeFinding {
+            kind: HomeFindingKind::Leftover,
             subject: home.below(&path),
             why: "a command that was killed left it; it may be deleted".into(),
         })
@@ -169,7 +127,7 @@ fn leftovers(home: &Home) -> Vec<Finding> {
     found
 }
 
-fn listed(mut findings: Vec<Finding>) -> Vec<Finding> {
+fn listed(mut findings: Vec<HomeFinding>) -> Vec<HomeFinding> {
     findings.sort_by_key(|finding| finding.kind);
     let (mut kind, mut count) = (None, 0);
     findings.retain(|finding| {
@@ -182,16 +140,16 @@ fn listed(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-fn hints(findings: &[Finding]) -> Vec<String> {
+fn hints(findings: &[HomeFinding]) -> Vec<String> {
     let has = |kind| findings.iter().any(|finding| finding.kind == kind);
     let mut hints = Vec::new();
-    if has(FindingKind::Ledger) || has(FindingKind::UnknownAttempt) {
+    if has(HomeFindingKind::Ledger) || has(HomeFindingKind::UnknownAttempt) {
         hints.push("restore it from the files: trackway ledger rebuild".into());
     }
-    if has(FindingKind::SetAside) {
+    if has(HomeFindingKind::SetAside) {
         hints.push("try an attempt again at once: trackway resume RUN".into());
     }
-    if has(FindingKind::ChangedReceipt) {
+    if has(HomeFindingKind::ChangedReceipt) {
         hints.push("the ledger was changed by another program: compare with a copy".into());
     }
     hints

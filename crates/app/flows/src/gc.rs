@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use trackway_core::{Clock as _, RunId, Timestamp};
+use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover};
+use trackway_core::{Clock as _, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -34,59 +34,13 @@ pub struct GcRequest {
     pub dry_run: bool,
 }
 
-/// What went, or would go. Field names are the JSON contract of `trackway gc`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Cleared {
-    /// Nothing was deleted.
-    pub dry_run: bool,
-    /// Runs whose logs and records go.
-    pub gone: Vec<ClearedRun>,
-    /// Runs that stay though the condition names them, and why.
-    pub kept: Vec<KeptRun>,
-    /// What a kill left half written, of no run; only looked for without a condition.
-    pub leftovers: Vec<Leftover>,
-    /// Bytes that are free again.
-    pub freed_bytes: u64,
-}
-
-/// A run whose logs and records go.
-#[derive(Debug, Clone, Serialize)]
-pub struct ClearedRun {
-    /// The run.
-    pub run_id: RunId,
-    /// Its name.
-    pub name: String,
-    /// Bytes of its attempts' logs, records and Parquet files, and of what its evaluators left.
-    pub size_bytes: u64,
-}
-
-/// Temporary files that nobody will read.
-#[derive(Debug, Clone, Serialize)]
-pub struct Leftover {
-    /// Where, below the home.
-    pub path: String,
-    /// How much.
-    pub size_bytes: u64,
-}
-
-/// A run that stays.
-#[derive(Debug, Clone, Serialize)]
-pub struct KeptRun {
-    /// The run.
-    pub run_id: RunId,
-    /// Its name.
-    pub name: String,
-    /// Why.
-    pub why: String,
-}
-
 /// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts,
 /// their Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
 /// before is gone and the rest is whole.
-pub fn gc(context: &Context, request: &GcRequest) -> Result<Cleared, AppError> {
+pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> {
     if request.rule == RetentionRule::default() {
         return Err(AppError::new(ErrorKind::Usage, "no rule selects runs to delete")
             .hint("give --older-than, --keep-last, or both"));
@@ -112,7 +66,7 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<Cleared, AppError> {
             Ok(RunFacts { ended_at: rests_since(context, run)?, held_by: holder_of(context, run)? })
         })
         .collect::<Result<_, AppError>>()?;
-    let mut cleared = Cleared {
+    let mut cleared = GcReport {
         dry_run: request.dry_run,
         gone: Vec::new(),
         kept: Vec::new(),
@@ -128,7 +82,7 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<Cleared, AppError> {
                     clear(context, &run, &paths, size_bytes)?;
                 }
                 cleared.freed_bytes += size_bytes;
-                cleared.gone.push(ClearedRun { run_id: run.run_id, name: run.name, size_bytes });
+                cleared.gone.push(DeletedRun { run_id: run.run_id, name: run.name, size_bytes });
             }
         }
     }
@@ -183,7 +137,7 @@ fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError
 }
 
 /// Deletes what processes left that were killed while they wrote the rows of an evaluation.
-fn clear_leftovers(context: &Context, cleared: &mut Cleared) -> Result<(), AppError> {
+fn clear_leftovers(context: &Context, cleared: &mut GcReport) -> Result<(), AppError> {
     let now = context.clock.now();
     let drafts = std::fs::read_dir(context.home.evaluation_outputs()).into_iter().flatten().flatten();
     for path in drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {

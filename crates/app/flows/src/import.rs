@@ -2,54 +2,11 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use trackway_core::{Clock as _, RunId};
+use trackway_api::import::{ImportReport, ImportedRun, SkippedPath};
+use trackway_core::Clock as _;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{ForeignRun, ForeignTool, read_foreign};
-
-/// What an import did. Field names are the JSON contract of `trackway import`.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ImportReport {
-    /// The tool.
-    pub tool: String,
-    /// Runs of the store, in the order of the store.
-    pub runs: Vec<ImportedRun>,
-    /// Runs that are new in the ledger.
-    pub imported_count: usize,
-    /// Runs that were imported before and stay as they are.
-    pub known_count: usize,
-    /// What was passed over.
-    pub passed: Vec<PassedOver>,
-}
-
-/// One run of the store.
-#[derive(Debug, Clone, Serialize)]
-pub struct ImportedRun {
-    /// The run in the ledger.
-    pub run_id: RunId,
-    /// Its name.
-    pub name: String,
-    /// The name it has in the tool, where that reads as something else here; none: the same.
-    pub renamed_from: Option<String>,
-    /// The tool's own id.
-    pub origin_id: String,
-    /// Whether it is new in the ledger.
-    pub is_new: bool,
-    /// Its metrics.
-    pub metric_count: usize,
-    /// Their values.
-    pub point_count: u64,
-}
-
-/// Something in the store that is no run to import.
-#[derive(Debug, Clone, Serialize)]
-pub struct PassedOver {
-    /// Where.
-    pub path: String,
-    /// Why.
-    pub why: String,
-}
 
 /// Imports every run of another tool's store that was not imported before; `told` is called with each.
 ///
@@ -80,17 +37,17 @@ pub fn import(
             name: imported.name.into(),
             origin_id: foreign.key,
             is_new: imported.is_new,
-            metric_count: foreign.metrics.len(),
+            metric_count: foreign.metrics.len() as u64,
             point_count: imported.point_count,
         };
         told(&run);
         report.runs.push(run);
     }
-    report.imported_count = report.runs.iter().filter(|run| run.is_new).count();
-    report.known_count = report.runs.len() - report.imported_count;
-    let passed =
-        |(path, why): (std::path::PathBuf, String)| PassedOver { path: path.display().to_string(), why };
-    report.passed = store.passed.into_iter().map(passed).collect();
+    report.imported_count = report.runs.iter().filter(|run| run.is_new).count() as u64;
+    report.known_count = report.runs.len() as u64 - report.imported_count;
+    let skipped =
+        |(path, why): (std::path::PathBuf, String)| SkippedPath { path: path.display().to_string(), why };
+    report.skipped = store.passed.into_iter().map(skipped).collect();
     Ok(report)
 }
 

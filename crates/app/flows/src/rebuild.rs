@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use trackway_api::doctor::{LedgerState, RebuiltLedger};
 use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, EvaluationId, LaunchKind, RunId, Rung};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
-use trackway_engine::ledger_state::{self, LedgerState, REBUILDING_SUFFIX, attempt_folders};
+use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders};
 use trackway_engine::patience::ledger_error;
 use trackway_engine::run::StoredJob;
 use trackway_engine::run::lock::RunLock;
@@ -20,29 +20,6 @@ use trackway_launch::StoredLaunch;
 use trackway_ledger::{AttemptRow, KeptRows, Ledger, RunRow};
 
 use crate::reconcile;
-
-/// What a rebuild did. Field names are the contract of `--json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Rebuilt {
-    /// The ledger.
-    pub ledger: String,
-    /// How it was found.
-    pub found: LedgerState,
-    /// Where the old one is kept; it stayed in place, or there was none.
-    pub old_ledger: Option<PathBuf>,
-    /// Runs in the files.
-    pub run_count: usize,
-    /// Receipts that were put back with the digest they were sealed with.
-    pub receipt_count: usize,
-    /// Receipts that were computed again from an attempt's folder.
-    pub computed_count: usize,
-    /// Evaluations, gates, approvals and changes of models that were put back.
-    pub other_count: usize,
-    /// What the files hold and could not be put back.
-    pub failed: Vec<String>,
-    /// What only the old ledger knew.
-    pub missing: Vec<String>,
-}
 
 /// What is only in a ledger.
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
@@ -57,7 +34,7 @@ const ONLY_IN_THE_LEDGER: [&str; 4] = [
 /// # Errors
 /// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Locked`] while a run has a supervisor and the ledger would be
 /// replaced; when the ledger's server does not answer.
-pub fn rebuild(home: &Home, binary: PathBuf) -> Result<Rebuilt, AppError> {
+pub fn rebuild(home: &Home, binary: PathBuf) -> Result<RebuiltLedger, AppError> {
     let runs = run_folders(home);
     if runs.is_empty() {
         let message = format!("`{}` contains no run to rebuild a ledger from", home.folder().display());
@@ -86,7 +63,7 @@ fn replace(
     binary: PathBuf,
     found: LedgerState,
     runs: &[RunId],
-) -> Result<Rebuilt, AppError> {
+) -> Result<RebuiltLedger, AppError> {
     // A supervisor that has the old file open would continue writing to it.
     let locks = lock_all(home, runs)?;
     let beside = with_suffix(path, REBUILDING_SUFFIX);
@@ -108,7 +85,7 @@ fn replace(
         }
     }
     rename(&beside, path)?;
-    rebuilt.old_ledger = old.exists().then_some(old);
+    rebuilt.old_ledger = old.exists().then(|| old.display().to_string());
     rebuilt.ledger = path.display().to_string();
     Ok(rebuilt)
 }
@@ -121,7 +98,7 @@ fn fill(
     found: LedgerState,
     runs: &[RunId],
     locks: &[RunLock],
-) -> Result<Rebuilt, AppError> {
+) -> Result<RebuiltLedger, AppError> {
     let mut filling = Filling {
         home,
         ledger: Ledger::open(&target.ledger_location()).map_err(|error| ledger_error(&error))?,
@@ -153,14 +130,14 @@ fn fill(
     missing.extend(
         ONLY_IN_THE_LEDGER.iter().filter(|_| found != LedgerState::Sound).map(|what| (*what).to_owned()),
     );
-    Ok(Rebuilt {
+    Ok(RebuiltLedger {
         ledger: location,
         found,
         old_ledger: None,
-        run_count: runs.len(),
-        receipt_count,
-        computed_count,
-        other_count,
+        run_count: runs.len() as u64,
+        receipt_count: receipt_count as u64,
+        computed_count: computed_count as u64,
+        other_count: other_count as u64,
         failed,
         missing,
     })

@@ -1,13 +1,12 @@
 //! A training run from pre-flight to the evaluation of its result.
 
 use serde::Serialize;
+use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{
-    Injection, RunOutcome, Source, Start, begin, drive, outcome, read, remote, take_up,
-};
+use trackway_engine::run::{Injection, Source, Start, begin, drive, outcome, read, remote, take_up};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
@@ -168,7 +167,7 @@ fn evaluate_after(
     outcome: RunOutcome,
     reporter: &dyn Reporter,
 ) -> Result<RunReport, AppError> {
-    if outcome.state != RunState::Completed.as_str() || context.cancel.stop_requests() > 0 {
+    if outcome.state != RunState::Completed || context.cancel.stop_requests() > 0 {
         return Ok(RunReport::of(outcome));
     }
     let run = context.run_by_id(outcome.run_id)?;

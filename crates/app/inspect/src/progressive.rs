@@ -1,29 +1,18 @@
 //! The estimate of progressive validation of a run, for display.
 
-use serde::Serialize;
 use serde_json::Value;
+use trackway_api::detections::Detection;
+use trackway_api::progressive::ProgressiveEstimate;
 use trackway_core::AttemptId;
 use trackway_core::detect::Detector;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::run::detect::Detection;
 use trackway_engine::stored::stored_plan;
 use trackway_flows::query;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
 use trackway_sql::QueryLimits;
-pub use trackway_tower::progressive::{Estimate, Fall};
-use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
-
-/// The estimate of a rung. Field names are the JSON contract of `trackway explain` and `trackway watch`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProgressiveCard {
-    /// The estimate.
-    #[serde(flatten)]
-    pub estimate: Estimate,
-    /// Why it is none of the loss on unseen data; null where nothing speaks against it.
-    pub invalid: Option<String>,
-}
+use trackway_tower::progressive::{Estimate, Progressive, WINDOW_DEFAULT};
 
 /// Values in a window, from the run file.
 pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
@@ -36,11 +25,21 @@ pub(crate) fn card(
     estimate: Option<Estimate>,
     detections: &[Detection],
     attempts: &[AttemptId],
-) -> Option<ProgressiveCard> {
+) -> Option<ProgressiveEstimate> {
     let repeated = detections.iter().find(|detection| {
         detection.detector == Detector::SeenBefore && attempts.contains(&detection.attempt_id)
     });
-    Some(ProgressiveCard { estimate: estimate?, invalid: repeated.map(|found| found.evidence.clone()) })
+    let Estimate { mean, low, high, value_count, first_step, last_step, fall } = estimate?;
+    Some(ProgressiveEstimate {
+        mean: Some(mean).filter(|mean| mean.is_finite()),
+        low,
+        high,
+        value_count,
+        first_step,
+        last_step,
+        fall,
+        invalid: repeated.map(|found| found.evidence.clone()),
+    })
 }
 
 /// The attempts of this kind and rung.

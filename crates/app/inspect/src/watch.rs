@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use trackway_api::watch::{LiveCurve, Progress, RunSample};
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_engine::Context;
-use trackway_engine::budgets::Budget;
 use trackway_engine::error::AppError;
-use trackway_engine::reporter::Progress;
-pub use trackway_engine::run::curves::LiveCurve;
-use trackway_engine::run::detect::{Detection, detections_of};
+use trackway_engine::reporter;
+use trackway_engine::run::curves::LiveCurve as RecordedCurve;
+use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
-use trackway_engine::run::remote::RemoteStatus;
-use trackway_ledger::{AttemptRow, RungRow};
+use trackway_engine::run::remote::read_status;
+use trackway_ledger::AttemptRow;
+use trackway_tower::progressive::Estimate;
 
-use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, window_of};
+use crate::progressive::{attempts_beside, card, window_of};
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -24,53 +24,6 @@ const RATE_SECONDS_MIN: f64 = 0.5;
 const CURVES_SHOWN: usize = 6;
 /// Detections that are shown.
 const DETECTIONS_SHOWN: usize = 10;
-
-/// One look at a run. Field names are the JSON contract of `trackway watch`.
-#[derive(Debug, Clone, Serialize)]
-pub struct View {
-    /// The run.
-    pub run_id: RunId,
-    /// Its name.
-    pub name: String,
-    /// `running`, `completed` …
-    pub state: String,
-    /// The newest attempt.
-    pub attempt_id: Option<AttemptId>,
-    /// Its number in the run.
-    pub attempt_number: Option<u32>,
-    /// Whether the run file has a ladder of rungs.
-    pub has_ladder: bool,
-    /// The rung of the data that it trains on, such as `10%`.
-    pub rung: Option<String>,
-    /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
-    pub rungs: Vec<RungRow>,
-    /// `running`, `sealed` …
-    pub attempt_state: String,
-    /// How long it has been running, or ran.
-    pub running_seconds: Option<f64>,
-    /// How far it is.
-    pub progress: Progress,
-    /// How many steps it means to make, when the script said so.
-    pub total_steps: Option<u64>,
-    /// Seconds left at the present rate.
-    pub eta_seconds: Option<f64>,
-    /// The last values of the metric in `progress`, oldest first.
-    pub curve: Vec<f64>,
-    /// The last values of the metrics that people look at first, that one among them.
-    pub curves: Vec<LiveCurve>,
-    /// The loss on data that the model has not seen, by progressive validation, over this attempt.
-    pub progressive: Option<ProgressiveCard>,
-    /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
-    pub machine: BTreeMap<String, f64>,
-    /// Budgets that were spent from.
-    pub budgets: Vec<Budget>,
-    /// What detectors found, oldest first; the last ones.
-    pub detections: Vec<Detection>,
-    /// How its remote stands; it has none.
-    pub remote: Option<RemoteStatus>,
-    /// Nothing more will change.
-    pub ended: bool,
-}
 
 /// Looks at one run again and again.
 pub struct Watcher<'a> {
@@ -103,22 +56,22 @@ impl Watcher<'_> {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn look(&mut self) -> Result<View, AppError> {
+    pub fn look(&mut self) -> Result<RunSample, AppError> {
         let run = self.context.run_by_id(self.run_id)?;
         let attempts = self.context.attempts_of(self.run_id)?;
         let budgets = trackway_engine::budgets::budgets_of(self.context, &run)?;
         let has_ladder = Ladder::of(&run)?.named;
-        let mut view = View {
+        let mut view = RunSample {
             run_id: run.run_id,
             name: run.name,
             ended: run.state.is_final(),
-            state: run.state.to_string(),
+            state: run.state,
             attempt_id: None,
             attempt_number: None,
             has_ladder,
             rung: None,
             rungs: self.context.rungs_of(self.run_id)?,
-            attempt_state: String::new(),
+            attempt_state: None,
             running_seconds: None,
             progress: Progress::default(),
             total_steps: None,
@@ -129,7 +82,7 @@ impl Watcher<'_> {
             machine: BTreeMap::new(),
             budgets,
             detections: detections_of(self.context, self.run_id)?,
-            remote: RemoteStatus::read(&self.context.home.run_folder(self.run_id)),
+            remote: read_status(&self.context.home.run_folder(self.run_id)),
         };
         let Some(attempt) = attempts.last() else { return Ok(view) };
         let now = self.context.clock.now();
@@ -139,14 +92,14 @@ impl Watcher<'_> {
         view.running_seconds = attempt
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
-        view.attempt_state = attempt.state.to_string();
+        view.attempt_state = Some(attempt.state);
         let estimate = self.follow(attempt, &mut view)?;
         view.progressive = card(estimate, &view.detections, &attempts_beside(attempt, &attempts));
         view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
     }
 
-    fn follow(&mut self, attempt: &AttemptRow, view: &mut View) -> Result<Option<Estimate>, AppError> {
+    fn follow(&mut self, attempt: &AttemptRow, view: &mut RunSample) -> Result<Option<Estimate>, AppError> {
         if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt.attempt_id) {
             let record = LiveRecord::with_window(self.context.channel_of(attempt)?, self.window);
             self.followed = Some((attempt.attempt_id, record));
@@ -164,11 +117,10 @@ impl Watcher<'_> {
                 self.rate_from = Some((now_micros, step));
             }
         }
-        view.progress = record.progress(self.steps_per_second);
+        view.progress = progress(record.progress(self.steps_per_second));
         view.total_steps = facts.total_steps;
-        view.curves = record.curves(CURVES_SHOWN);
-        view.curve =
-            view.curves.first().map(|curve| curve.values.iter().copied().collect()).unwrap_or_default();
+        view.curves = record.curves(CURVES_SHOWN).into_iter().map(curve).collect();
+        view.curve = view.curves.first().map(|curve| curve.values.clone()).unwrap_or_default();
         view.machine.clone_from(record.machine());
         let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
@@ -177,4 +129,19 @@ impl Watcher<'_> {
             .filter(|_| !view.ended);
         Ok(record.progressive())
     }
+}
+
+fn progress(seen: reporter::Progress) -> Progress {
+    let reporter::Progress { step, steps_per_second, loss, last_committed_step, heartbeat_at } = seen;
+    let loss = loss.map(|(name, value)| (name, finite(value)));
+    Progress { step, steps_per_second, loss, last_committed_step, heartbeat_at }
+}
+
+fn curve(recorded: RecordedCurve) -> LiveCurve {
+    let RecordedCurve { name, last_step, values } = recorded;
+    LiveCurve { name, last_step, values: values.into_iter().map(finite).collect() }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
 }

@@ -10,6 +10,7 @@ pub const SKIPPED_RANGES_MAX: usize = 256;
 
 /// Batches from `first` on, up to but without `end`. A batch is counted from 0 over all passes through the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchRange {
     /// The first batch.
     pub first: u64,

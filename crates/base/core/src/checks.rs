@@ -38,6 +38,7 @@ closed_list!(
 
 /// A place where a finding shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Example {
     /// The file, where it is in one.
     pub file: Option<String>,
@@ -49,6 +50,7 @@ pub struct Example {
 
 /// One thing that a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The check that found it, such as `data.nulls` or `config.seed`.
     pub check: String,
@@ -114,6 +116,7 @@ pub enum NoRows {
 /// It comes from [`CheckResult::of_rows`], which wants the number of rows that were seen, or from [`CheckResult::about`], which wants the
 /// reason why there are none to see. A check that saw nothing can therefore not pass by mistake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckResult {
     /// Its name, such as `config.seed`: what `--only` and `--skip` take.

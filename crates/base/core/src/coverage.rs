@@ -32,6 +32,7 @@ closed_list!(
 ///
 /// A number that covers only some of its rows proves nothing about the others, so it decides nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowCoverage {
     /// Rows that are in the number.
     pub rows_used: u64,

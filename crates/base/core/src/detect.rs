@@ -75,6 +75,7 @@ closed_list!(
 /// One finding of a detector: the beginning of an episode. It is reported once; the detector can fire again when the
 /// run was healthy for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Firing {
     /// The detector.
     pub detector: Detector,

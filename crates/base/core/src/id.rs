@@ -69,6 +69,21 @@ macro_rules! id_type {
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "description": concat!("The id of one ", $kind, ": `", $prefix, "` and a ULID in lower case."),
+                    "pattern": concat!("^", $prefix, "[0-9a-z]{26}$"),
+                })
+            }
+        }
     };
 }
 

@@ -1,6 +1,10 @@
 //! The common types of all crates: ids, time, steps, termination reasons, and the traits through which clocks,
 //! randomness and ids come in. No I/O happens here.
 
+// The macro of closed lists names this crate as its users do.
+#[cfg(feature = "schema")]
+extern crate self as trackway_core;
+
 mod batches;
 pub mod boundary;
 pub mod checks;
@@ -17,6 +21,11 @@ pub mod text;
 mod time;
 pub mod visible;
 
+/// For the macros of this crate.
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+pub use schemars;
+
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
@@ -31,6 +40,7 @@ pub type Step = u64;
 
 /// What a process launch is for. Only `Train` launches appear in `training_attempts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchKind {
     /// A training attempt.

@@ -62,7 +62,46 @@ macro_rules! closed_list {
                 word.parse().map_err(serde::de::Error::custom)
             }
         }
+
+        $crate::schema_of_words!($(#[$doc])* $name { $($(#[$variant_doc])* $variant = $word),+ });
     };
+}
+
+/// The JSON Schema of a closed list: an enum of its words. Nothing without the feature `schema` of this crate.
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! schema_of_words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ }) => {
+        impl $crate::schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn schema_id() -> std::borrow::Cow<'static, str> {
+                concat!(module_path!(), "::", stringify!($name)).into()
+            }
+
+            fn json_schema(generator: &mut $crate::schemars::SchemaGenerator) -> $crate::schemars::Schema {
+                // Takes the documentation of the list and of its words, which a `macro_rules` cannot read itself.
+                #[allow(dead_code)]
+                #[derive($crate::schemars::JsonSchema)]
+                #[schemars(crate = "trackway_core::schemars")]
+                $(#[$doc])*
+                enum Words { $($(#[$variant_doc])* #[schemars(rename = $word)] $variant),+ }
+
+                <Words as $crate::schemars::JsonSchema>::json_schema(generator)
+            }
+        }
+    };
+}
+
+/// The JSON Schema of a closed list: an enum of its words. Nothing without the feature `schema` of this crate.
+#[cfg(not(feature = "schema"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! schema_of_words {
+    ($($list:tt)*) => {};
 }
 
 closed_list!(

@@ -7,6 +7,7 @@ use crate::Timestamp;
 /// One `[[personal]]` table of a sign-off file or of a run file's `[governance]`: these kinds of personal data in this
 /// column are known and allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SignOff {
     /// The column.

@@ -5,7 +5,7 @@
 //! the lag. A save costs the time for which it blocked the loop, and the speed that the loop lost while the save ran in
 //! the background.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::{Domain, TerminationReason};
 
 /// With fewer failures a rate is too uncertain: the interval of the mean time between them spans a factor of ten.
@@ -22,7 +22,7 @@ const HOUR_SECONDS: f64 = 3600.0;
 const DAY_HOURS: f64 = 24.0;
 
 /// What saves were measured to cost, as means.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SaveCosts {
     /// Saves that were measured.
     pub save_count: u64,
@@ -42,7 +42,7 @@ pub struct SaveCosts {
 }
 
 /// Observed failures: ends that lost what was not committed, and from which a resume continues.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FailureHistory {
     /// How many.
     pub failures: u64,
@@ -79,7 +79,7 @@ pub struct Price {
 }
 
 /// A cadence and what it wastes at one mean time to failure.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cadence {
     /// The mean time to failure it is for.
     pub mttf_hours: f64,
@@ -98,7 +98,7 @@ pub struct Cadence {
 }
 
 /// The advice: what was measured, and what follows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CadenceAdvice {
     /// What saves cost.
     pub costs: SaveCosts,

@@ -53,7 +53,7 @@ pub struct Estimate {
 }
 
 /// How far the mean fell from one whole window to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fall {
     /// The mean of the earlier window.
     pub from: f64,

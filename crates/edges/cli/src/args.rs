@@ -45,7 +45,7 @@ pub use registry::{
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ConfigArgs, ManArgs};
+pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -140,6 +140,8 @@ pub enum Command {
     Ledger(LedgerCommand),
     /// Show every setting, its value and where it comes from
     Config(ConfigArgs),
+    /// List the JSON documents of all commands, or print the JSON Schema of one
+    Schema(SchemaArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state

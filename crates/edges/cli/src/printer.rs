@@ -9,7 +9,7 @@ use std::io::{IsTerminal, Write};
 use std::ops::Add;
 
 use indicatif::ProgressBar;
-use serde::Serialize;
+use trackway_api::Document;
 use trackway_core::visible::{escaped_json, visible, without_colours};
 use trackway_flows::data::{masked, masked_json};
 use unicode_width::UnicodeWidthStr;
@@ -278,7 +278,7 @@ impl Printer {
     }
 
     /// One JSON document on stdout.
-    pub fn document(self, document: &impl Serialize) {
+    pub fn document(self, document: &impl Document) {
         match serde_json::to_string_pretty(document) {
             Ok(text) => self.json_line(text),
             Err(error) => self.note(format!("cannot print the answer as JSON: {error}")),
@@ -286,7 +286,7 @@ impl Printer {
     }
 
     /// One line of NDJSON on stdout.
-    pub fn record(self, record: &impl Serialize) {
+    pub fn record(self, record: &impl Document) {
         match serde_json::to_string(record) {
             Ok(text) => self.json_line(text),
             Err(error) => self.note(format!("cannot print a record as JSON: {error}")),

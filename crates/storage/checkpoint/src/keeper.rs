@@ -67,11 +67,11 @@ impl Keeper {
                 }
             }
         }
-        self.retire_and_delete(view, writer, policy, now, age, &mut done)?;
+        self.let_go(view, writer, policy, now, age, &mut done)?;
         Ok(done)
     }
 
-    fn retire_and_delete(
+    fn let_go(
         &self,
         view: &mut CheckpointView,
         writer: Writer<'_>,

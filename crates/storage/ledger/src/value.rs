@@ -364,6 +364,7 @@ macro_rules! words {
         }
 
         $crate::value::word_field!($name, Self::ALL[0]);
+        trackway_core::schema_of_words!($(#[$doc])* $name { $($(#[$variant_doc])* $variant = $word),+ });
     };
 }
 pub(crate) use words;

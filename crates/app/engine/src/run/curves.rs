@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use trackway_core::Step;
 
 /// Points of one metric that are kept.
@@ -11,7 +10,7 @@ const POINTS_MAX: usize = 512;
 const METRICS_MAX: usize = 64;
 
 /// The last values of one metric, oldest first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveCurve {
     /// The metric.
     pub name: String,

@@ -13,7 +13,6 @@ use trackway_ledger::{
 };
 use trackway_tower::decide::DecisionRule;
 
-use super::RunOutcome;
 use super::changes::Changes;
 use super::detect::{Desk, Detecting};
 use super::inject::Injection;
@@ -35,6 +34,7 @@ use crate::reporter::{Notice, Reporter};
 use crate::rows::rung_of;
 use crate::run::seal::{self, Sealed};
 use crate::run::{self, ladder};
+use trackway_api::runs::RunOutcome;
 
 /// How long the wait between two attempts sleeps before it looks for a request to stop.
 const WAIT_TURN: Duration = Duration::from_millis(50);
@@ -274,12 +274,12 @@ fn watch(
         cancel: &context.cancel,
     };
     let mut told = false;
-    let mut told_let_go = false;
+    let mut noted_drops = false;
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
-        let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
-        if let (Some(text), false) = (let_go, told_let_go) {
-            told_let_go = true;
-            remember_let_go(context, row, &text);
+        let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
+        if let (Some(text), false) = (dropped, noted_drops) {
+            noted_drops = true;
+            remember_dropped_uploads(context, row, &text);
             reporter.notice(&Notice::Note { text });
         }
         let facts = &record.facts;
@@ -314,7 +314,7 @@ fn watch(
 }
 
 /// The notice is for a user who watches now; the event completes the history of the run.
-fn remember_let_go(context: &Context, row: &AttemptRow, text: &str) {
+fn remember_dropped_uploads(context: &Context, row: &AttemptRow, text: &str) {
     let event = EventRow {
         event_id: format!("{}:checkpoint_let_go", row.attempt_id),
         run_id: row.run_id,

@@ -33,7 +33,7 @@ pub use job::{Source, StoredJob};
 pub(crate) use ladder::judge_rung;
 pub use ladder::rung_now;
 pub use launch::{has_ended, may_be_starting, note_placement, note_seen};
-pub use outcome::{AttemptOutcome, RunOutcome, outcome};
+pub use outcome::outcome;
 pub(crate) use policy::{Decided, decide};
 pub use prepare::record_data;
 pub use prepare::{Prepared, Start, begin, capture_surroundings, read, take_up};

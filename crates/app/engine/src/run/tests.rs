@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
@@ -124,7 +125,7 @@ fn fails(times: u32) -> String {
 fn retries_wait_by_the_clock() {
     let world = World::new(SETTLES);
     let done = world.run(&fails(3), "[retry]\nnetwork_error = { attempts = 9, backoff = \"10m..2h\" }\n");
-    assert_eq!(done.outcome.state, "completed");
+    assert_eq!(done.outcome.state.as_str(), "completed");
     assert_eq!(done.attempts.len(), 4, "{:?}", done.reasons());
     assert_eq!(done.reasons()[..3], [TerminationReason::NetworkError; 3]);
     let decided: Vec<f64> = done.retries.iter().filter_map(|retry| retry.delay_seconds).collect();
@@ -141,7 +142,7 @@ fn a_spent_budget_ends_the_run() {
     let world = World::new(SETTLES);
     let done =
         world.run(&fails(u32::MAX), "[retry]\nnetwork_error = { attempts = 2, backoff = \"1m..1m\" }\n");
-    assert_eq!(done.outcome.state, "failed");
+    assert_eq!(done.outcome.state.as_str(), "failed");
     assert_eq!(done.attempts.len(), 3, "the first one and two retries");
     let last = done.retries.last().unwrap();
     assert_eq!((last.budget_spent, last.budget_limit), (Some(2.0), Some(2.0)), "{}", last.why);

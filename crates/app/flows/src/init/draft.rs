@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::init::{FoundDataSet, Framework, NewRunFile};
 use trackway_core::name::{Name, Named};
 
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
@@ -34,7 +34,7 @@ pub struct Script {
 }
 
 /// The contents of a run file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The name of the run.
     pub name: String,
@@ -45,110 +45,74 @@ pub struct Draft {
     /// Whether the script imports the package `trackway`, and so may save checkpoints.
     pub uses_trackway: bool,
     /// Data sets.
-    pub data: Vec<DataSet>,
+    pub data: Vec<FoundDataSet>,
     /// NVIDIA GPUs of this machine.
     pub gpu_count: u32,
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
 }
 
-/// A section `[data.NAME]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DataSet {
-    /// Its name.
-    pub name: String,
-    /// Its file.
-    pub path: String,
-}
-
-/// What a script trains with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Framework {
-    /// Lightning, also as `pytorch_lightning`.
-    Lightning,
-    /// Hugging Face's Trainer.
-    Transformers,
-    /// Keras, also as part of TensorFlow.
-    Keras,
-    /// JAX, Flax and optax.
-    Jax,
-    /// A loop in PyTorch.
-    Torch,
-    /// XGBoost.
-    XgBoost,
-    /// LightGBM.
-    LightGbm,
-    /// scikit-learn.
-    Sklearn,
-    /// None of them.
-    Plain,
-}
-
-impl Framework {
-    /// All, the one before that builds on the one after.
-    pub const ALL: [Self; 9] = [
-        Self::Lightning,
-        Self::Transformers,
-        Self::Keras,
-        Self::Jax,
-        Self::Torch,
-        Self::XgBoost,
-        Self::LightGbm,
-        Self::Sklearn,
-        Self::Plain,
-    ];
-
-    /// What people call it; none where there is none.
+impl Draft {
+    /// The document of the run file that was written to `path`.
     #[must_use]
-    pub const fn title(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Lightning => "Lightning",
-            Self::Transformers => "Transformers",
-            Self::Keras => "Keras",
-            Self::Jax => "JAX",
-            Self::Torch => "PyTorch",
-            Self::XgBoost => "XGBoost",
-            Self::LightGbm => "LightGBM",
-            Self::Sklearn => "scikit-learn",
-            Self::Plain => return None,
-        })
+    pub fn written_to(self, path: String) -> NewRunFile {
+        let Self { name, command, framework, uses_trackway, data, gpu_count, is_in_git } = self;
+        NewRunFile { path, name, command, framework, uses_trackway, data, gpu_count, is_in_git }
     }
+}
 
-    /// The packages whose import shows it.
-    const fn packages(self) -> &'static [&'static str] {
-        match self {
-            Self::Lightning => &["lightning", "pytorch_lightning"],
-            Self::Transformers => &["transformers"],
-            Self::Keras => &["keras", "tensorflow"],
-            Self::Jax => &["jax", "flax", "optax"],
-            Self::Torch => &["torch"],
-            Self::XgBoost => &["xgboost"],
-            Self::LightGbm => &["lightgbm"],
-            Self::Sklearn => &["sklearn"],
-            Self::Plain => &[],
-        }
-    }
+/// The name of a framework; none for `plain`.
+#[must_use]
+pub const fn framework_title(framework: Framework) -> Option<&'static str> {
+    Some(match framework {
+        Framework::Lightning => "Lightning",
+        Framework::Transformers => "Transformers",
+        Framework::Keras => "Keras",
+        Framework::Jax => "JAX",
+        Framework::Torch => "PyTorch",
+        Framework::XgBoost => "XGBoost",
+        Framework::LightGbm => "LightGBM",
+        Framework::Sklearn => "scikit-learn",
+        Framework::Plain => return None,
+    })
+}
 
-    /// The line of a script that records its training (docs/python.md).
-    pub(super) const fn recording(self) -> &'static str {
-        match self {
-            Self::Lightning => "Trainer(callbacks=[trackway.callbacks.LightningCallback()])",
-            Self::Transformers => "Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])",
-            Self::Keras => "model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])",
-            Self::Jax => "watch = trackway.callbacks.JaxLoop(trackway.attach())",
-            Self::Torch => "watch = trackway.callbacks.TorchLoop(trackway.attach(), optimizer)",
-            Self::XgBoost => "xgboost.train(..., callbacks=[trackway.callbacks.XGBoostCallback()])",
-            Self::LightGbm => "lightgbm.train(..., callbacks=[trackway.callbacks.LightGBMCallback()])",
-            Self::Sklearn => "estimator.set_callbacks(trackway.callbacks.SklearnCallback())",
-            Self::Plain => "trackway.attach().log(step, loss=loss)",
-        }
+/// The packages whose import shows it.
+const fn packages_of(framework: Framework) -> &'static [&'static str] {
+    match framework {
+        Framework::Lightning => &["lightning", "pytorch_lightning"],
+        Framework::Transformers => &["transformers"],
+        Framework::Keras => &["keras", "tensorflow"],
+        Framework::Jax => &["jax", "flax", "optax"],
+        Framework::Torch => &["torch"],
+        Framework::XgBoost => &["xgboost"],
+        Framework::LightGbm => &["lightgbm"],
+        Framework::Sklearn => &["sklearn"],
+        Framework::Plain => &[],
     }
+}
 
-    /// Whether it trains on a GPU where there is one, without being asked.
-    pub(super) const fn prefers_gpu(self) -> bool {
-        matches!(self, Self::Lightning | Self::Transformers | Self::Keras | Self::Jax | Self::Torch)
+/// The line of a script of this framework that records its training (docs/python.md).
+pub(super) const fn recording_line(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Lightning => "Trainer(callbacks=[trackway.callbacks.LightningCallback()])",
+        Framework::Transformers => "Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])",
+        Framework::Keras => "model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])",
+        Framework::Jax => "watch = trackway.callbacks.JaxLoop(trackway.attach())",
+        Framework::Torch => "watch = trackway.callbacks.TorchLoop(trackway.attach(), optimizer)",
+        Framework::XgBoost => "xgboost.train(..., callbacks=[trackway.callbacks.XGBoostCallback()])",
+        Framework::LightGbm => "lightgbm.train(..., callbacks=[trackway.callbacks.LightGBMCallback()])",
+        Framework::Sklearn => "estimator.set_callbacks(trackway.callbacks.SklearnCallback())",
+        Framework::Plain => "trackway.attach().log(step, loss=loss)",
     }
+}
+
+/// Whether the framework trains on an available GPU by default.
+pub(super) const fn prefers_gpu(framework: Framework) -> bool {
+    matches!(
+        framework,
+        Framework::Lightning | Framework::Transformers | Framework::Keras | Framework::Jax | Framework::Torch
+    )
 }
 
 /// The contents of a run file for a project.
@@ -156,11 +120,11 @@ impl Framework {
 pub fn draft(evidence: &Evidence) -> Draft {
     let packages: Vec<&str> =
         evidence.script.iter().flat_map(|script| imported_packages(&script.text)).collect();
-    let shows = |framework: &Framework| framework.packages().iter().any(|one| packages.contains(one));
+    let shows = |framework: &Framework| packages_of(*framework).iter().any(|one| packages.contains(one));
     Draft {
         name: Name::renamed(Named::Run, &evidence.folder_name).into(),
         command: evidence.script.iter().flat_map(|script| command(script, &evidence.arguments)).collect(),
-        framework: Framework::ALL.into_iter().find(shows).unwrap_or(Framework::Plain),
+        framework: Framework::ALL.iter().copied().find(shows).unwrap_or(Framework::Plain),
         uses_trackway: packages.contains(&"trackway"),
         data: match evidence.named_data.is_empty() {
             true => certain_data_sets(&evidence.data_files),
@@ -201,8 +165,8 @@ fn command(script: &Script, arguments: &[String]) -> Vec<String> {
 
 /// Data sets of these files: each has the name of its role, or that of its file. A single one without a role is `train`.
 #[must_use]
-pub fn data_sets(paths: &[String]) -> Vec<DataSet> {
-    let mut sets: Vec<DataSet> = Vec::new();
+pub fn data_sets(paths: &[String]) -> Vec<FoundDataSet> {
+    let mut sets: Vec<FoundDataSet> = Vec::new();
     for path in paths {
         let wanted = match role(path) {
             Some(role) => role.to_owned(),
@@ -212,13 +176,13 @@ pub fn data_sets(paths: &[String]) -> Vec<DataSet> {
         let is_free = |name: &String| sets.iter().all(|set| set.name != *name);
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
         let name = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_default();
-        sets.push(DataSet { name, path: path.clone() });
+        sets.push(FoundDataSet { name, path: path.clone() });
     }
     sets
 }
 
 /// Of files that only happen to be there: those that are the only one of their role, or the only file.
-fn certain_data_sets(paths: &[String]) -> Vec<DataSet> {
+fn certain_data_sets(paths: &[String]) -> Vec<FoundDataSet> {
     if paths.len() == 1 {
         return data_sets(paths);
     }

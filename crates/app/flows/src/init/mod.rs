@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFile, give_to_user, open_regular};
 use trackway_formats::runfile;
 
-pub use draft::{DataSet, Draft, Evidence, Framework, Script, data_sets, draft};
+pub use draft::{Draft, Evidence, Script, data_sets, draft, framework_title};
 pub use text::text;
 
 /// A script is read this far for what it imports.

@@ -1,6 +1,6 @@
 //! The text of a run file with comments: what is known is set, what is optional is after `#`. Pure.
 
-use super::draft::Draft;
+use super::draft::{Draft, framework_title, prefers_gpu, recording_line};
 
 /// The beginning of every run file. A line that can be used has no space after its `#`.
 const HEAD: &str = "\
@@ -67,10 +67,11 @@ pub fn text(draft: &Draft) -> String {
 }
 
 fn recording(draft: &Draft) -> String {
-    let found = draft.framework.title().map(|title| format!("{title} is imported. ")).unwrap_or_default();
+    let found =
+        framework_title(draft.framework).map(|title| format!("{title} is imported. ")).unwrap_or_default();
     format!(
         "\n# {found}What the script prints is recorded; after `import trackway` this records more (docs/python.md):\n#     {}\n",
-        draft.framework.recording()
+        recording_line(draft.framework)
     )
 }
 
@@ -89,7 +90,7 @@ fn resources(draft: &Draft) -> String {
     const PRICE: &str = "#usd_per_gpu_hour = 2.0\n";
     const USE: &str = "\n# What an attempt uses, and what it costs.\n";
     match draft.gpu_count {
-        count if count > 0 && draft.framework.prefers_gpu() => {
+        count if count > 0 && prefers_gpu(draft.framework) => {
             format!("{USE}[resources]\ngpus = 1 # of {count} in this machine\n{PRICE}")
         }
         _ => format!("{USE}#[resources]\n#gpus = 1\n{PRICE}"),
@@ -111,13 +112,13 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trackway_api::init::{FoundDataSet, Framework};
     use trackway_formats::runfile;
 
-    use super::super::draft::{DataSet, Framework};
     use super::*;
 
     fn of(framework: Framework) -> Draft {
-        let set = |name: &str| DataSet { name: name.into(), path: format!("data/{name}.csv") };
+        let set = |name: &str| FoundDataSet { name: name.into(), path: format!("data/{name}.csv") };
         Draft {
             name: "income".into(),
             command: vec!["python3".into(), "train.py".into(), "--lr".into(), "0.1".into()],
@@ -141,7 +142,7 @@ mod tests {
     /// Proves that the text for every framework is a run file, as it is and with every optional line in use.
     #[test]
     fn every_text_is_a_run_file() {
-        for framework in Framework::ALL {
+        for framework in Framework::ALL.iter().copied() {
             for uses_trackway in [false, true] {
                 for data in [Vec::new(), of(framework).data] {
                     let draft = Draft { uses_trackway, data, is_in_git: uses_trackway, ..of(framework) };
@@ -174,7 +175,7 @@ mod tests {
         let draft = Draft {
             name: word.into(),
             command: vec!["sh".into(), word.into()],
-            data: vec![DataSet { name: "train".into(), path: word.into() }],
+            data: vec![FoundDataSet { name: "train".into(), path: word.into() }],
             ..of(Framework::Plain)
         };
         let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap();

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
-use trackway_core::{RunId, Step};
+use trackway_api::compare::{ComparedCurve, ComparedMetric, CurveSummary};
+use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_flows::query;
 use trackway_sql::QueryLimits;
-
-use super::MetricRow;
 
 /// A curve has at most about so many points.
 pub(crate) const POINTS: u64 = 240;
@@ -26,42 +24,12 @@ pub(crate) struct RunAtRung {
     pub rung: String,
 }
 
-/// A metric of one run in short.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figures {
-    /// Points of the effective curve.
-    pub point_count: u64,
-    /// The last step with a value.
-    pub last_step: Step,
-    /// The value there; null when it is not finite.
-    pub last: Option<f64>,
-    /// The least finite value.
-    pub min: Option<f64>,
-    /// The first step that had it.
-    pub min_step: Option<Step>,
-    /// The greatest finite value.
-    pub max: Option<f64>,
-    /// The first step that had it.
-    pub max_step: Option<Step>,
-}
-
-/// One metric of all runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Curve {
-    /// The metric.
-    pub name: String,
-    /// Each point is the mean over so many steps.
-    pub steps_per_point: u64,
-    /// For each run its points, by step; a value that is not finite is null.
-    pub series: Vec<Vec<(Step, Option<f64>)>>,
-}
-
 /// The figures of every metric of these runs, metrics that more runs have first.
 pub(crate) fn figures(
     context: &Context,
     runs: &[RunAtRung],
     only: &[String],
-) -> Result<Vec<MetricRow>, AppError> {
+) -> Result<Vec<ComparedMetric>, AppError> {
     let finite = "filter (where abs(value) <= 1.7976931348623157e308)";
     let rows = rows_of(
         context,
@@ -74,13 +42,13 @@ pub(crate) fn figures(
             admitted(runs, only)
         ),
     )?;
-    let mut metrics: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
+    let mut metrics: BTreeMap<String, Vec<Option<CurveSummary>>> = BTreeMap::new();
     for row in rows {
         let (Some(run), Some(name)) = (place_of(&row, runs), text(&row, "name")) else { continue };
         let values = metrics.entry(name).or_insert_with(|| vec![None; runs.len()]);
         let whole = |name: &str| row.get(name).and_then(Value::as_u64);
         let real = |name: &str| row.get(name).and_then(Value::as_f64);
-        values[run] = Some(Figures {
+        values[run] = Some(CurveSummary {
             point_count: whole("points").unwrap_or(0),
             last_step: whole("last_step").unwrap_or(0),
             last: real("last"),
@@ -90,8 +58,8 @@ pub(crate) fn figures(
             max_step: whole("max_step"),
         });
     }
-    let mut rows: Vec<MetricRow> =
-        metrics.into_iter().map(|(name, values)| MetricRow { name, values }).collect();
+    let mut rows: Vec<ComparedMetric> =
+        metrics.into_iter().map(|(name, values)| ComparedMetric { name, values }).collect();
     rows.retain(|row| !row.name.starts_with(OWN) || only.contains(&row.name));
     rows.sort_by_key(|row| std::cmp::Reverse(row.values.iter().flatten().count()));
     Ok(rows)
@@ -101,9 +69,9 @@ pub(crate) fn figures(
 pub(crate) fn curves(
     context: &Context,
     runs: &[RunAtRung],
-    metrics: &[MetricRow],
-) -> Result<Vec<Curve>, AppError> {
-    let mut curves: Vec<Curve> =
+    metrics: &[ComparedMetric],
+) -> Result<Vec<ComparedCurve>, AppError> {
+    let mut curves: Vec<ComparedCurve> =
         metrics.iter().take(CURVES_MAX).map(|row| empty_curve(row, runs.len())).collect();
     if curves.is_empty() {
         return Ok(curves);
@@ -138,9 +106,9 @@ fn rows_of(context: &Context, query: &str) -> Result<Vec<Map<String, Value>>, Ap
     query::json_rows(context, &answer)
 }
 
-fn empty_curve(row: &MetricRow, run_count: usize) -> Curve {
+fn empty_curve(row: &ComparedMetric, run_count: usize) -> ComparedCurve {
     let last = row.values.iter().flatten().map(|figures| figures.last_step).max().unwrap_or(0);
-    Curve {
+    ComparedCurve {
         name: row.name.clone(),
         steps_per_point: (last / POINTS).saturating_add(1),
         series: vec![Vec::new(); run_count],

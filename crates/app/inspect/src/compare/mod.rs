@@ -5,14 +5,13 @@ mod curves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-use trackway_core::{RunId, Rung, Timestamp};
+use trackway_api::compare::{ComparedRun, ComparedValue, RunComparison};
+use trackway_core::{RunId, Rung};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{AttemptRow, RunRow};
 
 use self::curves::RunAtRung;
-pub use self::curves::{Curve, Figures};
 use crate::explain::leaves;
 
 /// At most so many runs are compared at once.
@@ -27,76 +26,12 @@ pub struct CompareRequest {
     pub metrics: Vec<String>,
 }
 
-/// Runs side by side. Every list of values has one for each run, in the order of `runs`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Comparison {
-    /// The runs.
-    pub runs: Vec<ComparedRun>,
-    /// Parameters that the scripts of sealed attempts told, equal ones too.
-    pub parameters: Vec<Row>,
-    /// Keys of the plan that differ.
-    pub config: Vec<Row>,
-    /// The content of each data set, by its hash.
-    pub data: Vec<Row>,
-    /// What the last attempts ran in.
-    pub environment: Vec<Row>,
-    /// Metrics over the effective curve of each run's rung: steps that a resume made void do not count.
-    pub metrics: Vec<MetricRow>,
-    /// The curves, thinned out to means over equal ranges of steps.
-    pub curves: Vec<Curve>,
-}
-
-/// One run.
-#[derive(Debug, Clone, Serialize)]
-pub struct ComparedRun {
-    /// Its id.
-    pub run_id: RunId,
-    /// What people call it.
-    pub name: String,
-    /// The share of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this rung.
-    pub rung: String,
-    /// `running`, `completed` …
-    pub state: String,
-    /// Why its last attempt ended.
-    pub termination_reason: Option<String>,
-    /// Attempts so far.
-    pub attempt_count: u32,
-    /// When it was asked for.
-    pub created_at: Timestamp,
-    /// Wall seconds of all attempts.
-    pub wall_seconds: f64,
-    /// GPU seconds of all attempts.
-    pub gpu_seconds: f64,
-    /// Money of all attempts.
-    pub cost_usd: Option<f64>,
-}
-
-/// One thing that runs have or lack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// What it is.
-    pub name: String,
-    /// Whether the runs differ in it.
-    pub differs: bool,
-    /// Its value in each run; none where the run lacks it.
-    pub values: Vec<Option<String>>,
-}
-
-/// One metric.
-#[derive(Debug, Clone, Serialize)]
-pub struct MetricRow {
-    /// The metric.
-    pub name: String,
-    /// Its figures in each run; none where the run lacks it.
-    pub values: Vec<Option<Figures>>,
-}
-
 /// Compares runs.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when a run does not exist; [`ErrorKind::Usage`] for less than two or more than
 /// [`RUNS_MAX`] runs.
-pub fn compare(context: &Context, request: &CompareRequest) -> Result<Comparison, AppError> {
+pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunComparison, AppError> {
     let mut runs: Vec<RunRow> = Vec::new();
     for run_id in &request.runs {
         let run = context.run_by_id(*run_id)?;
@@ -132,7 +67,7 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<Comparison
     let curves = curves::curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
     config.retain(|row| row.differs);
-    Ok(Comparison {
+    Ok(RunComparison {
         runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
         parameters: rows(&parameters),
         config,
@@ -160,8 +95,8 @@ fn compared(run: RunRow, rung: String) -> ComparedRun {
         run_id: run.run_id,
         name: run.name,
         rung,
-        state: run.state.to_string(),
-        termination_reason: run.termination_reason.map(|reason| reason.to_string()),
+        state: run.state,
+        termination_reason: run.termination_reason,
         attempt_count: run.attempt_count,
         created_at: run.created_at,
         wall_seconds: run.wall_seconds,
@@ -189,12 +124,12 @@ fn environment_of(attempt: &Option<AttemptRow>) -> BTreeMap<String, String> {
 }
 
 /// One row for everything that any run has, by name.
-fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<Row> {
+fn rows(of_runs: &[BTreeMap<String, String>]) -> Vec<ComparedValue> {
     let names: BTreeSet<&String> = of_runs.iter().flat_map(BTreeMap::keys).collect();
     let row = |name: &String| {
         let values: Vec<Option<String>> = of_runs.iter().map(|run| run.get(name).cloned()).collect();
         let differs = values.iter().any(|value| *value != values[0]);
-        Row { name: name.clone(), differs, values }
+        ComparedValue { name: name.clone(), differs, values }
     };
     names.into_iter().map(row).collect()
 }

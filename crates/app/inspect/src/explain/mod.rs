@@ -17,7 +17,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::detect::detections_of;
-use trackway_engine::run::remote::RemoteStatus;
+use trackway_engine::run::remote::read_status;
 use trackway_flows::checkpoints;
 use trackway_flows::evaluate;
 use trackway_flows::preflight::{Recorded, recorded};
@@ -138,7 +138,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         termination: termination(attempt),
         resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
         checkpoints,
-        remote: RemoteStatus::read(&context.home.run_folder(run.run_id)),
+        remote: read_status(&context.home.run_folder(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
         resume_proof: proof_card(context, run, attempt)?,
         cadence: cadence::cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,

@@ -2,21 +2,20 @@
 
 use serde::Serialize;
 use serde_json::Value;
-pub use trackway_core::detect::DetectionSeverity;
+use trackway_api::detections::Detection;
+use trackway_api::remote::RemoteStatus;
+use trackway_api::runs::RungSummary;
 use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
-pub use trackway_engine::run::detect::Detection;
-use trackway_engine::run::remote::RemoteStatus;
 pub use trackway_flows::checkpoints::{CheckpointLine, FallBack};
 pub use trackway_flows::evaluate::EvaluationReceipt;
 pub use trackway_flows::preflight::Recorded;
 pub use trackway_flows::registry::RegisteredVersion;
-use trackway_ledger::RungRow;
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
 pub use super::metrics::MetricLine;
-use crate::progressive::ProgressiveCard;
+use trackway_api::progressive::ProgressiveEstimate;
 
 /// Everything that an engineer who has not seen the attempt needs to know about it.
 #[derive(Debug, Clone, Serialize)]
@@ -28,7 +27,7 @@ pub struct Explanation {
     /// Every attempt of the run, oldest first.
     pub attempts: Vec<AttemptLine>,
     /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
-    pub rungs: Vec<RungRow>,
+    pub rungs: Vec<RungSummary>,
     /// How the run's configuration differs from the last good run of the same name; none without such a run.
     pub config_diff: Option<Diff>,
     /// What this attempt changed against its parent attempt (a retry plan's `set`), and the data likewise.
@@ -69,7 +68,7 @@ pub struct Explanation {
     pub metrics: Vec<MetricLine>,
     /// The loss on data that the model has not seen, by progressive validation, over the attempt's rung; none where nothing
     /// was recorded.
-    pub progressive: Option<ProgressiveCard>,
+    pub progressive: Option<ProgressiveEstimate>,
     /// What the machine did meanwhile.
     pub machine: MachineCard,
     /// The attempt's tags.

@@ -6,7 +6,9 @@ use trackway_core::{LaunchKind, Step, TerminationReason as Reason, Timestamp};
 use crate::scan::LogEvidence;
 
 /// Which of the script's streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     /// Standard output.

@@ -1,12 +1,13 @@
 //! How a piece of evidence counts, on its way to a verdict.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, Domain, TerminationReason as Reason};
 
 use super::evidence::Stream;
 
 /// Where a piece of evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
     /// Exit code or signal.
@@ -30,7 +31,7 @@ pub enum EvidenceSource {
 }
 
 /// One thing seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceItem {
     /// Where it was seen.
     pub source: EvidenceSource,
@@ -43,7 +44,7 @@ pub struct EvidenceItem {
 }
 
 /// A finding that did not decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondaryFinding {
     /// Its meaning alone.
     pub reason: Reason,

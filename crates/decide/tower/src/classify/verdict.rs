@@ -1,6 +1,7 @@
 //! The verdict, and how it is composed.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
 use super::evidence::Evidence;
@@ -13,7 +14,8 @@ use super::outlook;
 const MAX_SECONDARY: usize = 8;
 
 /// Why an attempt ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Classification")]
 pub struct Verdict {
     /// The reason.
     pub reason: Reason,

@@ -8,7 +8,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Inspect", &["runs", "attempts", "watch", "logs", "explain", "compare", "sql", "classify"]),
     ("Data", &["data", "score", "metrics", "slices"]),
     ("Models", &["checkpoint", "eval", "gates", "registry", "probe"]),
-    ("Housekeeping", &["config", "gc", "doctor", "ledger", "import", "completions", "man"]),
+    ("Housekeeping", &["config", "gc", "doctor", "ledger", "import", "schema", "completions", "man"]),
 ];
 
 /// `command` with the groups in its help, wrapped to `width` columns; to those of the terminal where none is given.

@@ -27,6 +27,18 @@ pub struct ConfigArgs {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  trackway schema
+  trackway schema runs > runs.schema.json
+
+The documents are described in docs/json.md.")]
+pub struct SchemaArgs {
+    /// Document [default: list all documents]
+    #[arg(value_name = "DOCUMENT")]
+    pub document: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
   trackway man ~/.local/share/man/man1")]
 pub struct ManArgs {
     /// Output folder; created if missing, existing pages of Trackway are replaced

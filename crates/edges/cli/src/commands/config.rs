@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use trackway_api::settings::{
+    EffectiveSettings, Setting as WireSetting, SettingOrigin, SettingsFile, SettingsFileKind,
+    SettingsFileState,
+};
 
 use crate::printer::Printer;
 use crate::settings::{FileKind, FileState, FoundFile, Origin, Setting, Settings};
@@ -9,10 +13,10 @@ use crate::settings::{FileKind, FileState, FoundFile, Origin, Setting, Settings}
 pub fn config(settings: &Settings, files: &[FoundFile], printer: Printer) -> u8 {
     let rows = rows(settings);
     if printer.is_json() {
-        printer.document(&json!({
-            "settings": rows.iter().map(Row::document).collect::<Vec<_>>(),
-            "files": files.iter().map(file_document).collect::<Vec<_>>(),
-        }));
+        printer.document(&EffectiveSettings {
+            settings: rows.iter().map(Row::document).collect(),
+            files: files.iter().map(file_document).collect(),
+        });
         return 0;
     }
     printer.table(&["setting", "value", "set by"], rows.iter().map(Row::cells).collect());
@@ -64,16 +68,16 @@ impl<'s> Row<'s> {
         vec![self.key.to_owned(), value, set_by]
     }
 
-    fn document(&self) -> Value {
+    fn document(&self) -> WireSetting {
         let (origin, name, path, line) = match self.origin {
-            Origin::Flag(name) => ("flag", Some(*name), None, None),
-            Origin::Environment(name) => ("environment", Some(*name), None, None),
-            Origin::File { path, line } => ("file", None, Some(path.to_string_lossy()), Some(*line)),
-            Origin::Default => ("default", None, None, None),
+            Origin::Flag(name) => (SettingOrigin::Flag, Some((*name).to_owned()), None, None),
+            Origin::Environment(name) => (SettingOrigin::Environment, Some((*name).to_owned()), None, None),
+            Origin::File { path, line } => {
+                (SettingOrigin::File, None, Some(path.to_string_lossy().into_owned()), Some(*line as u64))
+            }
+            Origin::Default => (SettingOrigin::Default, None, None, None),
         };
-        json!({
-            "key": self.key, "value": self.value, "origin": origin, "name": name, "path": path, "line": line,
-        })
+        WireSetting { key: self.key.to_owned(), value: self.value.clone(), origin, name, path, line }
     }
 }
 
@@ -90,11 +94,18 @@ fn file_cells(file: &FoundFile) -> Vec<String> {
     vec![file.path.display().to_string(), of.to_owned(), state]
 }
 
-fn file_document(file: &FoundFile) -> Value {
-    let state = match &file.state {
-        FileState::Read(_) => "used",
-        FileState::Absent => "absent",
-        FileState::Refused(_) => "refused",
-    };
-    json!({ "kind": file.kind, "path": file.path.to_string_lossy(), "state": state, "why": file.refused() })
+fn file_document(file: &FoundFile) -> SettingsFile {
+    SettingsFile {
+        kind: match file.kind {
+            FileKind::Project => SettingsFileKind::Project,
+            FileKind::User => SettingsFileKind::User,
+        },
+        path: file.path.to_string_lossy().into_owned(),
+        state: match &file.state {
+            FileState::Read(_) => SettingsFileState::Used,
+            FileState::Absent => SettingsFileState::Absent,
+            FileState::Refused(_) => SettingsFileState::Refused,
+        },
+        why: file.refused().map(Into::into),
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use trackway_api::doctor::{HomeDiagnosis, LedgerState, RebuiltLedger};
 use trackway_engine::home::Home;
-use trackway_engine::ledger_state::LedgerState;
-use trackway_flows::doctor::{Diagnosis, examine};
-use trackway_flows::rebuild::{Rebuilt, rebuild as rebuild_ledger};
+use trackway_flows::doctor::examine;
+use trackway_flows::rebuild::rebuild as rebuild_ledger;
 
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -34,11 +33,11 @@ pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Result<u8, Fai
     Ok(if rebuilt.failed.is_empty() { 0 } else { INTEGRITY })
 }
 
-fn show(diagnosis: &Diagnosis, printer: Printer) {
+fn show(diagnosis: &HomeDiagnosis, printer: Printer) {
     let rows: Vec<Vec<String>> = diagnosis
         .findings
         .iter()
-        .map(|finding| vec![word(&json!(finding.kind)), finding.subject.clone(), finding.why.clone()])
+        .map(|finding| vec![word(finding.kind.as_str()), finding.subject.clone(), finding.why.clone()])
         .collect();
     if !rows.is_empty() {
         printer.table(&["finding", "subject", "why"], rows);
@@ -49,7 +48,7 @@ fn show(diagnosis: &Diagnosis, printer: Printer) {
     let how = match diagnosis.ledger_state {
         LedgerState::Sound if diagnosis.healthy => "no problems found".to_owned(),
         LedgerState::Sound => "can be read".to_owned(),
-        state => word(&json!(state)),
+        state => word(state.as_str()),
     };
     printer.note(format!(
         "ledger `{}`: {how}; attempt folders in the home: {}",
@@ -58,18 +57,18 @@ fn show(diagnosis: &Diagnosis, printer: Printer) {
     diagnosis.hints.iter().for_each(|hint| printer.note(format!("hint: {hint}")));
 }
 
-fn show_rebuilt(rebuilt: &Rebuilt, printer: Printer) {
+fn show_rebuilt(rebuilt: &RebuiltLedger, printer: Printer) {
     printer.line(format!(
         "{}: runs in the files {}, receipts put back {}, computed again {}, other rows {}",
         rebuilt.ledger, rebuilt.run_count, rebuilt.receipt_count, rebuilt.computed_count, rebuilt.other_count
     ));
     if let Some(old) = &rebuilt.old_ledger {
-        printer.note(format!("the old ledger is kept as {}", old.display()));
+        printer.note(format!("the old ledger is kept as {old}"));
     }
     rebuilt.failed.iter().for_each(|what| printer.note(format!("not restored: {what}")));
     rebuilt.missing.iter().for_each(|what| printer.note(format!("missing: {what}")));
 }
 
-fn word(json: &serde_json::Value) -> String {
-    json.as_str().unwrap_or_default().replace('_', " ")
+fn word(word: &str) -> String {
+    word.replace('_', " ")
 }

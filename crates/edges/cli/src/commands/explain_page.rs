@@ -1,16 +1,18 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
 use serde_json::Value;
+use trackway_api::detections::Detection;
+use trackway_api::progressive::ProgressiveEstimate;
+use trackway_api::runs::RungSummary;
+use trackway_core::detect::DetectionSeverity;
 use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_flows::preflight::Verdict;
 use trackway_flows::registry::RegisteredVersion;
 use trackway_inspect::explain::page::{
-    ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
-    MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
+    ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Diff, Explanation, MachineCard, MetricLine,
+    Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 use trackway_inspect::explain::page::{Cadence, CadenceAdvice};
-use trackway_inspect::progressive::ProgressiveCard;
-use trackway_ledger::RungRow;
 
 use super::evaluate::few_metrics;
 use super::preflight::counted_verdicts;
@@ -265,12 +267,12 @@ fn attempts(printer: Printer, page: &Explanation) {
 }
 
 /// The rungs of the ladder, what each cost, and why the next one was launched or not.
-fn rungs(printer: Printer, rungs: &[RungRow]) {
+fn rungs(printer: Printer, rungs: &[RungSummary]) {
     if rungs.is_empty() {
         return;
     }
     section(printer, "Rungs");
-    let cells = |rung: &RungRow| {
+    let cells = |rung: &RungSummary| {
         vec![
             format!("  {}", rung.rung),
             rung.verdict.to_string(),
@@ -439,7 +441,7 @@ fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Ve
 fn remote(printer: Printer, page: &Explanation) {
     if let Some(remote) = &page.remote {
         printer.line(format!("  remote: {}, as of {}", remote.sentence(), remote.at));
-        remote.told_of_let_go().iter().for_each(|line| printer.line(format!("  {line}")));
+        remote.dropped_uploads_warning().iter().for_each(|line| printer.line(format!("  {line}")));
     }
 }
 
@@ -597,7 +599,7 @@ fn artifacts(printer: Printer, artifacts: &[ArtifactLine]) {
 }
 
 /// The loss on data that the model has not seen.
-fn unseen(printer: Printer, card: Option<&ProgressiveCard>) {
+fn unseen(printer: Printer, card: Option<&ProgressiveEstimate>) {
     let Some(card) = card else { return };
     section(printer, "Loss on unseen batches");
     for line in progressive::lines(card) {

@@ -28,7 +28,7 @@ fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Fa
     };
     let receipt = gates::judge_gates(context, &request)?;
     if printer.is_json() {
-        printer.document(&receipt);
+        printer.document(&trackway_api::Undescribed(&receipt));
     } else {
         print_receipt(printer, &receipt);
     }
@@ -86,7 +86,7 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
     let fixtures: Vec<Fixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
     let tests = gates::test_gates(context, &rules, &fixtures)?;
     if printer.is_json() {
-        printer.document(&tests);
+        printer.document(&trackway_api::Undescribed(&tests));
     } else {
         print_tests(printer, &tests);
     }
@@ -121,7 +121,7 @@ fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8
         .and_then(|()| trackway_files::give_to_user(&args.out))
         .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
     if printer.is_json() {
-        printer.document(&fixture);
+        printer.document(&trackway_api::Undescribed(&fixture));
     } else {
         printer.note(format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
     }

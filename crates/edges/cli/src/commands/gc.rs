@@ -1,6 +1,7 @@
+use trackway_api::gc::GcReport;
 use trackway_engine::Context;
 use trackway_flows::gc;
-use trackway_flows::gc::{Cleared, GcRequest};
+use trackway_flows::gc::GcRequest;
 use trackway_formats::runfile::parse_duration;
 use trackway_tower::retention::RetentionRule;
 
@@ -30,7 +31,7 @@ fn seconds(text: &str) -> Result<f64, Failure> {
         .ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `90d` or `12h`"))
 }
 
-fn show(cleared: &Cleared, printer: Printer) {
+fn show(cleared: &GcReport, printer: Printer) {
     let goes = if cleared.dry_run { "would go" } else { "is deleted" };
     let gone = cleared.gone.iter().map(|run| {
         vec![run.run_id.to_string(), run.name.clone(), goes.into(), bytes(run.size_bytes), String::new()]

@@ -22,8 +22,8 @@ pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<
         printer.document(&report);
         return Ok(0);
     }
-    for passed in &report.passed {
-        printer.note(format!("skipped {}: {}", passed.path, passed.why));
+    for skipped in &report.skipped {
+        printer.note(format!("skipped {}: {}", skipped.path, skipped.why));
     }
     printer.line(format!("{} imported, {} already known", report.imported_count, report.known_count));
     Ok(0)

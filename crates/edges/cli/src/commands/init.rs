@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
 use trackway_core::name::Named;
-use trackway_flows::init::{Draft, InitRequest, data_sets, draft, survey, text, write};
+use trackway_flows::init::{Draft, InitRequest, data_sets, draft, framework_title, survey, text, write};
 use trackway_formats::shell;
 
 use super::given_name;
@@ -34,15 +33,13 @@ pub fn init(args: &InitArgs, printer: Printer) -> Result<u8, Failure> {
     write(&text(&draft), &request.output, request.replace)?;
     let path = request.output.display().to_string();
     if printer.is_json() {
-        let mut document = json!(draft);
-        document["path"] = json!(path);
-        printer.document(&document);
+        printer.document(&draft.written_to(path));
         return Ok(0);
     }
     let data: Vec<&str> = draft.data.iter().map(|set| set.path.as_str()).collect();
     let command: Vec<String> = draft.command.iter().map(|word| shell::quoted(word)).collect();
     printer.note(format!("wrote {path}: run `{}`, command: {}", draft.name, command.join(" ")));
-    printer.note(match (draft.framework.title(), data.is_empty()) {
+    printer.note(match (framework_title(draft.framework), data.is_empty()) {
         (Some(framework), false) => format!("found {framework} and data: {}", data.join(", ")),
         (Some(framework), true) => format!("found {framework}; no data"),
         (None, false) => format!("found data: {}", data.join(", ")),

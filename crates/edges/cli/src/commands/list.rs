@@ -1,6 +1,9 @@
+use trackway_api::attempts::Attempt;
+use trackway_api::runs::Run;
 use trackway_engine::Context;
+use trackway_engine::rows::{listed_attempt, listed_run};
 use trackway_flows::query;
-use trackway_ledger::{AttemptRow, RunRow};
+use trackway_ledger::RunRow;
 use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
@@ -18,7 +21,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
     };
     let found = query::search_runs(context, &search)?;
     if printer.is_json() {
-        printer.document(&json_runs(&found));
+        printer.document(&listed(&found));
     } else if found.runs.is_empty() && args.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
@@ -51,13 +54,11 @@ fn plain_name(name: &str) -> String {
 
 /// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
 /// one.
-fn json_runs(found: &FoundRuns) -> Vec<serde_json::Value> {
-    let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
-        let values: serde_json::Map<_, _> = found.names.iter().cloned().zip(values.iter().cloned()).collect();
-        let mut document = serde_json::json!(run);
-        document["values"] = values.into();
-        document["next"] = serde_json::json!(found.next.filter(|next| *next == run.run_id));
-        document
+fn listed(found: &FoundRuns) -> Vec<Run> {
+    let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| Run {
+        values: found.names.iter().cloned().zip(values.iter().cloned()).collect(),
+        next: found.next.filter(|next| *next == run.run_id),
+        ..listed_run(run.clone())
     };
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
@@ -108,6 +109,7 @@ fn run_cells(run: &RunRow) -> Vec<String> {
 pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Result<u8, Failure> {
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let attempts = context.attempts(run, args.limit)?;
+    let attempts: Vec<Attempt> = attempts.into_iter().map(listed_attempt).collect();
     if printer.is_json() {
         printer.document(&attempts);
     } else if attempts.is_empty() {
@@ -133,7 +135,7 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Res
     Ok(0)
 }
 
-fn attempt_cells(attempt: &AttemptRow) -> Vec<String> {
+fn attempt_cells(attempt: &Attempt) -> Vec<String> {
     let step = |step: Option<u64>| step.map(|step| step.to_string()).unwrap_or_default();
     let status = match (attempt.exit_code, attempt.signal) {
         (Some(code), _) => format!("code {code}"),

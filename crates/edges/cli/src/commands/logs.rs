@@ -1,20 +1,13 @@
-use serde::Serialize;
+use trackway_api::logs::LogRecord;
 use trackway_engine::Context;
 use trackway_engine::reporter::Stream;
 use trackway_inspect::explain;
 use trackway_inspect::logs::{LogLine, LogSelection};
+use trackway_tower::classify;
 
 use crate::args::LogsArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
-
-/// One record of `trackway logs --json`.
-#[derive(Serialize)]
-struct Record<'a> {
-    at: Option<String>,
-    stream: &'a str,
-    text: String,
-}
 
 pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
     let stream =
@@ -26,18 +19,18 @@ pub fn logs(context: &Context, args: &LogsArgs, printer: Printer) -> Result<u8, 
 }
 
 fn show_line(line: &LogLine, args: &LogsArgs, printer: Printer) -> std::io::Result<()> {
-    let stream = match line.stream {
-        Stream::Stdout => "stdout",
-        Stream::Stderr => "stderr",
+    let (stream, name) = match line.stream {
+        Stream::Stdout => (classify::Stream::Stdout, "stdout"),
+        Stream::Stderr => (classify::Stream::Stderr, "stderr"),
     };
     let at = line.at.map(|at| at.to_rfc3339());
     if printer.is_json() {
         let text = String::from_utf8_lossy(&line.bytes);
         let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-        printer.record(&Record { at, stream, text });
+        printer.record(&LogRecord { at, stream, text });
         return Ok(());
     }
-    let before = if args.times { format!("{} {stream}  ", at.unwrap_or_default()) } else { String::new() };
+    let before = if args.times { format!("{} {name}  ", at.unwrap_or_default()) } else { String::new() };
     printer.log_line(&before, &line.bytes);
     Ok(())
 }

@@ -31,7 +31,7 @@ pub fn memory(args: &MemoryArgs, printer: Printer) -> Result<u8, Failure> {
     let measured = args.measured.map(|bytes| Measured { bytes, counter: args.counter });
     let report = report_on(&spec, device, measured)?;
     if printer.is_json() {
-        printer.document(&Document { report: &report, notes: &read.notes });
+        printer.document(&trackway_api::Undescribed(&Document { report: &report, notes: &read.notes }));
         return Ok(0);
     }
     for note in &read.notes {
@@ -129,7 +129,7 @@ fn spec_of(args: &MemoryArgs, model: Architecture) -> Result<MemorySpec, Failure
 
 fn devices(printer: Printer) {
     if printer.is_json() {
-        printer.document(&DEVICES);
+        printer.document(&trackway_api::Undescribed(&DEVICES));
         return;
     }
     let row = |device: &Device| {

@@ -26,12 +26,14 @@ pub mod registry;
 pub mod rehearse;
 mod residuals;
 pub mod run;
+pub mod schema;
 mod score;
 pub mod shell;
 pub mod slices;
 pub mod sql;
 pub mod watch;
 
+use trackway_api::runs::RollbackState;
 use trackway_core::name::{Name, Named};
 use trackway_engine::Context;
 use trackway_engine::RollBackRequest;
@@ -53,7 +55,7 @@ fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
 pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
     let page = explain::explain(context, context.resolve(&args.subject)?)?;
     if printer.is_json() {
-        printer.document(&page);
+        printer.document(&trackway_api::Undescribed(&page));
     } else {
         explain_page::print(printer, &page);
     }
@@ -84,8 +86,10 @@ pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) ->
     }
     printer.note(&answer.summary);
     printer.note(&match answer.state {
-        "asked" => format!("ended attempt {}; its supervisor continues from there", answer.attempt_id),
-        _ => format!("continue with: trackway resume {}", answer.run_id),
+        RollbackState::Asked => {
+            format!("ended attempt {}; its supervisor continues from there", answer.attempt_id)
+        }
+        RollbackState::Done => format!("continue with: trackway resume {}", answer.run_id),
     });
     Ok(0)
 }

@@ -36,7 +36,7 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
         save(path, &page(&title, &report), "page", printer)?;
     }
     if printer.is_json() {
-        printer.document(&report);
+        printer.document(&trackway_api::Undescribed(&report));
     } else {
         print(printer, &report);
     }

@@ -26,7 +26,7 @@ pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8
     live.finish();
     let proof = proof?;
     if printer.is_json() {
-        printer.document(&proof);
+        printer.document(&trackway_api::Undescribed(&proof));
     } else {
         print(printer, &proof);
     }

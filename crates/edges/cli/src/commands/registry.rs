@@ -46,7 +46,7 @@ fn watch(what: &'static str) -> Watch {
 fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
     let models = registry::models(context)?;
     if printer.is_json() {
-        printer.document(&models);
+        printer.document(&trackway_api::Undescribed(&models));
         return Ok(0);
     }
     if models.is_empty() {
@@ -67,7 +67,7 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
 fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
     let view = registry::model_view(context, model)?;
     if printer.is_json() {
-        printer.document(&view);
+        printer.document(&trackway_api::Undescribed(&view));
     } else {
         print_model(printer, &view);
     }
@@ -162,7 +162,7 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<
     };
     let registered = registry::register_model(context, &request, &watch("verifying"))?;
     if printer.is_json() {
-        printer.document(&registered);
+        printer.document(&trackway_api::Undescribed(&registered));
         return Ok(0);
     }
     let row = &registered.version;
@@ -221,7 +221,7 @@ fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result
 
 fn tell(printer: Printer, changed: &Changed, what: &str) {
     if printer.is_json() {
-        printer.document(changed);
+        printer.document(&trackway_api::Undescribed(changed));
         return;
     }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
@@ -267,7 +267,7 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
     };
     let approved = registry::approve_model(context, &request)?;
     if printer.is_json() {
-        printer.document(&approved);
+        printer.document(&trackway_api::Undescribed(&approved));
         return Ok(0);
     }
     let row = &approved.approval;
@@ -297,7 +297,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
         })?;
         let standing = registry::model_at(context, &args.model, at)?;
         if printer.is_json() {
-            printer.document(&standing);
+            printer.document(&trackway_api::Undescribed(&standing));
             return Ok(0);
         }
         let version =
@@ -309,7 +309,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
     }
     let entries = registry::model_history(context, &args.model)?;
     if printer.is_json() {
-        printer.document(&entries);
+        printer.document(&trackway_api::Undescribed(&entries));
         return Ok(0);
     }
     let rows = entries.into_iter().map(|entry| {
@@ -330,7 +330,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
     };
     let changed = registry::set_model_alias(context, &request)?;
     if printer.is_json() {
-        printer.document(&changed);
+        printer.document(&trackway_api::Undescribed(&changed));
         return Ok(0);
     }
     let named =
@@ -352,7 +352,7 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     };
     let policy = registry::set_model_policy(context, &args.model, &request)?;
     if printer.is_json() {
-        printer.document(&policy);
+        printer.document(&trackway_api::Undescribed(&policy));
         return Ok(0);
     }
     let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
@@ -372,7 +372,7 @@ fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, 
     let deployed =
         registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
     if printer.is_json() {
-        printer.document(&deployed);
+        printer.document(&trackway_api::Undescribed(&deployed));
     } else {
         tell_copy(printer, &deployed);
     }
@@ -382,7 +382,7 @@ fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, 
 fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
     let card = registry::model_card(context, model, version)?;
     if printer.is_json() {
-        printer.document(&serde_json::json!({ "card": card }));
+        printer.document(&trackway_api::Undescribed(&serde_json::json!({ "card": card })));
     } else {
         printer.file(card.as_bytes());
     }

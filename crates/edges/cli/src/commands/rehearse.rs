@@ -22,7 +22,7 @@ pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Res
     live.finish();
     let answer = answer?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

@@ -1,9 +1,10 @@
+use trackway_api::runs::RunOutcome;
 use trackway_core::name::Named;
 use trackway_engine::Context;
-use trackway_engine::run::{Injection, RunOutcome, Source};
+use trackway_engine::run::{Injection, Source};
 use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_flows::train::{self, RunReport, RunRequest};
-use trackway_ledger::{EvaluationState, RungVerdict};
+use trackway_ledger::{EvaluationState, RunState, RungVerdict};
 
 use super::evaluate::few_metrics;
 use super::given_name;
@@ -72,14 +73,14 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<
 fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
     let outcome = &report.outcome;
     if printer.is_json() {
-        printer.document(report);
+        printer.document(&trackway_api::Undescribed(report));
     } else {
         let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
         let count = match outcome.attempts.len() {
             1 => "1 attempt".to_owned(),
             count => format!("{count} attempts"),
         };
-        if outcome.state == "running" {
+        if outcome.state == RunState::Running {
             return Ok(exit_code(report, exit_with_child));
         }
         let text = match outcome.attempts.len() {
@@ -92,7 +93,7 @@ fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u
             let id = &evaluation.evaluation_id;
             printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
         }
-        if outcome.state != "completed" {
+        if outcome.state != RunState::Completed {
             printer.note(format!("see why with: trackway explain {}", outcome.run_id));
         }
     }
@@ -108,9 +109,9 @@ fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
     let of_child = last.and_then(|last| last.exit_code.or(last.signal.map(|signal| SIGNAL_BASE + signal)));
     match of_child {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
-        None if outcome.state == "completed" && evaluation_failed(report) => REFUSED,
-        None if outcome.state == "completed" => 0,
-        None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
+        None if outcome.state == RunState::Completed && evaluation_failed(report) => REFUSED,
+        None if outcome.state == RunState::Completed => 0,
+        None if outcome.state == RunState::Blocked && outcome.attempts.is_empty() => BLOCKED,
         None if outcome.rungs.iter().any(|rung| rung.verdict == RungVerdict::Rejected) => REFUSED,
         None => NOT_COMPLETED,
     }

@@ -17,7 +17,7 @@ pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
     let told = |done, all| bar.at(done, all);
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &told))?;
     if printer.is_json() {
-        printer.document(&report);
+        printer.document(&trackway_api::Undescribed(&report));
     } else {
         print(printer, &report);
     }

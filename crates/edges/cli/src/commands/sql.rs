@@ -6,6 +6,7 @@ use std::process::Command;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::alarm;
+use trackway_api::sql::QueryRow;
 use trackway_engine::Context;
 use trackway_flows::outputs;
 use trackway_flows::query;
@@ -76,7 +77,8 @@ pub fn answer(
         let rows = query::write_parquet(context, &answer, path)?;
         printer.note(format!("wrote {rows} rows to `{}`", path.display()));
     } else if printer.is_json() {
-        printer.document(&query::json_rows(context, &answer)?);
+        let rows: Vec<QueryRow> = query::json_rows(context, &answer)?.into_iter().map(QueryRow).collect();
+        printer.document(&rows);
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;

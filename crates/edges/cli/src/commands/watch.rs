@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use trackway_api::watch::{LiveCurve, RunSample};
+use trackway_core::detect::DetectionSeverity;
 use trackway_engine::Context;
-use trackway_inspect::explain::page::DetectionSeverity;
 use trackway_inspect::watch;
-use trackway_inspect::watch::{LiveCurve, View};
+use trackway_ledger::AttemptState;
 
 use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
@@ -38,7 +39,7 @@ pub fn watch(context: &Context, args: &WatchArgs, printer: Printer) -> Result<u8
 }
 
 /// Where the run is on its ladder, and how it came there.
-fn rungs(view: &View, printer: Printer) {
+fn rungs(view: &RunSample, printer: Printer) {
     let Some(rung) = view.rung.as_ref().filter(|_| view.has_ladder) else { return };
     printer.line(format!("  rung       {rung} of the data"));
     for judged in &view.rungs {
@@ -47,17 +48,16 @@ fn rungs(view: &View, printer: Printer) {
     }
 }
 
-fn show(view: &View, printer: Printer) {
+fn show(view: &RunSample, printer: Printer) {
     printer.line(printer.tone(Tone::Bold, &view.name) + format!(" · {} · {}", view.run_id, view.state));
     let Some(number) = view.attempt_number else {
         printer.line("  no attempt yet");
         return;
     };
     let running = view.running_seconds.map(duration).unwrap_or_default();
-    let lives = if view.attempt_state == "sealed" {
-        "ended after".into()
-    } else {
-        format!("{} for", view.attempt_state)
+    let lives = match view.attempt_state {
+        None | Some(AttemptState::Sealed) => "ended after".into(),
+        Some(state) => format!("{state} for"),
     };
     printer.line(format!("  attempt    {number}, {lives} {running}"));
     rungs(view, printer);
@@ -67,13 +67,15 @@ fn show(view: &View, printer: Printer) {
     let rate = progress.steps_per_second.map(|rate| format!(", {rate:.1} steps/s")).unwrap_or_default();
     let left = view.eta_seconds.map(|seconds| format!(", {} left", duration(seconds))).unwrap_or_default();
     printer.line(format!("  step       {step}{of}{rate}{left}"));
-    let value_of = |curve: &LiveCurve| curve.values.back().map_or_else(String::new, |value| metric(*value));
+    let value_of = |curve: &LiveCurve| {
+        curve.values.last().map_or_else(String::new, |value| metric(value.unwrap_or(f64::NAN)))
+    };
     let widths = |part: &dyn Fn(&LiveCurve) -> usize| view.curves.iter().map(part).max().unwrap_or(0);
     let name_width = widths(&|curve| curve.name.chars().count()).max(NAME_WIDTH);
     let value_width = widths(&|curve| value_of(curve).chars().count());
     for curve in &view.curves {
         let (name, value) = (&curve.name, value_of(curve));
-        let values: Vec<f64> = curve.values.iter().copied().collect();
+        let values: Vec<f64> = curve.values.iter().map(|value| value.unwrap_or(f64::NAN)).collect();
         let line = format!("  {name:<name_width$} {value:<value_width$} {}", sparkline(&values, CURVE_WIDTH));
         printer.line(line.trim_end());
     }

@@ -1,5 +1,4 @@
-//! Only what is Trackway's is deleted or replaced: deployments, exports, outputs, and versions that are registered at
-//! once.
+//! Only what is Trackway's is deleted or replaced: deployments, exports, outputs, and versions that are registered at once.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -9,6 +9,8 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::documents;
+
 pub const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
 /// Longest a test waits for something to come true.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,8 +78,13 @@ impl Home {
         command
     }
 
+    /// Runs a command. What it prints with `--json` must be a document of the catalogue.
     pub fn trackway(&self, arguments: &[&str]) -> Answer {
-        answer(self.command(arguments).output().expect("the binary starts"))
+        let answer = answer(self.command(arguments).output().expect("the binary starts"));
+        if arguments.iter().take_while(|word| **word != "--").any(|word| *word == "--json") {
+            documents::check(arguments, &answer.stdout);
+        }
+        answer
     }
 
     /// Runs a command that must answer with one JSON document, in which no object has a key twice.

@@ -12,6 +12,7 @@ mod database_loss;
 mod decoders;
 mod deletion;
 mod detectors;
+mod documents;
 mod evaluations;
 mod example_evaluators;
 mod examples;

@@ -1,5 +1,4 @@
-//! Points that a writer of event files made void when it began again at an earlier step: `effective_metrics` leaves
-//! them out.
+//! Points that a writer of event files made void when it began again at an earlier step: `effective_metrics` leaves them out.
 
 use std::collections::HashSet;
 

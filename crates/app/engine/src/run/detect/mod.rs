@@ -18,7 +18,7 @@ use self::stopping::Stopping;
 use super::live_record::Seen;
 use crate::actions::ActionKind;
 pub use desk::{Beside, Desk};
-pub use report::{Detection, detections_of};
+pub use report::detections_of;
 
 /// Names of segments whose watches are remembered; beyond, they are looked up again.
 const WATCHES_MAX: usize = 65_536;

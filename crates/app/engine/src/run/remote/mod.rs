@@ -30,7 +30,7 @@ use crate::home::root_name;
 use crate::stored::stored_plan;
 pub use settle::remote_status;
 pub use settle::settle_remote;
-pub use status::RemoteStatus;
+pub use status::read_status;
 
 /// How long the end of a run waits for its uploads, unless the run file sets it.
 const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;

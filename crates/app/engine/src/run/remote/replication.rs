@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use trackway_api::remote::{FencedBy, RemoteStatus, Uploading};
 use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{Replica, Uploaded};
 use trackway_core::Clock as _;
 use trackway_ledger::AttemptRow;
 use trackway_system::SystemClock;
 
-use super::status::{FencedBy, RemoteStatus, Uploading};
+use super::status::{read_status, update, write_status};
 use super::{Patience, RemotePlan};
 use crate::reporter::{Notice, Reporter};
 
@@ -62,7 +63,7 @@ impl Replication {
     /// Starts to follow the local log of a run.
     pub fn start(plan: RemotePlan) -> Self {
         let location = plan.location();
-        let status = RemoteStatus { location, ..RemoteStatus::read(plan.run_folder()).unwrap_or_default() };
+        let status = RemoteStatus { location, ..read_status(plan.run_folder()).unwrap_or_default() };
         let state =
             State { status: RemoteStatus { uploading: None, fenced_by: None, ..status }, ..State::default() };
         let shared = Arc::new(Shared {
@@ -239,10 +240,10 @@ impl Shared {
             return false;
         }
         let (commits, step) = replica.waiting_commits();
-        let let_go = replica.let_go();
+        let dropped = replica.let_go();
         self.note(|state| {
             (state.status.waiting_commits, state.status.waiting_step) = (commits, step);
-            state.status.let_go = let_go;
+            state.status.dropped_uploads = dropped;
         });
         commits > 0
     }
@@ -261,7 +262,7 @@ impl Shared {
         self.note(|state| {
             state.newest_claim = claim;
             state.handed_over += count;
-            state.status.take(&standing);
+            update(&mut state.status, &standing);
             state.status.out_of_reach_since = None;
             state.status.last_error = None;
         });
@@ -310,7 +311,7 @@ impl Shared {
             self.note(|state| {
                 state.status.uploading = None;
                 if uploaded.is_ok() {
-                    state.status.take(&standing);
+                    update(&mut state.status, &standing);
                 }
             });
             match uploaded? {
@@ -353,7 +354,7 @@ impl Shared {
         change(&mut state);
         if state.status != before && !state.stopped {
             state.status.at = self.clock.now().to_rfc3339();
-            state.status.write(self.plan.run_folder());
+            write_status(&state.status, self.plan.run_folder());
         }
         drop(state);
         self.changed.notify_all();

@@ -1,9 +1,10 @@
 //! What commands do with a run's remote while no supervisor does.
 
+use trackway_api::remote::RemoteStatus;
 use trackway_ledger::RunRow;
 
 use super::replication::Replication;
-use super::{RemotePlan, RemoteStatus};
+use super::{RemotePlan, read_status};
 use crate::Context;
 use crate::error::AppError;
 use crate::reporter::Reporter;
@@ -12,7 +13,7 @@ use crate::run::ladder;
 /// The state of a run's remote when a supervisor looked last; `None`: it has none.
 #[must_use]
 pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
-    RemoteStatus::read(&context.home.run_folder(run.run_id))
+    read_status(&context.home.run_folder(run.run_id))
 }
 
 /// Hands over and uploads what an ended run left. `None`: everything is at the remote, or the run has none.

@@ -83,7 +83,7 @@ fn watch(what: &'static str) -> Watch {
 fn show(listing: &Listing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.info.manifest_sha256.is_some());
     if printer.is_json() {
-        printer.document(listing);
+        printer.document(&trackway_api::Undescribed(listing));
     } else {
         table::print(&listing.checkpoints, printer);
     }
@@ -154,7 +154,7 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
     let silence = silence(target.remote.as_ref());
     let code = if silence.is_some() { FAULT } else { 0 };
     if printer.is_json() {
-        printer.document(&target);
+        printer.document(&trackway_api::Undescribed(&target));
         return Ok(code);
     }
     if let Some(why) = silence {
@@ -185,7 +185,7 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
 
 fn explain(explanation: &Explanation, printer: Printer) -> Result<u8, Failure> {
     if printer.is_json() {
-        printer.document(explanation);
+        printer.document(&trackway_api::Undescribed(explanation));
     } else {
         for sentence in &explanation.sentences {
             printer.line(sentence);
@@ -197,7 +197,7 @@ fn explain(explanation: &Explanation, printer: Printer) -> Result<u8, Failure> {
 fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     let report = checkpoints.doctor(&watch("reading checkpoints"))?;
     if printer.is_json() {
-        printer.document(&report);
+        printer.document(&trackway_api::Undescribed(&report));
     } else {
         doctor_page::print(&report, printer);
     }
@@ -212,7 +212,7 @@ fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer)
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
     let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
     if printer.is_json() {
-        printer.document(&asked);
+        printer.document(&trackway_api::Undescribed(&asked));
     } else {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));

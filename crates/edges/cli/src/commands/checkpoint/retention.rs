@@ -52,7 +52,7 @@ fn moment(text: &str) -> Result<Timestamp, Failure> {
 
 fn tell(pinned: &Pinned, holds: &str, printer: Printer) {
     if printer.is_json() {
-        printer.document(pinned);
+        printer.document(&trackway_api::Undescribed(pinned));
         return;
     }
     let step = pinned.step.map(|step| format!("step {step}")).unwrap_or_else(|| "a checkpoint".into());
@@ -72,7 +72,7 @@ pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Re
     };
     let done = checkpoints.collect(&garbage)?;
     if printer.is_json() {
-        printer.document(&done);
+        printer.document(&trackway_api::Undescribed(&done));
     } else {
         show(&done, printer);
     }

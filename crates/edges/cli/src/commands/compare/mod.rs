@@ -2,10 +2,11 @@
 
 mod page;
 
+use trackway_api::compare::{ComparedRun, ComparedValue, CurveSummary, RunComparison};
 use trackway_engine::Context;
 use trackway_flows::outputs;
 use trackway_inspect::compare;
-use trackway_inspect::compare::{CompareRequest, Comparison, Figures, Row};
+use trackway_inspect::compare::CompareRequest;
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
@@ -37,7 +38,7 @@ pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Resul
     Ok(0)
 }
 
-fn show(comparison: &Comparison, all: bool, printer: Printer) {
+fn show(comparison: &RunComparison, all: bool, printer: Printer) {
     let labels = labels(comparison);
     let mut runs: Vec<Vec<String>> = Vec::new();
     let mut fact = |name: &str, value: &dyn Fn(usize) -> String| {
@@ -45,8 +46,8 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
     };
     let of = &comparison.runs;
     fact("run", &|at| of[at].run_id.to_string());
-    fact("state", &|at| of[at].state.clone());
-    fact("ended by", &|at| of[at].termination_reason.clone().unwrap_or_default());
+    fact("state", &|at| of[at].state.to_string());
+    fact("ended by", &|at| of[at].termination_reason.map(|reason| reason.to_string()).unwrap_or_default());
     fact("attempts", &|at| of[at].attempt_count.to_string());
     fact("took", &|at| duration(of[at].wall_seconds));
     if of.iter().any(|run| run.rung != WHOLE) {
@@ -62,7 +63,7 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
         ("Data", &comparison.data),
         ("Environment", &comparison.environment),
     ] {
-        let shown: Vec<&Row> = rows.iter().filter(|row| all || row.differs).collect();
+        let shown: Vec<&ComparedValue> = rows.iter().filter(|row| all || row.differs).collect();
         let equal = rows.len() - shown.len();
         let cells = shown.iter().map(|row| {
             let values = row.values.iter().map(|value| cut(value.as_deref().unwrap_or("–")));
@@ -102,9 +103,9 @@ fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Prin
 }
 
 /// The runs' names; where two are alike, with the end of the id.
-fn labels(comparison: &Comparison) -> Vec<String> {
+fn labels(comparison: &RunComparison) -> Vec<String> {
     let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
-    let label = |run: &trackway_inspect::compare::ComparedRun| {
+    let label = |run: &ComparedRun| {
         let id = run.run_id.to_string();
         if alike(&run.name) {
             format!("{} …{}", run.name, &id[id.len().saturating_sub(5)..])
@@ -115,7 +116,7 @@ fn labels(comparison: &Comparison) -> Vec<String> {
     comparison.runs.iter().map(label).collect()
 }
 
-fn told(figures: &Figures) -> String {
+fn told(figures: &CurveSummary) -> String {
     let value = |value: Option<f64>| value.map_or_else(|| "not finite".into(), metric);
     match figures.point_count {
         1 => value(figures.last),

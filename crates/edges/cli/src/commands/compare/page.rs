@@ -1,6 +1,6 @@
 //! The comparison as one HTML file that needs nothing else.
 
-use trackway_inspect::compare::{Comparison, Curve, Row};
+use trackway_api::compare::{ComparedCurve, ComparedValue, RunComparison};
 
 use super::{labels, told};
 use crate::html::{COLOURS, Html, colour, head, html, put};
@@ -16,7 +16,7 @@ const LOGARITHMIC_SPAN: f64 = 200.0;
 const DASHES: [&str; 6] = ["", "6 3", "2 2", "8 2 2 2", "1 3", "10 4"];
 
 /// The page.
-pub(super) fn page(comparison: &Comparison) -> Html {
+pub(super) fn page(comparison: &RunComparison) -> Html {
     let labels = labels(comparison);
     let mut page = head(&format!("Comparison: {}", labels.join(", ")));
     put!(page, "<h1>{} runs compared</h1><p>", labels.len());
@@ -26,10 +26,10 @@ pub(super) fn page(comparison: &Comparison) -> Html {
     page.push_str("</p>");
     runs(&mut page, comparison, &labels);
     curves(&mut page, comparison);
-    let figures: Vec<Row> = comparison
+    let figures: Vec<ComparedValue> = comparison
         .metrics
         .iter()
-        .map(|row| Row {
+        .map(|row| ComparedValue {
             name: row.name.clone(),
             differs: true,
             values: row.values.iter().map(|figures| figures.as_ref().map(told)).collect(),
@@ -57,7 +57,7 @@ fn stroke(place: usize) -> Html {
     html!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" stroke-dasharray=\"{}\"", colour(place), dashes)
 }
 
-fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
+fn runs(page: &mut Html, comparison: &RunComparison, labels: &[String]) {
     page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th>Rung</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
     for (run, label) in comparison.runs.iter().zip(labels) {
         put!(
@@ -65,8 +65,8 @@ fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
             "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
             label,
             run.run_id.to_string(),
-            run.state,
-            run.termination_reason.as_deref().unwrap_or_default(),
+            run.state.as_str(),
+            run.termination_reason.map(|reason| reason.as_str()).unwrap_or_default(),
             run.rung,
             run.attempt_count,
             duration(run.wall_seconds),
@@ -77,7 +77,7 @@ fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
     page.push_str("</table></div>");
 }
 
-fn table(page: &mut Html, title: &str, rows: &[Row], labels: &[String]) {
+fn table(page: &mut Html, title: &str, rows: &[ComparedValue], labels: &[String]) {
     if rows.is_empty() {
         return;
     }
@@ -97,8 +97,8 @@ fn table(page: &mut Html, title: &str, rows: &[Row], labels: &[String]) {
     page.push_str("</table></div>");
 }
 
-fn curves(page: &mut Html, comparison: &Comparison) {
-    let drawn: Vec<&Curve> =
+fn curves(page: &mut Html, comparison: &RunComparison) {
+    let drawn: Vec<&ComparedCurve> =
         comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1)).collect();
     if drawn.is_empty() {
         return;
@@ -121,7 +121,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(curve: &Curve) -> Self {
+    fn of(curve: &ComparedCurve) -> Self {
         let points = || curve.series.iter().flatten();
         let values = || points().filter_map(|(_, value)| *value);
         let low = values().fold(f64::INFINITY, f64::min);
@@ -142,7 +142,7 @@ impl Scale {
     }
 }
 
-fn chart(page: &mut Html, curve: &Curve) {
+fn chart(page: &mut Html, curve: &ComparedCurve) {
     let (width, height) = CHART;
     let scale = Scale::of(curve);
     put!(page, "<svg viewBox=\"0 0 {} {}\" role=\"img\">", width, height);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn curves_have_gaps() {
         let series = vec![(0, Some(1.0)), (1, Some(0.5)), (2, None), (3, Some(0.25))];
-        let mut curve = Curve { name: "loss".into(), steps_per_point: 1, series: vec![series] };
+        let mut curve = ComparedCurve { name: "loss".into(), steps_per_point: 1, series: vec![series] };
         let scale = Scale::of(&curve);
         let path = line(&curve.series[0], &scale);
         assert_eq!(path.as_str().matches('M').count(), 2, "{path:?}");

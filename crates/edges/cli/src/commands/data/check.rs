@@ -30,7 +30,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
     };
     let answer = reading(printer, |onlooker| run(Path::new(""), &asked, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

@@ -18,7 +18,7 @@ pub fn diff(home: &Home, args: &DiffArgs, printer: Printer) -> Result<u8, Failur
     let label = args.label.as_deref();
     let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

@@ -15,7 +15,7 @@ pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Fail
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
     let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
-        printer.document(&report);
+        printer.document(&trackway_api::Undescribed(&report));
     } else {
         print(printer, &report);
     }

@@ -7,7 +7,7 @@ use crate::printer::{Printer, Shown, Tone, row};
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
-        printer.document(answer);
+        printer.document(&trackway_api::Undescribed(answer));
     } else {
         print(printer, answer);
     }

@@ -12,7 +12,7 @@ pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
     let answer = reading(printer, |onlooker| look(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

@@ -18,7 +18,7 @@ pub fn leakage(args: &LeakageArgs, printer: Printer) -> Result<u8, Failure> {
 
 fn show(printer: Printer, answer: &LeakageAnswer) {
     if printer.is_json() {
-        printer.document(answer);
+        printer.document(&trackway_api::Undescribed(answer));
         return;
     }
     findings::table(printer, &answer.checks);

@@ -23,7 +23,7 @@ pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
         ProfileRequest { table: table(&args.table), label: args.label.clone(), save_to: args.save.clone() };
     let answer = reading(printer, |onlooker| read(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

@@ -21,7 +21,7 @@ pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
         printer.note(format!("wrote {}", path.display()));
     }
     if printer.is_json() {
-        printer.document(&serde_json::json!({ "toml": text, "path": args.out }));
+        printer.document(&trackway_api::Undescribed(&serde_json::json!({ "toml": text, "path": args.out })));
     } else if args.out.is_none() {
         printer.file(text.as_bytes());
     }

@@ -21,7 +21,7 @@ pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Res
     let answer =
         reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }
@@ -57,7 +57,7 @@ pub(super) fn files(count: u64) -> String {
 pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     let list = read(home)?;
     if printer.is_json() {
-        printer.document(&list);
+        printer.document(&trackway_api::Undescribed(&list));
         return Ok(0);
     }
     if list.snapshots.is_empty() && list.damaged.is_empty() {

@@ -27,7 +27,7 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
     };
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

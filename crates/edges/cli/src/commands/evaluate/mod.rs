@@ -58,7 +58,7 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
     let receipt = receipt?;
     write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
-        printer.document(&receipt);
+        printer.document(&trackway_api::Undescribed(&receipt));
     } else {
         text::print(printer, &receipt);
     }
@@ -73,7 +73,7 @@ fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<
     };
     let imported = evaluate::import_evaluations(context, &request)?;
     if printer.is_json() {
-        printer.document(&imported);
+        printer.document(&trackway_api::Undescribed(&imported));
         return Ok(0);
     }
     for one in &imported {
@@ -100,7 +100,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
-        printer.document(&receipts);
+        printer.document(&trackway_api::Undescribed(&receipts));
     } else if receipts.is_empty() {
         printer.note("no evaluation yet; start one with: trackway eval run FILE");
     } else {
@@ -114,7 +114,7 @@ fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, 
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
-        printer.document(&receipt);
+        printer.document(&trackway_api::Undescribed(&receipt));
     } else {
         text::print(printer, &receipt);
     }

@@ -31,7 +31,7 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
         save(path, &page::page(&report), "report", printer)?;
     }
     if printer.is_json() {
-        printer.document(&report);
+        printer.document(&trackway_api::Undescribed(&report));
     } else {
         text::print(printer, &report);
     }

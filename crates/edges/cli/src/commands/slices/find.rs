@@ -23,7 +23,7 @@ pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
     bar.finish();
     let answer = answer?;
     if printer.is_json() {
-        printer.document(&answer);
+        printer.document(&trackway_api::Undescribed(&answer));
     } else {
         print(printer, &answer);
     }

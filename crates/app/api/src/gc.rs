@@ -1,0 +1,51 @@
+//! Files of old runs that were deleted, or would be.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use trackway_core::RunId;
+
+/// What `trackway gc` deleted, or would delete.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct GcReport {
+    /// Whether this was a dry run: nothing was deleted.
+    pub dry_run: bool,
+    /// Runs whose logs and records are deleted. Receipts are kept.
+    pub gone: Vec<DeletedRun>,
+    /// Runs that are kept although the condition selects them.
+    pub kept: Vec<KeptRun>,
+    /// Incomplete files that a killed process left and that belong to no run; only searched without a condition.
+    pub leftovers: Vec<Leftover>,
+    /// Bytes that are freed.
+    pub freed_bytes: u64,
+}
+
+/// A run whose logs and records are deleted.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DeletedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Bytes of its attempts' logs, records and Parquet files, and of the files of its evaluators.
+    pub size_bytes: u64,
+}
+
+/// A run that is kept.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct KeptRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Why it is kept.
+    pub why: String,
+}
+
+/// A temporary file or folder that is no longer in use.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Leftover {
+    /// Its path below the home.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: u64,
+}

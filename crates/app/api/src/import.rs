@@ -1,0 +1,48 @@
+//! Runs that were imported from other tools.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use trackway_core::RunId;
+
+/// What an import did.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ImportReport {
+    /// The tool: `mlflow`, `wandb`, `tensorboard` or `neptune`.
+    pub tool: String,
+    /// The runs of the store, in its order.
+    pub runs: Vec<ImportedRun>,
+    /// Number of runs that are new in the ledger.
+    pub imported_count: u64,
+    /// Number of runs that were imported before; they do not change.
+    pub known_count: u64,
+    /// What was skipped.
+    pub skipped: Vec<SkippedPath>,
+}
+
+/// A run of the store.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ImportedRun {
+    /// The run in the ledger.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Its name in the tool, if that has another meaning here; null: the name was kept.
+    pub renamed_from: Option<String>,
+    /// The tool's own id.
+    pub origin_id: String,
+    /// Whether it is new in the ledger.
+    pub is_new: bool,
+    /// Number of its metrics.
+    pub metric_count: u64,
+    /// Number of their values.
+    pub point_count: u64,
+}
+
+/// Something in the store that cannot be imported.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedPath {
+    /// Where it is.
+    pub path: String,
+    /// Why it was skipped.
+    pub why: String,
+}

@@ -1,0 +1,30 @@
+//! The contract: what a command prints with `--json`, what a page shows and what a server answers, as types with
+//! JSON Schemas.
+//!
+//! A type is printed only if it is a [`Document`], and it is one only if the [catalogue](catalogue::DOCUMENTS) lists
+//! it. So the compiler proves that no row of the ledger and no ad-hoc value reaches a user, and `docs/json.md` and
+//! `docs/schemas/` are complete. Types that science and decisions compute (a profile, an assessment, an estimate of
+//! memory) are part of the contract as they are; everything else is defined here, one module per subject.
+
+pub mod attempts;
+pub mod catalogue;
+pub mod compare;
+pub mod detections;
+pub mod doctor;
+mod document;
+pub mod gc;
+pub mod import;
+pub mod init;
+pub mod logs;
+pub mod page;
+pub mod progressive;
+pub mod remote;
+pub mod runs;
+pub mod schemas;
+pub mod settings;
+pub mod sql;
+pub mod validate;
+pub mod watch;
+
+pub use catalogue::{DOCUMENTS, Entry, Shape};
+pub use document::{Document, Undescribed};

@@ -1,0 +1,38 @@
+//! `trackway schema`: the documents that commands print with `--json`, and their schemas.
+
+use serde_json::Value;
+use trackway_api::catalogue::{DOCUMENTS, Entry};
+use trackway_api::schemas::{DocumentSchema, ListedDocument};
+use trackway_engine::error::{AppError, ErrorKind};
+
+use crate::args::SchemaArgs;
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+pub fn schema(args: &SchemaArgs, printer: Printer) -> Result<u8, Failure> {
+    let Some(name) = &args.document else {
+        list(printer);
+        return Ok(0);
+    };
+    let entry = DOCUMENTS.iter().find(|entry| entry.name == name.as_str()).ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("there is no document `{name}`"))
+            .hint("list the documents with: trackway schema")
+    })?;
+    let Value::Object(schema) = entry.schema() else {
+        return Err(Failure::fault(format!("the schema of `{name}` is not an object")));
+    };
+    printer.document(&DocumentSchema(schema));
+    Ok(0)
+}
+
+fn list(printer: Printer) {
+    if printer.is_json() {
+        let documents: Vec<ListedDocument> = DOCUMENTS.iter().map(ListedDocument::from).collect();
+        printer.document(&documents);
+        return;
+    }
+    let cells = |entry: &Entry| {
+        vec![entry.name.to_owned(), entry.shape.to_string(), entry.commands.join(", "), entry.remarks.to_owned()]
+    };
+    printer.table(&["document", "shape", "printed by", "remarks"], DOCUMENTS.iter().map(cells).collect());
+}
