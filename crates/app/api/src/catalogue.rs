@@ -7,7 +7,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trackway_core::closed_list;
 
-use crate::{Document, attempts, compare, doctor, gc, import, init, logs, runs, schemas, settings, sql, watch};
+use crate::{
+    Document, attempts, compare, doctor, gc, import, init, logs, runs, schemas, settings, sql, watch,
+};
 
 closed_list!(
     /// How a document is printed.
@@ -44,7 +46,15 @@ impl Entry {
         shape: Shape,
         remarks: &'static str,
     ) -> Self {
-        Self { name, commands, shape, remarks, type_schema: type_schema::<D>, reference: reference::<D>, reread: reread::<D> }
+        Self {
+            name,
+            commands,
+            shape,
+            remarks,
+            type_schema: type_schema::<D>,
+            reference: reference::<D>,
+            reread: reread::<D>,
+        }
     }
 
     /// The JSON Schema (draft 2020-12) of what is printed; of one line if every line is an object.

@@ -11,8 +11,18 @@ use serde_json::{Map, Value};
 
 const DEFINITIONS: &str = "#/$defs/";
 /// Keywords that restrict nothing here: annotations, and formats that types prove when they read a value.
-const ANNOTATIONS: [&str; 10] =
-    ["$schema", "$defs", "title", "description", "default", "examples", "format", "pattern", "minimum", "maximum"];
+const ANNOTATIONS: [&str; 10] = [
+    "$schema",
+    "$defs",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+];
 
 /// Every fault of a document: a path in it, and what is wrong there.
 #[must_use]
@@ -62,7 +72,9 @@ impl Validator<'_> {
         for (keyword, argument) in keywords {
             match keyword.as_str() {
                 "$ref" => self.refer(argument, value, path, described, faults),
-                "type" if !has_type(argument, value) => faults.push(format!("{path}: {value} is not {argument}")),
+                "type" if !has_type(argument, value) => {
+                    faults.push(format!("{path}: {value} is not {argument}"))
+                }
                 "const" if argument != value => faults.push(format!("{path}: {value} is not {argument}")),
                 "enum" if !contains(argument, value) => {
                     faults.push(format!("{path}: {value} is not in {argument}"));

@@ -14,8 +14,8 @@ fn document_names() -> BTreeSet<String> {
 fn names_are_unique() {
     assert_eq!(document_names().len(), DOCUMENTS.len());
     let page = page::document();
-    let numbered = page.lines().filter(|line| {
-        line.starts_with("### ") && line.ends_with(|last: char| last.is_ascii_digit())
-    });
+    let numbered = page
+        .lines()
+        .filter(|line| line.starts_with("### ") && line.ends_with(|last: char| last.is_ascii_digit()));
     assert_eq!(numbered.collect::<Vec<_>>(), Vec::<&str>::new(), "two types with one name");
 }

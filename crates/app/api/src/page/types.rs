@@ -117,7 +117,10 @@ fn words(schema: &Value) -> Option<Vec<(String, String)>> {
 fn is_inline(schema: &Value) -> bool {
     match words(schema) {
         Some(words) => words.len() <= INLINE_WORDS_MAX,
-        None => matches!(schema.get("type").and_then(Value::as_str), Some("string" | "number" | "integer" | "boolean")),
+        None => matches!(
+            schema.get("type").and_then(Value::as_str),
+            Some("string" | "number" | "integer" | "boolean")
+        ),
     }
 }
 
@@ -170,7 +173,9 @@ fn plain(name: &str, schema: &Value, definitions: &Definitions) -> String {
             }
         }
         "object" => match schema.get("additionalProperties") {
-            Some(values) if values.is_object() => format!("object of {} by name", type_of(values, definitions)),
+            Some(values) if values.is_object() => {
+                format!("object of {} by name", type_of(values, definitions))
+            }
             _ if schema.get("properties").is_some() => {
                 let fields = fields(schema).into_iter();
                 let fields = fields.map(|(name, field)| format!("`{name}`: {}", type_of(field, definitions)));

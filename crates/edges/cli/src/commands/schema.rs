@@ -32,7 +32,12 @@ fn list(printer: Printer) {
         return;
     }
     let cells = |entry: &Entry| {
-        vec![entry.name.to_owned(), entry.shape.to_string(), entry.commands.join(", "), entry.remarks.to_owned()]
+        vec![
+            entry.name.to_owned(),
+            entry.shape.to_string(),
+            entry.commands.join(", "),
+            entry.remarks.to_owned(),
+        ]
     };
     printer.table(&["document", "shape", "printed by", "remarks"], DOCUMENTS.iter().map(cells).collect());
 }
