@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use trackway_core::closed_list;
 
 use crate::{
-    Document, attempts, compare, doctor, gc, import, init, logs, runs, schemas, settings, sql, watch,
+    Document, attempts, checkpoints, compare, data, doctor, evaluations, gates, gc, import, init, logs,
+    models, preflight, registry, rehearsal, runs, schemas, settings, sql, watch,
 };
 
 closed_list!(
@@ -99,10 +100,12 @@ fn reread<D: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, serde
     serde_json::to_value(D::deserialize(value)?)
 }
 
-/// Lists documents, and makes each type a [`Document`].
+/// Lists documents, and makes each type a [`Document`]: `of` where it is listed first, `again` where it is listed another time.
 macro_rules! documents {
-    ($($name:literal: $shape:ident of $type:ty, by [$($command:literal),+ $(,)?] $(, $remarks:literal)?;)*) => {
-        $(impl Document for $type {})*
+    (@implement of $type:ty) => { impl Document for $type {} };
+    (@implement again $type:ty) => {};
+    ($($name:literal: $shape:ident $of:ident $type:ty, by [$($command:literal),+ $(,)?] $(, $remarks:literal)?;)*) => {
+        $(documents!(@implement $of $type);)*
 
         /// Every document, in the order of `docs/json.md`.
         pub const DOCUMENTS: &[Entry] = &[
@@ -129,4 +132,59 @@ documents! {
     "gc": One of gc::GcReport, by ["gc"];
     "doctor": One of doctor::HomeDiagnosis, by ["doctor"], "Exit code 7 unless `healthy`.";
     "ledger-rebuild": One of doctor::RebuiltLedger, by ["ledger rebuild"], "Exit code 7 if something failed.";
+    "preflight": One of preflight::PreflightReport, by ["preflight"], "Exit code 3 if `verdict` is `block`.";
+    "rehearse": One of rehearsal::RehearsalReport, by ["rehearse"],
+        "Exit code 3 if `verdict` is `block` or `not_run`.";
+    "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if there is no proof.";
+    "evaluation": One of evaluations::EvaluationReceipt, by ["eval run", "eval show"],
+        "Exit code 4 if the evaluator failed, 5 if a gate does not pass.";
+    "evaluations": Array again evaluations::EvaluationReceipt, by ["eval ls"];
+    "evaluations-imported": Array of evaluations::ImportedEvaluation, by ["eval import"];
+    "gates-judge": One of gates::GateReceipt, by ["gates judge"], "Exit code 5 unless `verdict` is `pass`.";
+    "gates-test": One of gates::GateTests, by ["gates test"], "Exit code 5 if a gate is in `unverified`.";
+    "gates-fixture": One of gates::GateFixture, by ["gates fixture"];
+    "models": Array of registry::Model, by ["registry ls"];
+    "model": One of registry::ModelDetails, by ["registry show"];
+    "registry-register": One of registry::Registration, by ["registry register"];
+    "registry-change": One of registry::ModelChanged, by ["registry promote", "registry rollback", "registry alias"],
+        "Exit code 5 with `refusals`, 7 if `--expect` does not match or the model was changed concurrently.";
+    "registry-approve": One of registry::Approved, by ["registry approve"];
+    "registry-policy": One of trackway_tower::registry::Policy, by ["registry policy"];
+    "registry-history": Array of registry::ModelChangeEntry, by ["registry history"];
+    "registry-at": One of registry::ModelAt, by ["registry history --at"];
+    "registry-export": One of registry::Deployed, by ["registry export"];
+    "registry-card": One of registry::ModelCard, by ["registry card"];
+    "checkpoints": One of checkpoints::CheckpointListing, by ["checkpoint ls", "checkpoint verify"],
+        "Exit code 6 if nothing was committed, 7 if a checkpoint does not verify.";
+    "checkpoint-explain": One of checkpoints::CheckpointExplanation, by ["checkpoint explain"],
+        "Exit code 7 if the manifest cannot be read.";
+    "checkpoint-resume-target": One of checkpoints::ResumeTarget, by ["checkpoint resume-target"],
+        "Exit code 1 if the remote does not answer.";
+    "checkpoint-pin": One of checkpoints::CheckpointPin, by ["checkpoint pin", "checkpoint unpin"];
+    "checkpoint-gc": One of checkpoints::CheckpointCollection, by ["checkpoint gc"],
+        "Exit code 1 if the remote could not be collected.";
+    "checkpoint-doctor": One of checkpoints::CheckpointDiagnosis, by ["checkpoint doctor"],
+        "Exit code 7 with a finding of severity `error`, 6 if nothing was committed.";
+    "checkpoint-now": One of checkpoints::CheckpointRequested, by ["checkpoint now"],
+        "Exit code 4 unless `outcome` is `done`.";
+    "data-profile": One of data::ProfileAnswer, by ["data profile"],
+        "`file` in a place is an index into `files`; `row` is a line from 1, in Parquet files a row.";
+    "data-infer": One of data::InferredSchema, by ["data infer"];
+    "data-validate": One of data::FindingsAnswer, by ["data validate"],
+        "Exit code 3 if a finding blocks or a requested check is in `not_run`.";
+    "data-check": One of data::CheckAnswer, by ["data check"], "Exit code 3 if `verdict` is `block`.";
+    "data-leakage": One of data::LeakageAnswer, by ["data leakage"], "Exit codes as for `data validate`.";
+    "data-images": One of data::ImagesAnswer, by ["data images"], "Exit codes as for `data validate`.";
+    "data-drift": One of trackway_data::drift::DriftReport, by ["data drift"];
+    "data-snapshot": One of data::SnapshotAnswer, by ["data snapshot"];
+    "data-snapshots": One of data::SnapshotList, by ["data ls"];
+    "data-diff": One of data::DiffAnswer, by ["data diff"];
+    "data-split": One of data::SplitAnswer, by ["data split"], "Exit code 3 if `proved` is false.";
+    "metrics": One of trackway_evaluate::Assessment, by ["metrics"],
+        "A metric that cannot be computed is absent (docs/metrics.md).";
+    "slices": One of models::SlicesReport, by ["slices find"];
+    "score": One of models::ScoreReport, by ["score"];
+    "probe": One of models::ProbeReport, by ["probe"];
+    "memory": One of models::MemoryAnswer, by ["memory"];
+    "memory-devices": Array of trackway_tower::memory::Device, by ["memory --devices"];
 }

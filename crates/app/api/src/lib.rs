@@ -8,16 +8,24 @@
 
 pub mod attempts;
 pub mod catalogue;
+pub mod checkpoints;
 pub mod compare;
+pub mod data;
 pub mod detections;
 pub mod doctor;
 mod document;
+pub mod evaluations;
+pub mod gates;
 pub mod gc;
 pub mod import;
 pub mod init;
 pub mod logs;
+pub mod models;
 pub mod page;
+pub mod preflight;
 pub mod progressive;
+pub mod registry;
+pub mod rehearsal;
 pub mod remote;
 pub mod runs;
 pub mod schemas;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use trackway_api::models::SlicesReport;
 use trackway_core::Clock;
 use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_evaluate::search::{self, Answer, Earlier, SearchError, columns_needed};
+use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
     Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, Verdict,
 };
@@ -27,22 +27,6 @@ pub struct SlicesRequest {
     pub since: Option<PathBuf>,
 }
 
-/// The blind spots of a table.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SlicesAnswer {
-    /// What was found.
-    #[serde(flatten)]
-    pub found: Answer,
-    /// Rows read.
-    pub rows: u64,
-    /// Rows that could not be read.
-    pub rows_rejected: u64,
-    /// Rows drawn at random of these, where all would not fit into memory; else all.
-    pub rows_drawn: u64,
-    /// Reading, searching and measuring.
-    pub seconds: f64,
-}
-
 /// Observes the reading, then the search.
 pub struct SlicesOnlooker<'o> {
     /// Called with bytes, while the table is read.
@@ -60,7 +44,7 @@ pub fn find(
     base: &Path,
     request: &SlicesRequest,
     onlooker: &SlicesOnlooker<'_>,
-) -> Result<SlicesAnswer, AppError> {
+) -> Result<SlicesReport, AppError> {
     let began_micros = SystemClock.monotonic_micros();
     let earlier = request.since.as_deref().map(|path| earlier(&base.join(path))).transpose()?;
     let mut source = request.table.open(base, "table")?;
@@ -74,14 +58,14 @@ pub fn find(
     let drawing = (usize::MAX, request.settings.seed);
     let (frame, coverage) =
         Frame::sample(&mut source, None, drawing, &onlooker.reading.watch()).map_err(data_error)?;
-    let rows_drawn = frame.rows() as u64;
+    let rows_sampled = frame.rows() as u64;
     let watch = search::Watch { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
     let found = search::find(frame, &request.roles, &request.settings, earlier.as_ref(), &watch);
-    Ok(SlicesAnswer {
+    Ok(SlicesReport {
         found: found.map_err(|error| search_error(&error))?,
         rows: coverage.rows_read,
         rows_rejected: coverage.rows_rejected,
-        rows_drawn,
+        rows_sampled,
         seconds: (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }

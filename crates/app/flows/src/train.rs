@@ -1,6 +1,8 @@
 //! A training run from pre-flight to the evaluation of its result.
 
 use serde::Serialize;
+use trackway_api::evaluations::EvaluationReceipt;
+use trackway_api::preflight::PreflightReport;
 use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
@@ -10,12 +12,11 @@ use trackway_engine::run::{Injection, Source, Start, begin, drive, outcome, read
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
+use trackway_tower::gate::JudgedGate;
 
 use crate::checkpoints::CheckpointRef;
-use crate::evaluate::{self, EvaluationReceipt, EvaluationSubject};
-use crate::preflight::{
-    PreflightEvent, PreflightReport, PreflightReporter, Selection, Verdict, check, record,
-};
+use crate::evaluate::{self, EvaluationSubject};
+use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, check, record};
 
 /// A training run, as `trackway run` requests it.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub struct RunReport {
     /// The evaluation of its result; `None`: none was requested, or there was nothing to evaluate.
     pub evaluation: Option<EvaluationReceipt>,
     /// The verdicts of its gates.
-    pub gates: Vec<serde_json::Value>,
+    pub gates: Vec<JudgedGate>,
     /// What this command checked before the launch; `None`: nothing.
     pub preflight: Option<PreflightReport>,
 }
@@ -183,6 +184,6 @@ fn evaluate_after(
     let subject = EvaluationSubject::Run(run.run_id);
     let subject = evaluate::Subject::find(context, &subject, &[], reporter)?;
     let receipt = evaluate::evaluate_subject(context, &subject, &CheckpointRef::Latest, reporter)?;
-    let gates = receipt.gates.as_array().cloned().unwrap_or_default();
+    let gates = receipt.gates.clone();
     Ok(RunReport { gates, evaluation: Some(receipt), ..RunReport::of(outcome) })
 }

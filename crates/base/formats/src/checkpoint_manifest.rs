@@ -51,6 +51,7 @@ pub enum ManifestError {
 
 /// What a file of a checkpoint holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointFileKind"))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The model.
@@ -87,6 +88,7 @@ impl Kind {
 
 /// One file of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointFile"))]
 #[serde(deny_unknown_fields)]
 pub struct ManifestFile {
     /// Its name in the checkpoint's folder; see [`check_file_name`].

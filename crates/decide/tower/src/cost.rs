@@ -1,6 +1,6 @@
 //! What a run will cost (REQUIREMENTS H3): devices × rate × hours, storage and transfer; and what failures add.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Failed runs add so much to what finished ones cost: the middle of the 20 to 30 % that is usual.
 pub const FAILURE_SHARE: f64 = 0.25;
@@ -25,7 +25,7 @@ pub struct CostPlan {
 }
 
 /// What it will cost, in US dollars.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CostEstimate {
     /// Devices × rate × hours.
     pub compute_usd: f64,

@@ -1,6 +1,6 @@
 //! How uneven the classes of a label are, and what to do about it (REQUIREMENTS D6).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The largest class this many times the smallest: nothing has to be done below.
 pub const RATIO_MILD: f64 = 3.0;
@@ -16,14 +16,14 @@ pub const BETA: f64 = 0.9999;
 pub const FOCAL_GAMMA: f64 = 2.0;
 
 /// One class, as measured and as it should be weighed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClassBalance {
     /// Its name.
     pub name: String,
     /// Rows that bear it.
     pub rows: u64,
     /// Its fraction of all rows, 0 to 1.
-    pub share: f64,
+    pub fraction: f64,
     /// How many rows it is worth, new rows overlapping old ones: (1 − βⁿ) / (1 − β) (Cui et al. 2019, arXiv 1901.05555).
     pub effective_rows: f64,
     /// Weight in the loss: rows / (classes × rows of the class), as scikit-learn's `class_weight="balanced"`.
@@ -36,7 +36,7 @@ pub struct ClassBalance {
 }
 
 /// The classes of a label together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ImbalanceReport {
     /// Classes, the largest first.
     pub classes: Vec<ClassBalance>,
@@ -55,7 +55,10 @@ pub struct ImbalanceReport {
 }
 
 /// How uneven classes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "ImbalanceLevel")]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Below [`RATIO_MILD`].
@@ -98,7 +101,7 @@ fn balances(present: &[&(String, u64)], rows: u64) -> Vec<ClassBalance> {
     let balance = |(name, class_rows): &(String, u64)| ClassBalance {
         name: name.clone(),
         rows: *class_rows,
-        share: *class_rows as f64 / rows as f64,
+        fraction: *class_rows as f64 / rows as f64,
         effective_rows: effective_rows(*class_rows),
         balanced_weight: rows as f64 / (count * *class_rows as f64),
         effective_weight: count / effective_rows(*class_rows) / inverse,
@@ -117,7 +120,7 @@ fn evenness(classes: &[ClassBalance]) -> f64 {
     if classes.len() < 2 {
         return 0.0;
     }
-    let entropy: f64 = classes.iter().map(|class| -class.share * class.share.ln()).sum();
+    let entropy: f64 = classes.iter().map(|class| -class.fraction * class.fraction.ln()).sum();
     entropy / (classes.len() as f64).ln()
 }
 

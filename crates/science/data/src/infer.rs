@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// A column of a schema.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DataColumn")]
 pub struct Column {
     /// The name, without surrounding blanks.
     pub name: String,
@@ -13,7 +14,9 @@ pub struct Column {
 }
 
 /// What a column's values are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnType {
     /// Every value is missing.

@@ -79,7 +79,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         task,
         rows,
         rows_seen: frame.rows_seen(),
-        rows_left_out: frame.rows() as u64 - rows,
+        rows_skipped: frame.rows() as u64 - rows,
         rows_unanswered: items.rows.unanswered(),
         coverage: items.rows.coverage(Needs::Answers, spec.missing, |_| true),
         tasks: spec.tasks.as_ref().map(|tasks| tasks.coverage.clone()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::RowCoverage;
 
 /// An estimate with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// The number, of all rows it was computed from.
     pub value: f64,
@@ -22,7 +22,8 @@ pub struct Estimate {
 }
 
 /// Where an interval comes from. All are two-sided, at the confidence level of the whole evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "IntervalMethod")]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// A formula for this metric.

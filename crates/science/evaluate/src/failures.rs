@@ -24,11 +24,23 @@ pub enum Wrong {
     Far(usize, usize),
 }
 
+/// How failures were chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// A sample of all rows that are wrong.
+    #[default]
+    Wrong,
+    /// The rows with the largest errors.
+    Farthest,
+}
+
 /// The sample.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SampledFailures")]
 pub struct Failures {
-    /// `wrong`: rows drawn from all that are wrong; `farthest`: the rows with the largest errors.
-    pub kind: String,
+    /// How they were chosen.
+    pub kind: FailureKind,
     /// How many rows are wrong, of all rows; for regression, all of them.
     pub wrong: u64,
     /// How many were looked at.
@@ -40,7 +52,8 @@ pub struct Failures {
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SampledFailure")]
 pub struct Failure {
     /// The line of a text file, else the row; from 1.
     pub row: u64,
@@ -68,9 +81,9 @@ pub fn failures(frame: &Frame, wrong: Wrong, seed: u64) -> Failures {
     ranked.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     ranked.truncate(FAILURES_MAX);
     ranked.sort_by_key(|(_, row)| *row);
-    let kind = if matches!(wrong, Wrong::Far(..)) { "farthest" } else { "wrong" };
+    let kind = if matches!(wrong, Wrong::Far(..)) { FailureKind::Farthest } else { FailureKind::Wrong };
     Failures {
-        kind: kind.into(),
+        kind,
         wrong: count,
         rows: frame.rows() as u64,
         seed,
@@ -201,7 +214,7 @@ mod tests {
             texts("text", &[None, Some(&long), Some("x"), Some("y")]),
         ]);
         let far = failures(&frame, Wrong::Far(0, 1), 0);
-        assert_eq!((far.wrong, far.kind.as_str(), far.sample.len()), (3, "farthest", 3));
+        assert_eq!((far.wrong, far.kind, far.sample.len()), (3, FailureKind::Farthest, 3));
         let wrong = failures(&frame, Wrong::Correct(2), 0);
         assert_eq!((wrong.wrong, wrong.sample[0].row), (1, 2));
         let text = wrong.sample[0].cells["text"].as_str().unwrap();

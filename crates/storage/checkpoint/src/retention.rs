@@ -102,7 +102,8 @@ pub enum KeepReason {
 }
 
 /// Why a checkpoint goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RetireReason {
     /// No rule keeps it.
@@ -111,6 +112,18 @@ pub enum RetireReason {
     Suspect,
     /// It was left behind: a resume never reaches it.
     DeadBranch,
+}
+
+impl RetireReason {
+    /// The word in JSON and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Superseded => "superseded",
+            Self::Suspect => "suspect",
+            Self::DeadBranch => "dead_branch",
+        }
+    }
 }
 
 /// What stays and what goes.

@@ -1,6 +1,6 @@
 //! What stepping back to an older checkpoint costs: steps that are trained again, and what those take.
 
-use serde::Serialize;
+use trackway_api::checkpoints::FallBackCost;
 use trackway_checkpoint::{CheckpointInfo, LoadedCheckpoint};
 use trackway_core::Step;
 use trackway_ledger::AttemptRow;
@@ -33,48 +33,14 @@ impl Pace {
     }
 }
 
-/// What is trained again.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct FallBackCost {
-    /// Committed steps that are trained again.
-    pub steps: Step,
-    /// How long that takes; none before it could be measured.
-    pub seconds: Option<f64>,
-    /// GPUs times hours.
-    pub gpu_hours: Option<f64>,
-}
-
-impl FallBackCost {
-    /// What training so many steps again takes.
-    #[must_use]
-    pub fn of(steps: Step, pace: Option<Pace>) -> Self {
-        let times = |per_step: f64| per_step * steps as f64;
-        Self {
-            steps,
-            seconds: pace.map(|pace| times(pace.seconds_per_step)),
-            gpu_hours: pace.map(|pace| times(pace.gpu_seconds_per_step) / 3600.0),
-        }
-    }
-
-    /// `200 steps are trained again, about 1.7 h and 3.3 GPU-hours`.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let steps = if self.steps == 1 { "1 step is".into() } else { format!("{} steps are", self.steps) };
-        let mut parts: Vec<String> = self.seconds.map(about).into_iter().collect();
-        parts
-            .extend(self.gpu_hours.filter(|hours| *hours > 0.0).map(|hours| format!("{hours:.2} GPU-hours")));
-        if parts.is_empty() {
-            return format!("{steps} trained again");
-        }
-        format!("{steps} trained again, about {}", parts.join(" and "))
-    }
-}
-
-fn about(seconds: f64) -> String {
-    match seconds {
-        ..90.0 => format!("{seconds:.1} s"),
-        ..5400.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3600.0),
+/// What training so many steps again takes.
+#[must_use]
+pub fn fall_back_cost(steps: Step, pace: Option<Pace>) -> FallBackCost {
+    let times = |per_step: f64| per_step * steps as f64;
+    FallBackCost {
+        steps,
+        seconds: pace.map(|pace| times(pace.seconds_per_step)),
+        gpu_hours: pace.map(|pace| times(pace.gpu_seconds_per_step) / 3600.0),
     }
 }
 
@@ -82,7 +48,7 @@ fn about(seconds: f64) -> String {
 pub fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
     let newest = loaded.fallbacks.first()?;
     let what = newest.step.map_or_else(|| "a newer checkpoint".into(), |step| format!("step {step}"));
-    let cost = FallBackCost::of(loaded.lost_steps, pace).in_words();
+    let cost = fall_back_cost(loaded.lost_steps, pace).sentence();
     Some(format!("falling back to step {}, because {what} is skipped ({}): {cost}", loaded.step, newest.why))
 }
 
@@ -100,20 +66,4 @@ pub fn passed_over<'a>(
         before && committed && info.number > taken.number && info.step > taken.step
     });
     passed.max_by_key(|info| info.step).map(|info| (info, info.step - taken.step))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that a cost is a sentence with what is known, and no more than that.
-    #[test]
-    fn a_cost_is_told_as_far_as_it_is_known() {
-        assert_eq!(FallBackCost::of(1, None).in_words(), "1 step is trained again");
-        let pace = Pace { seconds_per_step: 30.0, gpu_seconds_per_step: 60.0 };
-        let cost = FallBackCost::of(200, Some(pace));
-        assert_eq!(cost.in_words(), "200 steps are trained again, about 1.7 h and 3.33 GPU-hours");
-        let pace = Pace { seconds_per_step: 0.01, gpu_seconds_per_step: 0.0 };
-        assert_eq!(FallBackCost::of(200, Some(pace)).in_words(), "200 steps are trained again, about 2.0 s");
-    }
 }

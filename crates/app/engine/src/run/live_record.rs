@@ -6,7 +6,8 @@ use std::sync::Arc;
 use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::record::{
-    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SegmentReader,
+    CheckpointState, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS,
+    SegmentReader,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_tower::detect::DataCursor;
@@ -60,7 +61,7 @@ pub struct Facts {
     /// Whether the recorder inside the training process wrote any of it.
     pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
-    pub acknowledged: Vec<(u64, String)>,
+    pub acknowledged: Vec<(u64, ControlOutcome)>,
     /// Which batches the steps trained on, as far as the script reports it.
     pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
@@ -265,7 +266,7 @@ impl Facts {
             Frame::Param(param) if TOTAL_STEPS_NAMES.contains(&&*param.name) => {
                 self.total_steps = param.value.parse().ok();
             }
-            Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome.as_str().into())),
+            Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome)),
             _ => {}
         }
     }

@@ -1,66 +1,15 @@
 //! What the doctor found, with the commands that help.
 
-use serde::Serialize;
+use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RemoteAnswer};
 use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
-use trackway_core::{AttemptId, Step};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::{Patience, RemotePlan};
 use trackway_formats::shell::quoted;
 
 use super::reading::Watch;
-use super::remote_view::{Remote, RemoteAnswer};
+use super::remote_view::Remote;
 use super::{Checkpoints, environment};
 use crate::model_pin::model_of_pin;
-
-/// The answer to `trackway checkpoint doctor`.
-#[derive(Debug, Clone, Serialize)]
-pub struct DoctorReport {
-    /// The folder that was looked at.
-    pub root: String,
-    /// The findings, errors first.
-    pub findings: Vec<DoctorFinding>,
-    /// The step that a resume takes; none when nothing that it could reach verifies.
-    pub resume_step: Option<Step>,
-    /// The steps of all checkpoints that verify, newest first.
-    pub verified_steps: Vec<Step>,
-    /// How many checkpoints were ever committed.
-    pub committed_count: usize,
-    /// Whether the remote answered; none: the run has none. `resume_step` is from its log then.
-    pub remote: Option<RemoteAnswer>,
-}
-
-/// A finding. Field names are the JSON contract.
-#[derive(Debug, Clone, Serialize)]
-pub struct DoctorFinding {
-    /// `error`, `warning` or `note`.
-    pub severity: &'static str,
-    /// What was checked, in snake case.
-    pub check: &'static str,
-    /// The file or folder, below the root.
-    pub path: Option<String>,
-    /// The number in the log of the entry it is about.
-    pub number: Option<u64>,
-    /// The step of the checkpoint it is about.
-    pub step: Option<Step>,
-    /// The epoch that wrote it.
-    pub epoch: Option<u64>,
-    /// The attempt that wrote it.
-    pub attempt_id: Option<AttemptId>,
-    /// What is wrong.
-    pub message: String,
-    /// What is still safe.
-    pub safe: Option<String>,
-    /// What to do: a command, or a sentence where no command does it.
-    pub action: String,
-}
-
-impl DoctorReport {
-    /// Whether something needs repair.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error.as_str())
-    }
-}
 
 impl Checkpoints {
     /// Looks at every file of the root, at the disk it is on, and at the remote's log and what the remote can do. Changes
@@ -68,7 +17,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when the root does not exist; when it cannot be listed.
-    pub fn doctor(&self, watch: &Watch) -> Result<DoctorReport, AppError> {
+    pub fn doctor(&self, watch: &Watch) -> Result<CheckpointDiagnosis, AppError> {
         let remote = self.ask_remote();
         let answer = remote.answer();
         let here = self.root.is_dir();
@@ -77,7 +26,7 @@ impl Checkpoints {
         }
         let mut findings = self.remote_findings(&remote);
         let diagnosis = if here { self.diagnose_disk(watch, &mut findings)? } else { Diagnosis::default() };
-        findings.sort_by_key(|(severity, _)| *severity);
+        findings.sort_by_key(|finding| finding.severity);
         let mut resume_step = diagnosis.resume.map(|sound| sound.step);
         let mut committed_count = diagnosis.committed_count;
         if let Remote::Answers(mut there) = remote {
@@ -85,9 +34,9 @@ impl Checkpoints {
             resume_step = there.replica.foresee(None).ok().flatten().map(|found| found.info.step);
             committed_count = committed_count.max(there.truth.checkpoints.len());
         }
-        Ok(DoctorReport {
+        Ok(CheckpointDiagnosis {
             root: self.root.display().to_string(),
-            findings: findings.into_iter().map(|(_, finding)| finding).collect(),
+            findings,
             resume_step,
             verified_steps: diagnosis.sound.iter().map(|sound| sound.step).collect(),
             committed_count,
@@ -98,19 +47,19 @@ impl Checkpoints {
     fn diagnose_disk(
         &self,
         watch: &Watch,
-        findings: &mut Vec<(Severity, DoctorFinding)>,
+        findings: &mut Vec<CheckpointFinding>,
     ) -> Result<Diagnosis, AppError> {
         let mut diagnosis =
             diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
         let mut found = environment::check(&self.root, diagnosis.next_save_bytes);
         found.extend(self.wrong_run());
         found.append(&mut diagnosis.findings);
-        findings.extend(found.into_iter().map(|finding| (finding.severity, self.finding(finding))));
+        findings.extend(found.into_iter().map(|finding| self.finding(finding)));
         Ok(diagnosis)
     }
 
     /// Whether the remote answers, can do what the log needs, and has what is here.
-    fn remote_findings(&self, remote: &Remote) -> Vec<(Severity, DoctorFinding)> {
+    fn remote_findings(&self, remote: &Remote) -> Vec<CheckpointFinding> {
         let (Some(plan), Some(RemoteAnswer { location, error, .. })) = (&self.remote, remote.answer()) else {
             return Vec::new();
         };
@@ -150,13 +99,13 @@ impl Checkpoints {
     }
 
     /// Whether the remote can do what the log needs.
-    fn tried_out(&self, plan: &RemotePlan) -> Vec<(Severity, DoctorFinding)> {
+    fn tried_out(&self, plan: &RemotePlan) -> Vec<CheckpointFinding> {
         let such_as = "one with conditional writes (`If-None-Match: *`)";
         let found = match plan.selftest(Patience::Short) {
             Ok(tested) => environment::judged(&tested, "remote", "storage", such_as),
             Err(error) => vec![Finding::new(Severity::Warning, "remote", error.to_string())],
         };
-        found.into_iter().map(|finding| (finding.severity, self.finding(finding))).collect()
+        found.into_iter().map(|finding| self.finding(finding)).collect()
     }
 
     /// A root that was copied or moved to another run's place.
@@ -167,10 +116,10 @@ impl Checkpoints {
         (found != expected).then(|| Finding::new(Severity::Error, "wrong_run", message))
     }
 
-    fn finding(&self, finding: Finding) -> DoctorFinding {
-        DoctorFinding {
-            severity: finding.severity.as_str(),
-            check: finding.check,
+    fn finding(&self, finding: Finding) -> CheckpointFinding {
+        CheckpointFinding {
+            severity: finding.severity,
+            check: finding.check.into(),
             number: finding.number(),
             step: finding.step(),
             epoch: finding.epoch(),
@@ -229,10 +178,10 @@ fn told(
     message: String,
     safe: &str,
     action: &str,
-) -> (Severity, DoctorFinding) {
-    let finding = DoctorFinding {
-        severity: severity.as_str(),
-        check,
+) -> CheckpointFinding {
+    CheckpointFinding {
+        severity,
+        check: check.into(),
         path: None,
         number: None,
         step: None,
@@ -241,6 +190,5 @@ fn told(
         message,
         safe: Some(safe.into()),
         action: action.into(),
-    };
-    (severity, finding)
+    }
 }

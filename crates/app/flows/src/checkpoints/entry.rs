@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use trackway_api::checkpoints::Checkpoint;
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, State};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
@@ -11,67 +11,64 @@ use trackway_launch::FolderChannel;
 use trackway_ledger::AttemptState;
 
 use super::Checkpoints;
-use super::remote_view::{Placed, RemoteAnswer};
+use super::remote_view::Placed;
 
 /// Looks at the flight record of a live attempt, of a few MiB each, to learn why it saved.
 const RECORD_LOOKS_MAX: u32 = 16;
-
-/// One checkpoint. Field names are the JSON contract of `trackway checkpoint ls`.
-#[derive(Debug, Clone, Serialize)]
-pub struct CheckpointEntry {
-    /// Its state in the log; with a remote that answers, in both logs.
-    #[serde(flatten)]
-    pub info: CheckpointInfo,
-    /// Where its bytes are: `local`, `remote`, `local+remote`, `waiting` (here, and on their way to the remote) or `none`
-    /// once they are deleted.
-    #[serde(rename = "where")]
-    pub location: String,
-    /// Why it was saved: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the requester's description.
-    pub reason: Option<String>,
-    /// Bytes of its files that are shared with an earlier checkpoint; none when its manifest cannot be read here.
-    pub shared_bytes: Option<u64>,
-    /// Whether every byte matched when it was read just now; none when it was not read.
-    pub verified: Option<bool>,
-    /// How long ago it was committed, or begun.
-    pub age_seconds: Option<f64>,
-}
-
-/// Checkpoints, newest first, and whether the remote answered.
-#[derive(Debug, Clone, Serialize)]
-pub struct Listing {
-    /// Newest first.
-    pub checkpoints: Vec<CheckpointEntry>,
-    /// Whether the remote answered; none: the run has none. Where it did not, `where` is as this disk's log has it.
-    pub remote: Option<RemoteAnswer>,
-}
 
 /// Why checkpoints were saved, by attempt and step.
 #[derive(Debug, Default)]
 pub(super) struct SaveReasons(BTreeMap<(AttemptId, Step), String>);
 
-impl CheckpointEntry {
-    pub(super) fn new(view: &CheckpointView, placed: Placed, reasons: &SaveReasons, now: Timestamp) -> Self {
-        let location = placed.location().into();
-        let Placed { info, here, .. } = placed;
-        let committed = here && info.manifest_sha256.is_some() && info.state != State::Retired;
-        Self {
-            location,
-            reason: reasons.0.get(&(info.attempt_id, info.step)).cloned(),
-            shared_bytes: if committed { shared_bytes(view, info.number) } else { None },
-            verified: None,
-            age_seconds: info.at.parse::<Timestamp>().ok().map(|at| now.seconds_since(at)),
-            info,
-        }
+/// What is the same for all checkpoints of a listing.
+pub(super) struct Facts<'a> {
+    pub view: &'a CheckpointView,
+    pub reasons: SaveReasons,
+    /// Why retention keeps each checkpoint of this disk, by its number in the log.
+    pub kept: BTreeMap<u64, Vec<String>>,
+    pub now: Timestamp,
+}
+
+/// One checkpoint as commands show it.
+pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
+    let place = placed.place();
+    let Placed { info, here, .. } = placed;
+    let is_whole = here && info.manifest_sha256.is_some() && info.state != State::Retired;
+    let kept = facts.kept.get(&info.number).filter(|_| here);
+    Checkpoint {
+        place,
+        reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),
+        shared_bytes: if is_whole { shared_bytes(facts.view, info.number) } else { None },
+        verified: None,
+        age_seconds: info.at.parse::<Timestamp>().ok().map(|at| facts.now.seconds_since(at)),
+        kept_because: kept.cloned().unwrap_or_default(),
+        number: info.number,
+        run_id: info.run_id,
+        attempt_id: info.attempt_id,
+        step: info.step,
+        epoch: info.epoch,
+        object_prefix: info.object_prefix,
+        folder: info.folder,
+        manifest_sha256: info.manifest_sha256,
+        state: info.state,
+        size_bytes: info.size_bytes,
+        state_digest: info.state_digest,
+        parent: info.parent,
+        at: info.at,
+        why: info.why,
+        on_branch: info.on_branch,
+        uploaded_to: info.uploaded_to,
+        uploaded_at: info.uploaded_at,
+        remote_number: info.number_there,
+        pins: info.pins,
     }
 }
 
-impl CheckpointEntry {
-    /// Takes in what reading one copy showed; all copies must be whole.
-    pub(super) fn judge(&mut self, read: Result<(), CheckpointError>) {
-        self.verified = Some(read.is_ok() && self.verified != Some(false));
-        if let Err(error) = read {
-            self.info.why = Some(error.to_string());
-        }
+/// Takes in what reading one copy showed; all copies must be whole.
+pub(super) fn judge(checkpoint: &mut Checkpoint, read: Result<(), CheckpointError>) {
+    checkpoint.verified = Some(read.is_ok() && checkpoint.verified != Some(false));
+    if let Err(error) = read {
+        checkpoint.why = Some(error.to_string());
     }
 }
 

@@ -2,63 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, ManifestFile, PinInfo, State};
+use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPin, CheckpointPlace};
+use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, PinInfo, State};
 use trackway_core::Step;
 use trackway_core::text::bytes;
 use trackway_engine::error::AppError;
 
 use super::policy::in_words;
 use super::remote_view::{Placed, Remote};
-use super::retention::{reason_in_words, retire_word};
-use super::{CheckpointEntry, Checkpoints, KeepChanges, Pinned, Which};
+use super::retention::reason_in_words;
+use super::{Checkpoints, KeepChanges, Which};
 
 /// Most metrics that are named in the sentences; the JSON has all.
 const METRICS_MAX: usize = 8;
 /// Most steps of the way to a checkpoint that are named.
 const WAY_MAX: usize = 8;
-
-/// The answer to `trackway checkpoint explain`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Explanation {
-    /// The one checkpoint.
-    pub checkpoints: Vec<CheckpointEntry>,
-    /// Where it comes from, what it holds, and what will happen to it.
-    pub sentences: Vec<String>,
-    /// What it holds, by kind.
-    pub kinds: Vec<KindLine>,
-    /// Every file, as the manifest has it.
-    pub files: Vec<ManifestFile>,
-    /// Metrics at its step; those that are not finite are null.
-    pub metrics: BTreeMap<String, f64>,
-    /// The SHA-256 of the run's config, when known.
-    pub config_sha256: Option<String>,
-    /// The SHA-256 of the run's data, when known.
-    pub data_sha256: Option<String>,
-    /// Processes that trained together.
-    pub world_size: Option<u32>,
-    /// Its pins.
-    pub pins: Vec<Pinned>,
-    /// The steps of the commits that led to it, oldest first, its own last.
-    pub way: Vec<Step>,
-    /// Why retention keeps it, or `superseded`, `suspect`, `dead_branch` when it lets it go.
-    pub retention: Vec<String>,
-    /// Why its manifest cannot be read.
-    pub manifest_error: Option<String>,
-}
-
-/// What a checkpoint holds of one kind.
-#[derive(Debug, Clone, Serialize)]
-pub struct KindLine {
-    /// `weights`, `optimizer` …
-    pub kind: String,
-    /// Files of that kind.
-    pub file_count: usize,
-    /// Their bytes.
-    pub size_bytes: u64,
-    /// Those of them that are shared with an earlier checkpoint.
-    pub shared_bytes: u64,
-}
 
 impl Checkpoints {
     /// Reports which attempt wrote a checkpoint, from what, what it holds, where it is, and whether a resume takes it.
@@ -66,7 +24,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
-    pub fn explain(&self, which: Which) -> Result<Explanation, AppError> {
+    pub fn explain(&self, which: Which) -> Result<CheckpointExplanation, AppError> {
         let view = self.view()?;
         let remote = self.ask_remote();
         let all = self.placed(view.list(), &remote, false);
@@ -105,16 +63,16 @@ impl Checkpoints {
         sentences.extend(pins.iter().map(held));
         sentences.extend(keeping);
         let manifest = manifest.as_ref();
-        Ok(Explanation {
+        Ok(CheckpointExplanation {
             sentences,
             kinds,
             files: manifest.map(|manifest| manifest.files.clone()).unwrap_or_default(),
-            metrics: manifest.map(|manifest| manifest.metrics.clone()).unwrap_or_default(),
+            metrics: manifest.map(metrics).unwrap_or_default(),
             config_sha256: manifest.and_then(|manifest| manifest.config_sha256.clone()),
             data_sha256: manifest.and_then(|manifest| manifest.data_sha256.clone()),
             world_size: manifest.map(|manifest| manifest.world_size),
             pins: pins.into_iter().map(|pin| pinned(pin, info.step)).collect(),
-            way: teller.way(),
+            lineage_steps: teller.way(),
             retention,
             manifest_error,
             checkpoints: self.listing(&view, vec![placed.clone()], &remote)?.checkpoints,
@@ -219,12 +177,16 @@ impl Teller<'_> {
     fn copies(&self) -> String {
         let folder = &self.info.folder;
         let remote = self.info.uploaded_to.as_deref().unwrap_or("the remote");
-        match self.placed.location() {
-            "none" => "There is no copy of it any more.".into(),
-            "remote" => format!("Its bytes are at {remote} and not on this disk."),
-            "local+remote" => format!("Its bytes are on this disk, in {folder}, and at {remote}."),
-            "waiting" => format!("Its bytes are on this disk, in {folder}, and not at the remote yet."),
-            _ => format!("Its bytes are on this disk only, in {folder}."),
+        match self.placed.place() {
+            CheckpointPlace::None => "There is no copy of it any more.".into(),
+            CheckpointPlace::Remote => format!("Its bytes are at {remote} and not on this disk."),
+            CheckpointPlace::LocalAndRemote => {
+                format!("Its bytes are on this disk, in {folder}, and at {remote}.")
+            }
+            CheckpointPlace::Waiting => {
+                format!("Its bytes are on this disk, in {folder}, and not at the remote yet.")
+            }
+            CheckpointPlace::Local => format!("Its bytes are on this disk only, in {folder}."),
         }
     }
 
@@ -237,14 +199,14 @@ impl Teller<'_> {
             let sentence = format!("Retention keeps it: {}.", reasons.join(", "));
             return Ok((reasons, Some(sentence)));
         }
-        let why = plan.retire.get(&self.info.number).map(|why| retire_word(*why).to_owned());
+        let why = plan.retire.get(&self.info.number).map(|why| why.as_str().to_owned());
         let sentence = why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&policy)));
         Ok((why.into_iter().collect(), sentence))
     }
 }
 
-fn pinned(pin: PinInfo, step: Step) -> Pinned {
-    Pinned {
+fn pinned(pin: PinInfo, step: Step) -> CheckpointPin {
+    CheckpointPin {
         name: pin.name,
         number: pin.commit,
         step: Some(step),
@@ -254,17 +216,22 @@ fn pinned(pin: PinInfo, step: Step) -> Pinned {
     }
 }
 
+/// Metrics that are not finite are null in JSON.
+fn metrics(manifest: &Manifest) -> BTreeMap<String, Option<f64>> {
+    let finite = |(name, value): (&String, &f64)| (name.clone(), Some(*value).filter(|it| it.is_finite()));
+    manifest.metrics.iter().map(finite).collect()
+}
+
 fn held(pin: &PinInfo) -> String {
     let until = pin.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
     let why = if pin.why.is_empty() { String::new() } else { format!(": {}", pin.why) };
     format!("The pin `{}` holds it{until}{why}.", pin.name)
 }
 
-fn kinds(manifest: &Manifest) -> Vec<KindLine> {
-    let mut kinds: BTreeMap<Kind, KindLine> = BTreeMap::new();
+fn kinds(manifest: &Manifest) -> Vec<CheckpointKind> {
+    let mut kinds: BTreeMap<Kind, CheckpointKind> = BTreeMap::new();
     for file in &manifest.files {
-        let empty =
-            || KindLine { kind: file.kind.as_str().into(), file_count: 0, size_bytes: 0, shared_bytes: 0 };
+        let empty = || CheckpointKind { kind: file.kind, file_count: 0, size_bytes: 0, shared_bytes: 0 };
         let line = kinds.entry(file.kind).or_insert_with(empty);
         line.file_count += 1;
         line.size_bytes += file.size_bytes;
@@ -273,10 +240,10 @@ fn kinds(manifest: &Manifest) -> Vec<KindLine> {
     kinds.into_values().collect()
 }
 
-fn holds(manifest: &Manifest, kinds: &[KindLine]) -> String {
+fn holds(manifest: &Manifest, kinds: &[CheckpointKind]) -> String {
     let parts: Vec<String> = kinds
         .iter()
-        .map(|line| format!("{} {}", line.kind.replace('_', " "), bytes(line.size_bytes)))
+        .map(|line| format!("{} {}", line.kind.as_str().replace('_', " "), bytes(line.size_bytes)))
         .collect();
     let shared: u64 = kinds.iter().map(|line| line.shared_bytes).sum();
     let count = match manifest.files.len() {

@@ -1,83 +1,38 @@
 //! The checkpoints of a run as `trackway explain` shows them.
 
-use serde::Serialize;
-use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Step, Timestamp};
-use trackway_engine::checkpoints::{FallBackCost, Pace, passed_over};
+use std::collections::{BTreeMap, BTreeSet};
+
+use trackway_api::checkpoints::{Checkpoint, FallBack};
+use trackway_checkpoint::{CheckpointInfo, CheckpointView, KeepReason};
+use trackway_core::Timestamp;
+use trackway_engine::checkpoints::{Pace, fall_back_cost, passed_over};
 use trackway_engine::error::AppError;
 use trackway_ledger::AttemptRow;
 
 use super::remote_view::Remote;
 use super::retention::reason_in_words;
-use super::{CheckpointEntry, Checkpoints, KeepChanges};
-
-/// One checkpoint.
-#[derive(Debug, Clone, Serialize)]
-pub struct CheckpointLine {
-    /// Its step.
-    pub step: Step,
-    /// The attempt that wrote it.
-    pub attempt_id: Option<AttemptId>,
-    /// The epoch it was written under.
-    pub epoch: u64,
-    /// `writing`, `committed`, `superseded`, `suspect` …
-    pub state: String,
-    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the requester's description;
-    /// known once its attempt is sealed.
-    pub reason: Option<String>,
-    /// Bytes of its files.
-    pub size_bytes: Option<u64>,
-    /// SHA-256 of its manifest.
-    pub manifest_sha256: Option<String>,
-    /// Its folder, below the run's checkpoint root.
-    pub object_prefix: String,
-    /// When it was committed.
-    pub committed_at: Option<Timestamp>,
-    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
-    #[serde(rename = "where")]
-    pub location: String,
-    /// Bytes that it shares with an earlier checkpoint; none if unknown.
-    pub shared_bytes: Option<u64>,
-    /// Names of the pins that hold it.
-    pub pins: Vec<String>,
-    /// Why retention keeps it; empty when it lets it go.
-    pub kept_because: Vec<String>,
-    /// Why it is suspect or abandoned.
-    pub why: Option<String>,
-}
-
-/// An attempt that resumed from an older checkpoint than the newest.
-#[derive(Debug, Clone, Serialize)]
-pub struct FallBack {
-    /// The step that was committed and skipped.
-    pub from_step: Step,
-    /// The step it resumed from.
-    pub to_step: Step,
-    /// Why the newer one was skipped.
-    pub why: String,
-    /// What it costs.
-    #[serde(flatten)]
-    pub cost: FallBackCost,
-}
+use super::{Checkpoints, KeepChanges};
 
 impl Checkpoints {
-    /// Every checkpoint, newest first, with what retention thinks of it.
-    pub fn lines(&self) -> Result<Vec<CheckpointLine>, AppError> {
+    /// Every checkpoint, newest first, as the log of this disk has it.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or the run's plan.
+    pub fn of_this_disk(&self) -> Result<Vec<Checkpoint>, AppError> {
         let view = self.view()?;
+        // The page is made of receipts: the remote is not asked.
+        let placed = self.placed(view.list(), &Remote::None, true);
+        Ok(self.listing(&view, placed, &Remote::None)?.checkpoints)
+    }
+
+    /// Why retention keeps each checkpoint of the log, by its number.
+    pub(super) fn kept(&self, view: &CheckpointView) -> Result<BTreeMap<u64, Vec<String>>, AppError> {
         let policy = self.policy(&KeepChanges::default())?;
         let plan = view.retention(&policy, self.now(), None);
-        let kept_because = |number: u64| {
-            let reasons = plan.keep.get(&number).into_iter().flatten();
-            reasons.map(|reason| reason_in_words(reason, &policy)).collect()
+        let words = |(number, reasons): (&u64, &BTreeSet<KeepReason>)| {
+            (*number, reasons.iter().map(|reason| reason_in_words(reason, &policy)).collect())
         };
-        // The page is made of receipts: it shows the log of this disk, without the remote.
-        let placed = self.placed(view.list(), &Remote::None, true);
-        let entries = self.listing(&view, placed, &Remote::None)?.checkpoints;
-        let lines = entries.into_iter().map(|entry| {
-            let kept_because = kept_because(entry.info.number);
-            line(entry, kept_because)
-        });
-        Ok(lines.collect())
+        Ok(plan.keep.iter().map(words).collect())
     }
 
     /// How many seconds each upload took, from the commit until all bytes were at the remote; oldest first.
@@ -101,27 +56,7 @@ impl Checkpoints {
             from_step: passed.step,
             to_step: passed.step - steps,
             why: passed.why.clone().unwrap_or_default(),
-            cost: FallBackCost::of(steps, Pace::measured(before)),
+            cost: fall_back_cost(steps, Pace::measured(before)),
         }))
-    }
-}
-
-fn line(entry: CheckpointEntry, kept_because: Vec<String>) -> CheckpointLine {
-    let info = entry.info;
-    CheckpointLine {
-        step: info.step,
-        attempt_id: Some(info.attempt_id),
-        epoch: info.epoch,
-        state: info.state.as_str().into(),
-        reason: entry.reason,
-        size_bytes: info.size_bytes,
-        manifest_sha256: info.manifest_sha256,
-        object_prefix: info.object_prefix,
-        committed_at: info.at.parse().ok(),
-        location: entry.location,
-        shared_bytes: entry.shared_bytes,
-        pins: info.pins,
-        kept_because,
-        why: info.why,
     }
 }

@@ -22,9 +22,9 @@ mod retention;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trackway_api::checkpoints::CheckpointListing;
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
-pub use trackway_engine::checkpoints::FallBackCost;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::rows::rung_of;
@@ -35,24 +35,19 @@ use trackway_ledger::{AttemptRow, EventRow, RunRow};
 pub use trackway_recorder::SaveReason;
 use trackway_system::{SystemClock, SystemIds};
 
-pub use doctor::{DoctorFinding, DoctorReport};
-pub use entry::{CheckpointEntry, Listing};
+use entry::{Facts, checkpoint, judge};
 pub(crate) use environment::try_out_file_system;
-pub use explanation::{Explanation, KindLine};
 pub(crate) use fetch::Arriving;
 pub use hold::CheckpointRef;
 pub(crate) use hold::Chosen;
-pub use lines::{CheckpointLine, FallBack};
 pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
-pub use now::{CheckpointAsked, checkpoint_now};
+pub use now::checkpoint_now;
 pub use policy::KeepChanges;
 pub(crate) use read_only::{ReadOnly, writable_again};
 use reading::Reading;
 pub use reading::Watch;
-pub use remote_view::RemoteAnswer;
 use remote_view::{Placed, Remote};
-pub use resume::{PassedOver, ResumeTarget};
-pub use retention::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
+pub use retention::Garbage;
 
 /// A reference to a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +154,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// When the log cannot be read. That the remote does not answer is none.
-    pub fn list(&self, all: bool) -> Result<Listing, AppError> {
+    pub fn list(&self, all: bool) -> Result<CheckpointListing, AppError> {
         let view = self.view()?;
         let remote = self.ask_remote();
         let mut placed = self.placed(view.list(), &remote, all);
@@ -172,12 +167,12 @@ impl Checkpoints {
         view: &CheckpointView,
         placed: Vec<Placed>,
         remote: &Remote,
-    ) -> Result<Listing, AppError> {
+    ) -> Result<CheckpointListing, AppError> {
         let infos: Vec<_> = placed.iter().map(|one| one.info.clone()).collect();
-        let reasons = self.save_reasons(&infos)?;
-        let entry = |one| CheckpointEntry::new(view, one, &reasons, self.now());
-        let checkpoints = placed.into_iter().map(entry).collect();
-        Ok(Listing { checkpoints, remote: remote.answer() })
+        let facts =
+            Facts { view, reasons: self.save_reasons(&infos)?, kept: self.kept(view)?, now: self.now() };
+        let checkpoints = placed.into_iter().map(|one| checkpoint(one, &facts)).collect();
+        Ok(CheckpointListing { checkpoints, remote: remote.answer() })
     }
 
     /// How many entries of the log cannot be read.
@@ -193,8 +188,13 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
-    /// answer and `there` is set. Damage is not an error but `verified: false`.
-    pub fn verify(&self, step: Option<Step>, there: bool, watch: &Watch) -> Result<Listing, AppError> {
+    /// answer and `there` was asked for. Damage is `verified: false`, not an error.
+    pub fn verify(
+        &self,
+        step: Option<Step>,
+        there: bool,
+        watch: &Watch,
+    ) -> Result<CheckpointListing, AppError> {
         let view = self.view()?;
         let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
             Some(there) => Remote::Answers(there),
@@ -217,11 +217,12 @@ impl Checkpoints {
         let mut listing = self.listing(&view, placed, &remote)?;
         for (entry, (here, there)) in listing.checkpoints.iter_mut().zip(places) {
             if here {
-                entry.judge(view.verify(entry.info.number).map(drop));
+                judge(entry, view.verify(entry.number).map(drop));
             }
             if let (true, Remote::Answers(remote)) = (there, &remote) {
-                let prefix = &entry.info.object_prefix;
-                entry.judge(remote.replica.verify_there(prefix, &|done, _| reading.at_remote(prefix, done)));
+                let prefix = &entry.object_prefix;
+                let read = remote.replica.verify_there(prefix, &|done, _| reading.at_remote(prefix, done));
+                judge(entry, read);
             }
         }
         Ok(listing)

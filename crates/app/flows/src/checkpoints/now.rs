@@ -1,29 +1,17 @@
 use std::time::Duration;
 
-use serde::Serialize;
-use trackway_core::{AttemptId, Clock as _, RunId, Step};
+use trackway_api::checkpoints::{CheckpointRequested, RequestOutcome};
+use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::control::{self, Request};
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
+use trackway_formats::record::ControlOutcome;
 use trackway_recorder::SaveReason;
 
 /// How long `checkpoint now` waits for the training process to answer.
 const ANSWER_SECONDS_MAX: f64 = 30.0;
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// The answer to `trackway checkpoint now`.
-#[derive(Debug, Clone, Serialize)]
-pub struct CheckpointAsked {
-    /// The live attempt.
-    pub attempt_id: AttemptId,
-    /// The request's number in the control file.
-    pub request_id: u64,
-    /// `done`, `refused` …, or `no_answer` when the script did not answer in time.
-    pub outcome: String,
-    /// The last committed step the script reported.
-    pub step: Option<Step>,
-}
 
 /// Requests a checkpoint of the live attempt of a run, and waits for its answer. `reason` is that of a user
 /// ([`SaveReason::Asked`]) or of something that watches the run ([`SaveReason::Anomaly`]); `why` describes it.
@@ -35,7 +23,7 @@ pub fn checkpoint_now(
     run: RunId,
     reason: SaveReason,
     why: &str,
-) -> Result<CheckpointAsked, AppError> {
+) -> Result<CheckpointRequested, AppError> {
     let attempt = context.live_attempt(run)?;
     let folder = context.home.attempt_folder(attempt.attempt_id);
     let channel = context.channel_of(&attempt)?;
@@ -46,13 +34,25 @@ pub fn checkpoint_now(
     loop {
         record.look();
         let answers = &record.facts.acknowledged;
-        let answer = answers.iter().rev().find(|(id, outcome)| *id == request_id && outcome != "accepted");
+        let answer = answers
+            .iter()
+            .rev()
+            .find(|(id, outcome)| *id == request_id && *outcome != ControlOutcome::Accepted);
         let late = context.clock.monotonic_micros() >= deadline;
         if answer.is_some() || late {
-            let outcome = answer.map_or_else(|| "no_answer".into(), |(_, outcome)| outcome.clone());
+            let outcome = answer.map_or(RequestOutcome::NoAnswer, |(_, outcome)| outcome_of(*outcome));
             let step = record.facts.last_committed_step;
-            return Ok(CheckpointAsked { attempt_id: attempt.attempt_id, request_id, outcome, step });
+            return Ok(CheckpointRequested { attempt_id: attempt.attempt_id, request_id, outcome, step });
         }
         context.clock.sleep(ANSWER_LOOK_EVERY);
+    }
+}
+
+fn outcome_of(outcome: ControlOutcome) -> RequestOutcome {
+    match outcome {
+        ControlOutcome::Done => RequestOutcome::Done,
+        ControlOutcome::Refused => RequestOutcome::Refused,
+        ControlOutcome::UnknownCommand => RequestOutcome::UnknownCommand,
+        ControlOutcome::Accepted | ControlOutcome::Other(_) => RequestOutcome::Unknown,
     }
 }

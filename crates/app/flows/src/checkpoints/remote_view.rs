@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
+use trackway_api::checkpoints::{CheckpointPlace, RemoteAnswer};
 use trackway_checkpoint::remote::{Replica, Truth};
 use trackway_checkpoint::{CheckpointInfo, State};
 use trackway_engine::error::AppError;
@@ -15,17 +15,6 @@ use super::Checkpoints;
 
 /// Why a commit of this disk is none of the run's.
 const LOST: &str = "another attempt took over the run before this was uploaded";
-
-/// Whether a run's remote answered.
-#[derive(Debug, Clone, Serialize)]
-pub struct RemoteAnswer {
-    /// Where it is, without secrets.
-    pub location: String,
-    /// Whether it answered within seconds.
-    pub answers: bool,
-    /// Its error instead.
-    pub error: Option<String>,
-}
 
 /// A remote that answered.
 pub(super) struct RemoteView {
@@ -57,13 +46,13 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub fn location(&self) -> &'static str {
+    pub fn place(&self) -> CheckpointPlace {
         match (self.here, self.there) {
-            (true, true) => "local+remote",
-            (true, false) if self.waits => "waiting",
-            (true, false) => "local",
-            (false, true) => "remote",
-            (false, false) => "none",
+            (true, true) => CheckpointPlace::LocalAndRemote,
+            (true, false) if self.waits => CheckpointPlace::Waiting,
+            (true, false) => CheckpointPlace::Local,
+            (false, true) => CheckpointPlace::Remote,
+            (false, false) => CheckpointPlace::None,
         }
     }
 }

@@ -1,46 +1,17 @@
 //! What a resume would take.
 
-use serde::Serialize;
+use trackway_api::checkpoints::{
+    Checkpoint, CheckpointListing, CheckpointOrigin, ResumeTarget, SkippedCheckpoint,
+};
 use trackway_checkpoint::Fallback;
 use trackway_checkpoint::remote::Source;
-use trackway_core::Step;
-use trackway_engine::checkpoints::{FallBackCost, Pace};
+use trackway_engine::checkpoints::{Pace, fall_back_cost};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::remote_error;
 
+use super::Checkpoints;
 use super::reading::{Reading, Watch};
-use super::remote_view::{Placed, Remote, RemoteAnswer, RemoteView};
-use super::{CheckpointEntry, Checkpoints, Listing};
-
-/// The answer to `trackway checkpoint resume-target`.
-#[derive(Debug, Clone, Serialize)]
-pub struct ResumeTarget {
-    /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are when they come.
-    pub checkpoints: Vec<CheckpointEntry>,
-    /// Where its bytes would come from: `local` or `remote`.
-    pub source: Source,
-    /// Bytes that would be fetched.
-    pub fetch_bytes: u64,
-    /// Newer ones that may not be resumed from, newest first.
-    pub passed_over: Vec<PassedOver>,
-    /// What that costs.
-    pub cost: FallBackCost,
-    /// Steps of checkpoints of this disk that do not belong to the run, because another attempt was granted it before
-    /// the remote had them; oldest first.
-    pub lost: Vec<Step>,
-    /// Whether the remote answered; none: the run has none. Where it did not, nothing can be launched, and the answer
-    /// is only what this disk has.
-    pub remote: Option<RemoteAnswer>,
-}
-
-/// A checkpoint that was skipped.
-#[derive(Debug, Clone, Serialize)]
-pub struct PassedOver {
-    /// Its step; none when even the log entry that names it cannot be read.
-    pub step: Option<Step>,
-    /// Why.
-    pub why: String,
-}
+use super::remote_view::{Placed, Remote, RemoteView};
 
 impl Checkpoints {
     /// The checkpoint a resume would take, every byte of it read that is on this disk, what was skipped, and what that
@@ -66,10 +37,10 @@ impl Checkpoints {
         let listing = self.listing(&view, placed, remote)?;
         Ok(ResumeTarget {
             checkpoints: verified(listing.checkpoints),
-            source: Source::Local,
+            source: CheckpointOrigin::Local,
             fetch_bytes: 0,
-            passed_over: passed_over(target.fallbacks),
-            cost: FallBackCost::of(target.lost_steps, Pace::measured(self.attempts())),
+            skipped: skipped(target.fallbacks),
+            cost: fall_back_cost(target.lost_steps, Pace::measured(self.attempts())),
             lost: Vec::new(),
             remote: listing.remote,
         })
@@ -90,24 +61,27 @@ impl Checkpoints {
         if placed.is_empty() {
             placed.push(Placed { info: target.info, here: false, there: true, waits: false });
         }
-        let Listing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
+        let CheckpointListing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
         Ok(ResumeTarget {
             checkpoints: if target.source == Source::Local { verified(checkpoints) } else { checkpoints },
-            source: target.source,
+            source: match target.source {
+                Source::Local => CheckpointOrigin::Local,
+                Source::Remote => CheckpointOrigin::Remote,
+            },
             fetch_bytes: target.fetch_bytes,
-            passed_over: passed_over(target.fallbacks),
-            cost: FallBackCost::of(target.lost_steps, Pace::measured(self.attempts())),
+            skipped: skipped(target.fallbacks),
+            cost: fall_back_cost(target.lost_steps, Pace::measured(self.attempts())),
             lost,
             remote,
         })
     }
 }
 
-fn verified(mut entries: Vec<CheckpointEntry>) -> Vec<CheckpointEntry> {
+fn verified(mut entries: Vec<Checkpoint>) -> Vec<Checkpoint> {
     entries.iter_mut().for_each(|entry| entry.verified = Some(true));
     entries
 }
 
-fn passed_over(fallbacks: Vec<Fallback>) -> Vec<PassedOver> {
-    fallbacks.into_iter().map(|it| PassedOver { step: it.step, why: it.why }).collect()
+fn skipped(fallbacks: Vec<Fallback>) -> Vec<SkippedCheckpoint> {
+    fallbacks.into_iter().map(|it| SkippedCheckpoint { step: it.step, why: it.why }).collect()
 }

@@ -3,35 +3,19 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
-use serde::Serialize;
-use trackway_checkpoint::remote::RemoteCollected;
-use trackway_checkpoint::{
-    CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan, RetireReason,
+use trackway_api::checkpoints::{
+    CheckpointCollection, CheckpointOrigin, CheckpointPin, CollectedPlace, KeptCheckpoint, OrphanedFiles,
+    RemoteAnswer, RetiredCheckpoint,
 };
+use trackway_checkpoint::remote::RemoteCollected;
+use trackway_checkpoint::{CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan};
 use trackway_core::{Step, Timestamp};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_redact::Redactor;
 
 use super::policy::{best_in_words, in_words};
-use super::remote_view::{Placed, Remote, RemoteAnswer};
+use super::remote_view::{Placed, Remote};
 use super::{Checkpoints, KeepChanges, Which};
-
-/// A pin that was set or taken away.
-#[derive(Debug, Clone, Serialize)]
-pub struct Pinned {
-    /// Its name.
-    pub name: String,
-    /// The number of the commit it holds, or held.
-    pub number: u64,
-    /// The step of that checkpoint.
-    pub step: Option<Step>,
-    /// Why it was set.
-    pub why: String,
-    /// When it ends by itself.
-    pub until: Option<String>,
-    /// When it was set.
-    pub at: String,
-}
 
 /// What is deleted, and by which rules.
 #[derive(Debug, Clone)]
@@ -42,85 +26,6 @@ pub struct Garbage {
     pub older_than_seconds: f64,
     /// Only return what would be deleted.
     pub dry_run: bool,
-}
-
-/// The answer to `trackway checkpoint gc`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Collection {
-    /// Whether nothing was deleted.
-    pub dry_run: bool,
-    /// A description of what is kept by rule.
-    pub policy: String,
-    /// What stays, newest first.
-    pub keep: Vec<KeptEntry>,
-    /// What goes, or would, newest first.
-    pub retire: Vec<CollectedEntry>,
-    /// Left-over files of what was never committed or deleted only in part.
-    pub orphans: Vec<OrphanEntry>,
-    /// Steps found not to verify on the way, and marked suspect.
-    pub suspects: Vec<Step>,
-    /// Why nothing is deleted, when that is so.
-    pub refused: Option<String>,
-    /// Bytes of the disk that are, or would be, free again.
-    pub freed_bytes: u64,
-    /// The same at the remote; none: the run has none.
-    pub remote: Option<RemoteCollection>,
-}
-
-/// What is deleted at a remote. Numbers are those of its log.
-#[derive(Debug, Clone, Serialize)]
-pub struct RemoteCollection {
-    /// Where it is.
-    pub location: String,
-    /// What stays there, newest first.
-    pub keep: Vec<KeptEntry>,
-    /// What goes, or would, newest first.
-    pub retire: Vec<CollectedEntry>,
-    /// Objects that were removed.
-    pub removed_objects: u64,
-    /// Steps found not to be whole there, and marked suspect.
-    pub suspects: Vec<Step>,
-    /// Why nothing is deleted, when that is so.
-    pub refused: Option<String>,
-    /// Why it could not be looked at, or not to the end; what was retired is removed by the next collection.
-    pub error: Option<String>,
-}
-
-/// A checkpoint that stays.
-#[derive(Debug, Clone, Serialize)]
-pub struct KeptEntry {
-    /// The number of its commit.
-    pub number: u64,
-    /// Its step.
-    pub step: Step,
-    /// Bytes of its files.
-    pub size_bytes: Option<u64>,
-    /// The reasons.
-    pub reasons: Vec<String>,
-}
-
-/// A checkpoint that goes.
-#[derive(Debug, Clone, Serialize)]
-pub struct CollectedEntry {
-    /// The number of its commit.
-    pub number: u64,
-    /// Its step.
-    pub step: Step,
-    /// Bytes of its files, including those that others share.
-    pub size_bytes: Option<u64>,
-    /// `superseded`, `suspect` or `dead_branch`.
-    pub why: String,
-}
-
-/// Files without a checkpoint.
-#[derive(Debug, Clone, Serialize)]
-pub struct OrphanEntry {
-    /// The number of its begin or commit.
-    pub number: u64,
-    /// Its step.
-    pub step: Step,
-    /// Where they are, below the root.
-    pub folder: String,
 }
 
 impl Checkpoints {
@@ -136,7 +41,7 @@ impl Checkpoints {
         which: Which,
         why: &str,
         until: Option<Timestamp>,
-    ) -> Result<Pinned, AppError> {
+    ) -> Result<CheckpointPin, AppError> {
         if until.is_some_and(|until| until <= self.now()) {
             return Err(AppError::new(ErrorKind::Usage, "the pin would end before it begins"));
         }
@@ -156,7 +61,13 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Checkpoints::pin`].
-    pub fn pin_for(&self, name: &str, which: Which, why: &str, seconds: f64) -> Result<Pinned, AppError> {
+    pub fn pin_for(
+        &self,
+        name: &str,
+        which: Which,
+        why: &str,
+        seconds: f64,
+    ) -> Result<CheckpointPin, AppError> {
         self.pin(name, which, why, Some(self.now().plus_seconds(seconds)))
     }
 
@@ -164,7 +75,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it remains.
-    pub fn unpin(&self, name: &str) -> Result<Pinned, AppError> {
+    pub fn unpin(&self, name: &str) -> Result<CheckpointPin, AppError> {
         if let Some(mut there) = self.demand_remote()? {
             let pin = there.replica.unpin(name).map_err(|error| self.error(&error))?;
             let held = there.truth.checkpoints.iter().find(|info| info.pins.contains(&pin.name));
@@ -187,7 +98,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when nothing was committed; when the disk refuses.
-    pub fn collect(&self, garbage: &Garbage) -> Result<Collection, AppError> {
+    pub fn collect(&self, garbage: &Garbage) -> Result<CheckpointCollection, AppError> {
         let policy = self.policy(&garbage.keep)?;
         let mut house = self.housekeeper()?;
         let infos: BTreeMap<u64, CheckpointInfo> =
@@ -199,15 +110,16 @@ impl Checkpoints {
         let done = house
             .collect(&policy, garbage.older_than_seconds, garbage.dry_run)
             .map_err(|error| self.error(&error))?;
-        let here = collection(&policy, garbage.dry_run, &infos, &files, done);
-        Ok(Collection { remote: self.collect_there(&policy, garbage), ..here })
+        let here = self.collected_here(&policy, &infos, &files, done);
+        let places = std::iter::once(here).chain(self.collect_there(&policy, garbage)).collect();
+        Ok(CheckpointCollection { dry_run: garbage.dry_run, policy: in_words(&policy), places })
     }
 
-    fn collect_there(&self, policy: &Retention, garbage: &Garbage) -> Option<RemoteCollection> {
+    fn collect_there(&self, policy: &Retention, garbage: &Garbage) -> Option<CollectedPlace> {
         let (mut there, location) = match self.ask_remote() {
             Remote::None => return None,
             Remote::Silent { answer: RemoteAnswer { location, error, .. }, .. } => {
-                return Some(RemoteCollection::failed(location, error.unwrap_or_default()));
+                return Some(CollectedPlace { error, ..empty(CheckpointOrigin::Remote, location) });
             }
             Remote::Answers(there) => {
                 let location = there.replica.location();
@@ -216,12 +128,40 @@ impl Checkpoints {
         };
         let done = there.replica.collect(Some(policy), Some(garbage.older_than_seconds), garbage.dry_run);
         match done {
-            Err(error) => Some(RemoteCollection::failed(location, error.to_string())),
+            Err(error) => Some(CollectedPlace {
+                error: Some(error.to_string()),
+                ..empty(CheckpointOrigin::Remote, location)
+            }),
             Ok(done) => {
                 let list = there.replica.remote_list();
                 let infos = list.into_iter().map(|info| (info.number, info)).collect();
-                Some(collection_there(location, policy, &infos, &done))
+                Some(collected_there(location, policy, &infos, &done))
             }
+        }
+    }
+
+    fn collected_here(
+        &self,
+        policy: &Retention,
+        infos: &BTreeMap<u64, CheckpointInfo>,
+        files: &BTreeMap<u64, Vec<std::fs::Metadata>>,
+        done: Collected,
+    ) -> CollectedPlace {
+        let (keep, retire) = fates(&done.plan, infos, policy);
+        let orphans = done.orphans.iter().filter_map(|number| {
+            let info = infos.get(number)?;
+            let here = files.get(number).is_some_and(|files| !files.is_empty());
+            here.then(|| OrphanedFiles { number: *number, step: info.step, folder: info.folder.clone() })
+        });
+        let going = done.plan.retire.keys().chain(&done.orphans).filter_map(|number| files.get(number));
+        CollectedPlace {
+            keep,
+            retire,
+            orphans: orphans.collect(),
+            suspects: steps_of(&done.suspects, infos),
+            freed_bytes: Some(freed_bytes(going.flatten())),
+            refused: done.refused,
+            ..empty(CheckpointOrigin::Local, self.root.display().to_string())
         }
     }
 
@@ -235,8 +175,8 @@ impl Checkpoints {
     }
 }
 
-fn pinned(pin: PinInfo, step: Option<Step>) -> Pinned {
-    Pinned { name: pin.name, number: pin.commit, step, why: pin.why, until: pin.until, at: pin.at }
+fn pinned(pin: PinInfo, step: Option<Step>) -> CheckpointPin {
+    CheckpointPin { name: pin.name, number: pin.commit, step, why: pin.why, until: pin.until, at: pin.at }
 }
 
 fn steps_of(numbers: &[u64], infos: &BTreeMap<u64, CheckpointInfo>) -> Vec<Step> {
@@ -248,80 +188,54 @@ fn fates(
     plan: &RetentionPlan,
     infos: &BTreeMap<u64, CheckpointInfo>,
     policy: &Retention,
-) -> (Vec<KeptEntry>, Vec<CollectedEntry>) {
+) -> (Vec<KeptCheckpoint>, Vec<RetiredCheckpoint>) {
     let step = |number: &u64| infos.get(number).map_or(0, |info| info.step);
     let size_bytes = |number: &u64| infos.get(number).and_then(|info| info.size_bytes);
-    let keep = plan.keep.iter().rev().map(|(number, reasons)| KeptEntry {
+    let keep = plan.keep.iter().rev().map(|(number, reasons)| KeptCheckpoint {
         number: *number,
         step: step(number),
         size_bytes: size_bytes(number),
         reasons: reasons.iter().map(|reason| reason_in_words(reason, policy)).collect(),
     });
-    let retire = plan.retire.iter().rev().map(|(number, why)| CollectedEntry {
+    let retire = plan.retire.iter().rev().map(|(number, why)| RetiredCheckpoint {
         number: *number,
         step: step(number),
         size_bytes: size_bytes(number),
-        why: retire_word(*why).into(),
+        why: *why,
     });
     (keep.collect(), retire.collect())
 }
 
-impl RemoteCollection {
-    fn failed(location: String, error: String) -> Self {
-        Self {
-            location,
-            keep: Vec::new(),
-            retire: Vec::new(),
-            removed_objects: 0,
-            suspects: Vec::new(),
-            refused: None,
-            error: Some(error),
-        }
-    }
-}
-
-fn collection_there(
-    location: String,
-    policy: &Retention,
-    infos: &BTreeMap<u64, CheckpointInfo>,
-    done: &RemoteCollected,
-) -> RemoteCollection {
-    let (keep, retire) = fates(&done.plan, infos, policy);
-    RemoteCollection {
+/// A place of which nothing is known yet.
+fn empty(origin: CheckpointOrigin, location: String) -> CollectedPlace {
+    CollectedPlace {
+        origin,
         location,
-        keep,
-        retire,
-        removed_objects: done.removed_objects,
-        suspects: steps_of(&done.suspects, infos),
-        refused: done.refused.clone(),
+        keep: Vec::new(),
+        retire: Vec::new(),
+        orphans: Vec::new(),
+        suspects: Vec::new(),
+        freed_bytes: None,
+        removed_objects: None,
+        refused: None,
         error: None,
     }
 }
 
-fn collection(
+fn collected_there(
+    location: String,
     policy: &Retention,
-    dry_run: bool,
     infos: &BTreeMap<u64, CheckpointInfo>,
-    files: &BTreeMap<u64, Vec<std::fs::Metadata>>,
-    done: Collected,
-) -> Collection {
+    done: &RemoteCollected,
+) -> CollectedPlace {
     let (keep, retire) = fates(&done.plan, infos, policy);
-    let orphans = done.orphans.iter().filter_map(|number| {
-        let info = infos.get(number)?;
-        let here = files.get(number).is_some_and(|files| !files.is_empty());
-        here.then(|| OrphanEntry { number: *number, step: info.step, folder: info.folder.clone() })
-    });
-    let going = done.plan.retire.keys().chain(&done.orphans).filter_map(|number| files.get(number));
-    Collection {
-        dry_run,
-        policy: in_words(policy),
+    CollectedPlace {
         keep,
         retire,
-        orphans: orphans.collect(),
+        removed_objects: Some(done.removed_objects),
         suspects: steps_of(&done.suspects, infos),
-        remote: None,
-        freed_bytes: freed_bytes(going.flatten()),
-        refused: done.refused,
+        refused: done.refused.clone(),
+        ..empty(CheckpointOrigin::Remote, location)
     }
 }
 
@@ -337,14 +251,6 @@ fn freed_bytes<'a>(files: impl Iterator<Item = &'a std::fs::Metadata>) -> u64 {
         }
     }
     freed
-}
-
-pub(super) fn retire_word(why: RetireReason) -> &'static str {
-    match why {
-        RetireReason::Superseded => "superseded",
-        RetireReason::Suspect => "suspect",
-        RetireReason::DeadBranch => "dead_branch",
-    }
 }
 
 pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::data::CheckAnswer;
 use trackway_core::checks::overall;
 pub use trackway_core::checks::{CheckResult, Verdict};
 use trackway_core::{Clock, SignOff};
@@ -51,25 +51,6 @@ pub struct CheckRequest {
     pub only: Vec<String>,
     /// Leave these checks out.
     pub skip: Vec<String>,
-}
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CheckAnswer {
-    /// Of all checks together.
-    pub verdict: Verdict,
-    /// The result of each check.
-    pub checks: Vec<CheckResult>,
-    /// Rows and label by group.
-    pub groups: Vec<Group>,
-    /// Personal data by column and kind.
-    pub personal: Vec<PersonalColumn>,
-    /// Labels that seem to be wrong.
-    pub label_noise: Option<LabelNoise>,
-    /// Rows read, of both sides.
-    pub rows: u64,
-    /// Rows that could not be read.
-    pub rows_rejected: u64,
 }
 
 /// Reads a sign-off file: `[[personal]]` tables.

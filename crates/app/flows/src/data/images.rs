@@ -2,33 +2,13 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::media::{Content, MediaChecks, are_images, check, find_image_overlap, look_at};
+use trackway_api::data::ImagesAnswer;
+use trackway_core::checks::{CheckResult, Finding, Verdict};
+use trackway_data::media::{Content, are_images, check, find_image_overlap, look_at};
 pub use trackway_data::media::{MediaCount, MediaRequest};
 use trackway_engine::error::AppError;
 
 use super::table::{Onlooker, data_error};
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ImagesAnswer {
-    /// What there is, and every check.
-    #[serde(flatten)]
-    pub found: MediaChecks,
-    /// The findings of all checks, worst first.
-    pub findings: Vec<Finding>,
-    /// What was requested and could not be checked, with the reason.
-    pub not_run: Vec<String>,
-}
-
-impl ImagesAnswer {
-    /// Whether something was found that must not be trained on, or could not be checked.
-    #[must_use]
-    pub fn blocks(&self) -> bool {
-        !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)
-    }
-}
 
 /// Reads every file once and checks it, also against masks and a table of labels.
 ///

@@ -2,24 +2,14 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::data::{FindingsAnswer, LeakageAnswer};
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_data::leakage::examine;
 pub use trackway_data::leakage::{CHECKS, Roles};
 use trackway_engine::error::{AppError, ErrorKind};
 
 use super::images;
-use super::table::{Finding, FindingsAnswer, Onlooker, TableRequest, data_error};
-
-/// What is beside each check's own answer the same as of every check of data.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LeakageAnswer {
-    /// Every check that was wanted.
-    pub checks: Vec<CheckResult>,
-    /// The findings of all of them, worst first, and the account of the rows.
-    #[serde(flatten)]
-    pub found: FindingsAnswer,
-}
+use super::table::{Finding, Onlooker, TableRequest, data_error};
 
 /// Which checks run: all but what is left out, or only those that are named, without `leakage.` or with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +41,7 @@ pub fn leakage(
         };
         let wanted = CHECKS.into_iter().filter(|name| selection.wants(name));
         let checks: Vec<CheckResult> = wanted.map(of_images).collect();
-        return Ok(LeakageAnswer { found: FindingsAnswer::of(&checks, &|_| true, read, lost), checks });
+        return Ok(LeakageAnswer { found: findings_of(&checks, &|_| true, read, lost), checks });
     }
     let (mut train, mut test) = (train.open(base, "train")?, test.open(base, "test")?);
     let is_wanted = |name: &str| selection.wants(name);
@@ -65,25 +55,23 @@ pub fn leakage(
     let overlap = &leakage.overlap;
     let rows = overlap.train.rows_read + overlap.test.rows_read;
     let rows_rejected = overlap.train.rows_rejected + overlap.test.rows_rejected;
-    Ok(LeakageAnswer { found: FindingsAnswer::of(&checks, &was_asked_for, rows, rows_rejected), checks })
+    Ok(LeakageAnswer { found: findings_of(&checks, &was_asked_for, rows, rows_rejected), checks })
 }
 
-impl FindingsAnswer {
-    /// Everything that several checks found. Of those that could not run, the required ones are separate: they block.
-    pub(super) fn of(
-        checks: &[CheckResult],
-        was_asked_for: &dyn Fn(&str) -> bool,
-        rows: u64,
-        rows_rejected: u64,
-    ) -> Self {
-        let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check.findings.clone()).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        let not_run =
-            checks.iter().filter(|check| check.verdict == Verdict::NotRun && was_asked_for(&check.name));
-        let not_run =
-            not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
-        Self { findings, not_run, rows, rows_rejected, rules_checked: None }
-    }
+/// Everything that several checks found. Of those that could not run, the ones that were requested are listed: they block.
+pub(super) fn findings_of(
+    checks: &[CheckResult],
+    was_asked_for: &dyn Fn(&str) -> bool,
+    rows: u64,
+    rows_rejected: u64,
+) -> FindingsAnswer {
+    let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check.findings.clone()).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let not_run =
+        checks.iter().filter(|check| check.verdict == Verdict::NotRun && was_asked_for(&check.name));
+    let not_run =
+        not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
+    FindingsAnswer { findings, not_run, rows, rows_rejected, rules_checked: None }
 }
 
 impl Selection {

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use trackway_api::data::{FileRead, ProfileAnswer};
 pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value, ValueCount};
 use trackway_data::profile::{PROFILE_VERSION, Profile};
-use trackway_data::read::{Coverage, Place, Rejects, Source};
+use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::AppError;
 
 use super::table::{Onlooker, TableRequest, data_error};
@@ -19,52 +19,6 @@ pub struct ProfileRequest {
     pub label: Option<String>,
     /// Where to keep the profile, so that a later comparison reads no data.
     pub save_to: Option<PathBuf>,
-}
-
-/// A file that was read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileRead {
-    /// Its path.
-    pub path: String,
-    /// Its size.
-    pub size_bytes: u64,
-    /// Rows read from it.
-    pub rows: u64,
-}
-
-/// A profile for people and programs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProfileAnswer {
-    /// Version of this document's form.
-    pub version: u32,
-    /// The files in reading order; places name them by their index.
-    pub files: Vec<FileRead>,
-    /// Rows read.
-    pub rows: u64,
-    /// Rows rejected. With the rows read, these are all rows of the files.
-    pub rows_rejected: u64,
-    /// Why rows were rejected, with examples.
-    pub rejects: Vec<Rejects>,
-    /// Rows with bytes that are no UTF-8, read as Windows-1252.
-    pub rows_recoded: u64,
-    /// The first of them.
-    pub first_recoded: Option<Place>,
-    /// Further notes for a reader.
-    pub notes: Vec<String>,
-    /// The label, if one was named.
-    pub label: Option<String>,
-    /// The columns, in file order.
-    pub columns: Vec<ColumnSummary>,
-}
-
-impl ProfileAnswer {
-    /// `FILE line N`, as a person looks it up.
-    #[must_use]
-    pub fn place(&self, place: Place) -> String {
-        let path = self.files.get(place.file).map_or("?", |file| file.path.as_str());
-        let is_text = !(path.ends_with(".parquet") || path.ends_with(".pq"));
-        format!("{path} {} {}", if is_text { "line" } else { "row" }, place.row)
-    }
 }
 
 /// Reads the data once and describes it.

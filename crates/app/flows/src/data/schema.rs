@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use trackway_api::data::FindingsAnswer;
 use trackway_core::Clock;
 use trackway_data::profile::Profile;
 use trackway_data::read::Source;
@@ -10,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_sql::RowPredicate;
 use trackway_system::SystemClock;
 
-use super::table::{FindingsAnswer, Onlooker, TableRequest, data_error};
+use super::table::{Onlooker, TableRequest, data_error};
 
 /// Reads data once and writes down, as TOML, what it is like.
 ///

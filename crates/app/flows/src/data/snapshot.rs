@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::data::{DiffAnswer, SnapshotAnswer, SnapshotList, StoredSnapshot};
+use trackway_core::Clock as _;
 use trackway_core::name::Name;
-use trackway_core::{Clock as _, Timestamp};
-use trackway_data::drift::{DriftReport, DriftSettings, compare};
+use trackway_data::drift::{DriftSettings, compare};
 use trackway_data::profile::Profile;
 pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
 use trackway_data::snapshot::{
-    NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotDiff, SnapshotError, SnapshotId, SnapshotStore,
+    NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotError, SnapshotId, SnapshotStore,
 };
-use trackway_data::{Column, DataManifest, HashCache, Resolver};
+use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, run};
@@ -31,77 +31,6 @@ pub struct SnapshotRequest {
     pub label: Option<String>,
     /// A name that points to it from now on.
     pub name: Option<Name>,
-}
-
-/// A snapshot that was taken.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SnapshotAnswer {
-    /// Its id: the hash of the content.
-    pub data_sha256: String,
-    /// Whether it was not there yet.
-    pub is_new: bool,
-    /// The name that points to it.
-    pub name: Option<String>,
-    /// Files in it.
-    pub files: u64,
-    /// Files that had to be read; the others did not change since they were last read.
-    pub files_read: u64,
-    /// Bytes of all files.
-    pub size_bytes: u64,
-    /// Rows of the tables; `None` if there is none.
-    pub rows: Option<u64>,
-    /// Rows that could not be read.
-    pub rows_rejected: u64,
-    /// Columns of the tables.
-    pub schema: Option<Vec<Column>>,
-    /// Notes for a reader.
-    pub notes: Vec<String>,
-}
-
-/// A snapshot that is kept.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct KeptSnapshot {
-    /// Its id.
-    pub data_sha256: String,
-    /// The names that point to it now.
-    pub names: Vec<String>,
-    /// When it was last given a name; `None`: never.
-    pub named_at: Option<Timestamp>,
-    /// Files in it.
-    pub files: u64,
-    /// Bytes of all files.
-    pub size_bytes: u64,
-    /// Rows of the tables.
-    pub rows: Option<u64>,
-    /// Rows that could not be read.
-    pub rows_rejected: u64,
-}
-
-/// All that is kept.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SnapshotList {
-    /// The snapshots, those named last first.
-    pub snapshots: Vec<KeptSnapshot>,
-    /// The names with all they ever pointed to.
-    pub names: Vec<NamedSnapshot>,
-    /// Snapshots that cannot be read, with the reason.
-    pub damaged: Vec<String>,
-}
-
-/// What is different in the second of two data sets.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DiffAnswer {
-    /// The id of the first.
-    pub before: String,
-    /// The id of the second.
-    pub after: String,
-    /// Files, columns, rows.
-    #[serde(flatten)]
-    pub diff: SnapshotDiff,
-    /// The distributions; `None` where one side holds no table, or both are the same.
-    pub drift: Option<DriftReport>,
-    /// Files that had to be read; 0 where both sides are snapshots.
-    pub files_read: u64,
 }
 
 /// The snapshots of a home.
@@ -242,12 +171,12 @@ pub fn list(home: &Home) -> Result<SnapshotList, AppError> {
     Ok(list)
 }
 
-fn kept(names: &[NamedSnapshot], snapshot: &Snapshot) -> KeptSnapshot {
+fn kept(names: &[NamedSnapshot], snapshot: &Snapshot) -> StoredSnapshot {
     let id = &snapshot.data_sha256;
     let points_here =
         |named: &&NamedSnapshot| named.history.last().is_some_and(|last| last.data_sha256 == *id);
     let entries = names.iter().flat_map(|named| &named.history);
-    KeptSnapshot {
+    StoredSnapshot {
         data_sha256: id.clone(),
         names: names.iter().filter(points_here).map(|named| named.name.clone()).collect(),
         named_at: entries.filter(|entry| entry.data_sha256 == *id).map(|entry| entry.at).max(),

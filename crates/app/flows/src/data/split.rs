@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use trackway_api::data::{LabelCount, SplitAnswer, SplitPart, SplitRung};
 use trackway_data::split::{
     Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, read_rows, write_assignment,
     write_parts,
@@ -45,64 +45,6 @@ pub struct SplitRequest {
     pub out: PathBuf,
     /// Whether the parts themselves are written too.
     pub write_parts: bool,
-}
-
-/// One part.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PartAnswer {
-    /// Its name.
-    pub name: String,
-    /// Rows in it.
-    pub rows: u64,
-    /// Of all rows.
-    pub share: f64,
-    /// Rows by label, where there is one.
-    pub labels: Vec<LabelCount>,
-}
-
-/// Rows with a label.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LabelCount {
-    /// The label; empty where it is missing.
-    pub label: String,
-    /// How many.
-    pub rows: u64,
-}
-
-/// Rows of the first part in a rung.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RungAnswer {
-    /// The rung's fraction.
-    pub share: f64,
-    /// Rows of the first part that belong to it.
-    pub rows: u64,
-}
-
-/// A split.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SplitAnswer {
-    /// By what.
-    pub method: SplitMethod,
-    /// The seed.
-    pub seed: u64,
-    /// Rows read.
-    pub rows: u64,
-    /// Rows that could not be read; they have no part.
-    pub rows_rejected: u64,
-    /// The parts in the requested order.
-    pub parts: Vec<PartAnswer>,
-    /// Rows of each fold of the first part.
-    pub folds: Vec<u64>,
-    /// The rungs, smallest first.
-    pub rungs: Vec<RungAnswer>,
-    /// What was found when the split was looked at from scratch.
-    pub proof: SplitProof,
-    /// Whether the proof shows what the method promises. Nothing is written where it does not.
-    pub proved: bool,
-    /// The file with where each row goes.
-    pub assignment: Option<PathBuf>,
-    /// The parts as files.
-    pub files: Vec<PathBuf>,
 }
 
 /// Splits a data set, proves the split, and writes it down.
@@ -200,7 +142,7 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
     Ok(())
 }
 
-fn parts(names: &[String], rows: &SplitRows, assignment: &Assignment) -> Vec<PartAnswer> {
+fn parts(names: &[String], rows: &SplitRows, assignment: &Assignment) -> Vec<SplitPart> {
     let answer = |(part, name): (Part, &String)| {
         let mine: Vec<usize> =
             (0..rows.keys.len()).filter(|row| assignment.parts[*row] == Some(part)).collect();
@@ -209,10 +151,10 @@ fn parts(names: &[String], rows: &SplitRows, assignment: &Assignment) -> Vec<Par
             mine.iter().for_each(|row| counts[rows.classes[*row] as usize] += 1);
         }
         let label = |(label, rows): (&String, u64)| LabelCount { label: label.clone(), rows };
-        PartAnswer {
+        SplitPart {
             name: name.clone(),
             rows: mine.len() as u64,
-            share: mine.len() as f64 / rows.keys.len().max(1) as f64,
+            fraction: mine.len() as f64 / rows.keys.len().max(1) as f64,
             labels: rows.class_names.iter().zip(counts).map(label).collect(),
         }
     };
@@ -225,11 +167,11 @@ fn folds(assignment: &Assignment, count: usize) -> Vec<u64> {
     folds
 }
 
-fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<RungAnswer> {
+fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<SplitRung> {
     let in_first = assignment.rungs.iter().zip(&assignment.parts).filter(|(_, part)| **part == Some(0));
     let smallest: Vec<f64> = in_first.filter_map(|(rung, _)| *rung).collect();
     let rows = |share: f64| smallest.iter().filter(|rung| **rung <= share).count() as u64;
-    shares.iter().map(|share| RungAnswer { share: *share, rows: rows(*share) }).collect()
+    shares.iter().map(|share| SplitRung { fraction: *share, rows: rows(*share) }).collect()
 }
 
 fn usage(error: SplitError) -> AppError {

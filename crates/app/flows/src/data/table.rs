@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use serde::Serialize;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::pass::{Watch, default_units_in_flight};
 use trackway_data::read::Source;
@@ -78,30 +77,6 @@ impl<'o> Onlooker<'o> {
             cancelled: self.cancelled,
             units_in_flight: default_units_in_flight(),
         }
-    }
-}
-
-/// What a data check found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FindingsAnswer {
-    /// What was found, worst first.
-    pub findings: Vec<Finding>,
-    /// What could not be checked, with the reason.
-    pub not_run: Vec<String>,
-    /// Rows read, of all sides.
-    pub rows: u64,
-    /// Rows that could not be read.
-    pub rows_rejected: u64,
-    /// How many rules were checked, where the check has rules.
-    pub rules_checked: Option<usize>,
-}
-
-impl FindingsAnswer {
-    /// Whether something was found that must not be trained on, or a requested rule could not be checked: silence does
-    /// not pass.
-    #[must_use]
-    pub fn blocks(&self) -> bool {
-        !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)
     }
 }
 

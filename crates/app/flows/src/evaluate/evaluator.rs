@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use trackway_api::evaluations::CodeFile;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::Job;
 use trackway_formats::runfile::Plan;
@@ -11,17 +11,6 @@ use trackway_formats::shell::words;
 
 use crate::file_digest::file_sha256;
 use crate::score::{EVALUATOR, VERSION};
-
-/// One file of an evaluator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeFile {
-    /// As the command names it.
-    pub path: String,
-    /// SHA-256 of its bytes.
-    pub sha256: String,
-    /// Its size.
-    pub size_bytes: u64,
-}
 
 /// An evaluator and its code.
 #[derive(Debug, Clone, PartialEq, Eq)]

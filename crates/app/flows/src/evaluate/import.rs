@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::{Value as Json, json};
+use trackway_api::evaluations::{EvaluationReceipt, ImportedEvaluation};
 use trackway_core::{Clock as _, EvaluationId, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -16,7 +16,7 @@ use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 
 use super::judge::{Judged, Terms};
 use super::outputs::{Outputs, read_outputs};
-use super::receipt::{self, EvaluationReceipt};
+use super::receipt;
 use super::task_set::Tasks;
 use crate::checkpoints::{self, CheckpointRef, Chosen};
 use crate::evaluate::collect;
@@ -33,16 +33,6 @@ pub struct ImportRequest {
     pub run: RunId,
     /// Which checkpoint.
     pub checkpoint: CheckpointRef,
-}
-
-/// An evaluation that was taken over. Field names are the JSON contract of `trackway eval import`.
-#[derive(Debug, Clone, Serialize)]
-pub struct ImportedEvaluation {
-    /// Whether it was not known before.
-    pub is_new: bool,
-    /// Its receipt.
-    #[serde(flatten)]
-    pub receipt: EvaluationReceipt,
 }
 
 /// Takes over every evaluation of a log. What was taken over before for the same checkpoint is only named again.

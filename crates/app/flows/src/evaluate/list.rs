@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use trackway_api::evaluations::EvaluationReceipt;
 use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_ledger::EvaluationRow;
 use trackway_sql::QueryLimits;
 
-use super::receipt::{self, EvaluationReceipt};
+use super::receipt;
 use crate::assess::write_numbers;
 use crate::query;
 
@@ -56,7 +57,7 @@ pub fn write_evaluation_numbers(
     receipt: &EvaluationReceipt,
     path: &Path,
 ) -> Result<(), AppError> {
-    if let Some(assessment) = receipt.judged() {
+    if let Some(assessment) = receipt.assessed() {
         return write_numbers(path, &assessment);
     }
     let query = format!(

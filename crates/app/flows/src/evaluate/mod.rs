@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use trackway_api::evaluations::EvaluationReceipt;
 use trackway_core::{Clock as _, EvaluationId, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
@@ -31,10 +32,9 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
 use self::evaluator::{Evaluator, evaluator};
-pub use self::import::{ImportRequest, ImportedEvaluation};
+pub use self::import::ImportRequest;
 use self::launches::{Launched, Launches, variables};
 pub(crate) use self::outputs::DRAFT_PREFIX;
-pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
 use self::subject::Asked;
 pub use self::subject::EvaluationSubject;
 pub(crate) use self::subject::Subject;

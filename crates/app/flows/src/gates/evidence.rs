@@ -64,7 +64,7 @@ fn unmatched(row: &EvaluationRow) -> Option<String> {
 /// For a receipt from before metrics had coverage: the rows that were evaluated and those that were left out.
 fn coverage_before(row: &EvaluationRow) -> RowCoverage {
     let rows = |member: &str| row.assessment_json.as_ref()?.get(member)?.as_u64();
-    let known = rows("rows").zip(rows("rows_left_out"));
+    let known = rows("rows").zip(rows("rows_skipped"));
     let covered = |(rows, left_out)| RowCoverage { rows_used: rows, rows_expected: rows + left_out };
     known.map(covered).unwrap_or_default()
 }

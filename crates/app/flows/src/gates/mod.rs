@@ -1,15 +1,14 @@
 //! Gates over evaluations: applying them, recording their verdicts, and proving that they can fail.
 
-mod armed;
 mod evidence;
 mod fixture;
+mod verified;
 
 use std::path::Path;
 
-use serde::Serialize;
 use serde_json::{Value, json};
+use trackway_api::gates::GateReceipt;
 use trackway_core::Clock as _;
-use trackway_core::registry::GateVerdict;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
@@ -26,30 +25,9 @@ use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
 
 use crate::baseline::{self, Candidate, section_of};
 use crate::checkpoints;
-pub(crate) use armed::is_armed;
 use evidence::Facts;
-pub use fixture::{Fixture, GateTest, GateTests, fixture_of, test_gates};
-
-/// The verdicts of gates about an evaluation. Field names are the JSON contract of `trackway gates judge`.
-#[derive(Debug, Clone, Serialize)]
-pub struct GateReceipt {
-    /// The digest of everything below.
-    pub gate_receipt_id: String,
-    /// The evaluation.
-    pub evaluation_id: String,
-    /// The weights.
-    pub checkpoint_manifest_sha256: String,
-    /// The evaluation that `baseline` means.
-    pub baseline_evaluation_id: Option<String>,
-    /// The worst of the gates.
-    pub verdict: GateVerdict,
-    /// Each gate.
-    pub gates: Vec<JudgedGate>,
-    /// Gates that never failed a known-bad model: no promotion may depend on them.
-    pub unarmed: Vec<String>,
-    /// Notes for a reader.
-    pub notes: Vec<String>,
-}
+pub use fixture::{changed_fixture, fixture_of, read_fixture, test_gates};
+pub(crate) use verified::is_verified;
 
 /// What to apply gates to.
 #[derive(Debug, Clone)]
@@ -84,7 +62,7 @@ pub fn judge_gates(context: &Context, request: &JudgeRequest) -> Result<GateRece
         baseline_evaluation_id: receipt.baseline_evaluation_id,
         verdict: receipt.verdict,
         gates: judged,
-        unarmed: fixture::unarmed(context, &rules)?,
+        unverified: fixture::unverified(context, &rules)?,
         notes,
     })
 }

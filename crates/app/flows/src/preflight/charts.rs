@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trackway_api::preflight::{ColumnChart, Scale, Series};
 use trackway_core::Timestamp;
 use trackway_data::integrity::personal_columns;
 use trackway_data::profile::ColumnProfile;
@@ -20,43 +21,6 @@ const FEW_VALUES: u64 = 24;
 const CATEGORY_SHARE_MIN: f64 = 0.02;
 /// Columns that are drawn.
 const COLUMNS_MAX: usize = 200;
-
-/// One column of all data sets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ColumnChart {
-    /// The column.
-    pub name: String,
-    /// It is predicted.
-    pub is_label: bool,
-    /// What the bars mean: values, or the ends of the first and the last bin.
-    pub scale: Scale,
-    /// The data sets, the training set first.
-    pub series: Vec<Series>,
-}
-
-/// The meaning of bars.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Scale {
-    /// Equal bins from the first number to the second; outliers are in the outermost.
-    Range(f64, f64),
-    /// One value a bar.
-    Values(Vec<String>),
-    /// Too many different strings to draw.
-    Texts,
-}
-
-/// One data set of a chart.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// The data set.
-    pub set: String,
-    /// The fraction of its rows without a value.
-    pub missing_share: f64,
-    /// Different values, about.
-    pub distinct: u64,
-    /// The fraction of its values in each bar.
-    pub shares: Vec<f64>,
-}
 
 /// The charts of all columns, in the order of the first set. Values of columns with personal data are not shown.
 pub fn charts(sets: &[SetProfile], now: Timestamp) -> Vec<ColumnChart> {

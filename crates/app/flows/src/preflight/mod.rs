@@ -19,7 +19,7 @@ mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Serialize;
+use trackway_api::preflight::{PreflightReport, Quote, Skipped};
 use trackway_core::Clock as _;
 use trackway_core::checks::Example;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
@@ -28,17 +28,11 @@ use trackway_engine::capture::Capture;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Job, Source, Start, read};
-use trackway_tower::cost::CostEstimate;
-use trackway_tower::imbalance::ImbalanceReport;
-use trackway_tower::memory::MemoryReport;
 
-pub use self::charts::{ColumnChart, Scale, Series};
-pub use self::quote::Quote;
 pub use self::record::Recorded;
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-pub use self::sets::SetQuote;
 use self::steps::{Shared, Work};
 
 /// The request of `trackway preflight`.
@@ -48,45 +42,6 @@ pub struct PreflightRequest {
     pub source: Source,
     /// Which of its checks.
     pub selection: Selection,
-}
-
-/// What pre-flight found. Field names are the JSON contract of `trackway preflight`.
-#[derive(Debug, Clone, Serialize)]
-pub struct PreflightReport {
-    /// The name of the run file's run.
-    pub name: String,
-    /// `pass`, `warn` or `block`.
-    pub verdict: Verdict,
-    /// It was stopped before it was through.
-    pub stopped: bool,
-    /// Every check, in a fixed order.
-    pub checks: Vec<CheckResult>,
-    /// Checks that were skipped on request.
-    pub skipped: Vec<Skipped>,
-    /// Checks that block when they cannot run.
-    pub required: Vec<String>,
-    /// What the checks were expected to take.
-    pub quote: Quote,
-    /// What they took.
-    pub seconds: f64,
-    /// What the run is expected to cost; none without price and hours.
-    pub cost: Option<CostEstimate>,
-    /// How uneven the classes of the training set's label are; none without classes.
-    pub imbalance: Option<ImbalanceReport>,
-    /// What the run needs of a device; none without a model.
-    pub memory: Option<MemoryReport>,
-    /// Distributions for pages; `trackway data profile` has the statistics.
-    #[serde(skip)]
-    pub charts: Vec<ColumnChart>,
-}
-
-/// A check that was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Skipped {
-    /// Its name.
-    pub check: String,
-    /// Why.
-    pub why: String,
 }
 
 /// What happens during pre-flight.
@@ -123,30 +78,6 @@ pub enum PreflightEvent<'t> {
 pub trait PreflightReporter: Reporter {
     /// Pre-flight began, moved on, or found something. Called from several threads.
     fn preflight(&self, _event: &PreflightEvent<'_>) {}
-}
-
-impl PreflightReport {
-    /// What forbids the launch; none when nothing does.
-    #[must_use]
-    pub fn blocked_by(&self) -> Vec<&str> {
-        let blocks = |result: &&CheckResult| self.blocks(result);
-        self.checks.iter().filter(blocks).map(|result| result.name.as_str()).collect()
-    }
-
-    /// Whether this check alone forbids the launch.
-    #[must_use]
-    pub fn blocks(&self, result: &CheckResult) -> bool {
-        let is_required = || self.required.contains(&result.name);
-        match result.verdict {
-            Verdict::Block => true,
-            Verdict::NotRun => is_required() && !self.was_skipped(&result.name),
-            Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => false,
-        }
-    }
-
-    fn was_skipped(&self, name: &str) -> bool {
-        self.skipped.iter().any(|skipped| skipped.check == name)
-    }
 }
 
 /// Runs the checks that a run file requests, without launching the run.

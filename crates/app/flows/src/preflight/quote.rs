@@ -1,21 +1,10 @@
 //! The expected cost of the checks, reported before they begin.
 
-use serde::Serialize;
+use trackway_api::preflight::Quote;
 
 use super::plan::Planned;
-use super::sets::{DataSets, SetQuote};
+use super::sets::DataSets;
 use crate::data::table::expected_seconds;
-
-/// What is going to be read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Quote {
-    /// Bytes of all readings.
-    pub bytes: u64,
-    /// What that takes, about.
-    pub seconds: f64,
-    /// The data sets.
-    pub sets: Vec<SetQuote>,
-}
 
 /// Adds up what the steps that will be done read.
 pub fn quote(planned: &[Planned], sets: &DataSets) -> Quote {

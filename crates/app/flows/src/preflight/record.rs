@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use trackway_api::preflight::PreflightReport;
 use trackway_core::{Clock as _, RunId};
 use trackway_data::personal::masked_value;
 use trackway_engine::Context;
@@ -9,7 +10,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::row_copies::Kept;
 use trackway_ledger::{KeptRows, PreflightCheckRow};
 
-use super::{PreflightReport, Verdict};
+use super::Verdict;
 
 /// A check as the ledger keeps it.
 #[derive(Debug, Clone, Serialize)]

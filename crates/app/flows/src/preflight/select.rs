@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use trackway_api::preflight::Skipped;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
-use super::Skipped;
 use super::facts::NOT_TOLD;
 
 /// The command line's selection of checks. A name is that of a check, or of a family: `leakage` means `leakage.rows`

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use trackway_api::preflight::SetQuote;
 use trackway_core::checks::CheckResult;
 use trackway_data::DataError;
 use trackway_data::integrity::{Evidence, unreadable};
@@ -53,17 +53,6 @@ pub struct SetProfile {
     pub label: Option<String>,
     /// Its statistics.
     pub evidence: Arc<Evidence>,
-}
-
-/// One data set of a quote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SetQuote {
-    /// Its name in the run file.
-    pub name: String,
-    /// Its files.
-    pub file_count: usize,
-    /// Their bytes.
-    pub size_bytes: u64,
 }
 
 impl DataSets {

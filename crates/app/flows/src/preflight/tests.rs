@@ -1,13 +1,14 @@
 //! Planning and verdicts, from run files alone.
 
+use trackway_api::preflight::Skipped;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_formats::runfile::{DataRole, Plan, parse};
 
 use super::facts::{Facts, SetFacts};
+use super::graph;
 use super::plan::plan;
 use super::select::{Policy, Selection};
 use super::steps::{STEPS, names};
-use super::{Skipped, graph};
 
 fn read(more: &str) -> Plan {
     let text = format!("[run]\nname = \"a\"\ncommand = [\"true\"]\n{more}");

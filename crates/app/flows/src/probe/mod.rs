@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::models::ProbeReport;
 use trackway_core::Clock;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 use trackway_engine::error::{AppError, ErrorKind};
 pub use trackway_evaluate::debug as parts;
-use trackway_evaluate::debug::{Model, ProbeAnswer, ProbeError, ProbePart, ProbeSettings, probe as ask};
+use trackway_evaluate::debug::{Model, ProbeError, ProbePart, ProbeSettings, probe as ask};
 use trackway_evaluate::search::Loss;
 use trackway_system::SystemClock;
 
@@ -41,18 +41,6 @@ pub struct ProbeRequest {
     pub rows: usize,
     /// What is found out.
     pub settings: ProbeSettings,
-}
-
-/// What was found out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProbeReport {
-    /// About the model.
-    #[serde(flatten)]
-    pub found: ProbeAnswer,
-    /// Rows of the table.
-    pub rows_read: u64,
-    /// Reading and scoring.
-    pub seconds: f64,
 }
 
 /// Probes a scoring command with rows of a table and with changes of them. `told` is called with the part that begins.

@@ -2,20 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use trackway_api::rehearsal::Difference;
 use trackway_checkpoint::{Kind, ManifestFile};
 use trackway_formats::checkpoint_manifest::state_digest;
-
-/// A file of the training state that is not the same in two checkpoints of the same step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// Its kind: `weights`, `optimizer` …
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// A description of the difference.
-    pub what: String,
-}
 
 /// What differs between two states, by kind and then name. Files of kind `other` are no state.
 pub fn differences(control: &[ManifestFile], other: &[ManifestFile]) -> Vec<Difference> {
@@ -36,7 +25,7 @@ pub fn differences(control: &[ManifestFile], other: &[ManifestFile]) -> Vec<Diff
             (Some(_), None) => "only in the control".into(),
             _ => "not in the control".into(),
         };
-        Some(Difference { kind: kind.as_str().into(), name: name.into(), what })
+        Some(Difference { kind, name: name.into(), what })
     });
     differing.collect()
 }
@@ -47,12 +36,12 @@ fn by_name(files: &[ManifestFile]) -> BTreeMap<(Kind, &str), &ManifestFile> {
 }
 
 /// A digest of the files of each kind, as [`state_digest`] makes it of all of them.
-pub fn digests_by_kind(files: &[ManifestFile]) -> BTreeMap<String, String> {
+pub fn digests_by_kind(files: &[ManifestFile]) -> BTreeMap<Kind, String> {
     let mut kinds: BTreeMap<Kind, Vec<ManifestFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.kind != Kind::Other) {
         kinds.entry(file.kind).or_default().push(file.clone());
     }
-    kinds.into_iter().map(|(kind, files)| (kind.as_str().into(), state_digest(&files))).collect()
+    kinds.into_iter().map(|(kind, files)| (kind, state_digest(&files))).collect()
 }
 
 /// The kinds that a resume usually needs and a state lacks.
@@ -90,7 +79,7 @@ mod tests {
         ];
         let found: Vec<_> = differences(&control, &other)
             .into_iter()
-            .map(|it| format!("{} {}: {}", it.kind, it.name, it.what))
+            .map(|it| format!("{} {}: {}", it.kind.as_str(), it.name, it.what))
             .collect();
         let expected = [
             "optimizer b: 4 bytes in both, not the same ones",
@@ -103,8 +92,8 @@ mod tests {
         assert!(differences(&control, &control).is_empty());
         let digests = digests_by_kind(&control);
         assert_eq!(digests.len(), 5);
-        assert_eq!(digests["weights"], digests_by_kind(&other)["weights"]);
-        assert_ne!(digests["optimizer"], digests_by_kind(&other)["optimizer"]);
+        assert_eq!(digests[&Kind::Weights], digests_by_kind(&other)[&Kind::Weights]);
+        assert_ne!(digests[&Kind::Optimizer], digests_by_kind(&other)[&Kind::Optimizer]);
         assert_eq!(missing_kinds(&other), ["data_cursor"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Launches the parts of a proof and finds the state each ended in.
 
+use trackway_api::rehearsal::{ProofLaunch, ProofPart};
 use trackway_checkpoint::{CheckpointInfo, ManifestFile, State as CheckpointState};
 use trackway_core::{LaunchKind, Rung, Step, TerminationReason};
 use trackway_engine::Context;
@@ -12,7 +13,7 @@ use trackway_engine::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start,
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, ProofVerdict};
 
-use super::{ProofLaunch, ProveRequest};
+use super::ProveRequest;
 
 /// Why the proof goes no further.
 pub enum Halt {
@@ -112,7 +113,7 @@ impl<'a> Launches<'a> {
         self.say(format!("proof, 1 of 3: {steps} steps, undisturbed"));
         let prepared = self.begin()?;
         self.control.run_id = Some(prepared.run.run_id);
-        let sealed = self.launch("control", &prepared, None, &self.bounded())?;
+        let sealed = self.launch(ProofPart::Control, &prepared, None, &self.bounded())?;
         let state = self.ended_in(&prepared, &sealed)?;
         self.committed(&prepared, self.half())?.ok_or_else(|| {
             not_proved(format!(
@@ -132,7 +133,7 @@ impl<'a> Launches<'a> {
         ));
         let prepared = self.begin()?;
         self.repeated.run_id = Some(prepared.run.run_id);
-        let sealed = self.launch("repeated", &prepared, None, &self.bounded())?;
+        let sealed = self.launch(ProofPart::Repeated, &prepared, None, &self.bounded())?;
         let state = self.ended_in(&prepared, &sealed)?;
         self.repeated.state = Some(state.clone());
         Ok(state)
@@ -146,7 +147,7 @@ impl<'a> Launches<'a> {
         ));
         let prepared = self.begin()?;
         self.resumed.run_id = Some(prepared.run.run_id);
-        let killed = self.launch("killed", &prepared, None, &self.killing())?;
+        let killed = self.launch(ProofPart::Killed, &prepared, None, &self.killing())?;
         if !self.was_killed(&killed.row)? {
             return Err(not_proved(format!(
                 "the launch that was to be killed at step {kill_step} {} before",
@@ -155,7 +156,7 @@ impl<'a> Launches<'a> {
         }
         self.killed_at_step = killed.row.last_step.max(Some(kill_step));
         self.say(format!("killed; resuming, up to step {steps}"));
-        let resumed = self.launch("resumed", &prepared, Some(&killed.row), &self.bounded())?;
+        let resumed = self.launch(ProofPart::Resumed, &prepared, Some(&killed.row), &self.bounded())?;
         self.resumed_from_step = resumed.row.resumed_from_step;
         let state = self.ended_in(&prepared, &resumed)?;
         went_on(&resumed.row, half)?;
@@ -196,7 +197,7 @@ impl<'a> Launches<'a> {
 
     fn launch(
         &mut self,
-        part: &str,
+        part: ProofPart,
         prepared: &Prepared,
         previous: Option<&AttemptRow>,
         rehearsal: &Rehearsal,
@@ -206,10 +207,10 @@ impl<'a> Launches<'a> {
         self.gpu_seconds += row.gpu_seconds.unwrap_or(0.0);
         self.cost_usd = row.cost_usd.map(|usd| usd + self.cost_usd.unwrap_or(0.0)).or(self.cost_usd);
         self.done.push(ProofLaunch {
-            part: part.into(),
+            part,
             run_id: row.run_id,
             attempt_id: row.attempt_id,
-            termination_reason: row.termination_reason.map(|reason| reason.to_string()),
+            termination_reason: row.termination_reason,
             resumed_from_step: row.resumed_from_step,
             last_step: row.last_step,
             last_committed_step: row.last_committed_step,

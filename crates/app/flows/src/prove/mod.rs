@@ -7,10 +7,11 @@
 mod compare;
 mod launches;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Serialize;
-use trackway_core::{AttemptId, Clock as _, ProofId, RunId, Step, Timestamp};
+use trackway_api::rehearsal::{Difference, Digests, Proof};
+use trackway_checkpoint::Kind;
+use trackway_core::{Clock as _, ProofId, Step, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
@@ -18,7 +19,6 @@ use trackway_engine::run::{Source, Start, read};
 pub use trackway_ledger::ProofVerdict;
 use trackway_ledger::ResumeProofRow;
 
-pub use self::compare::Difference;
 use self::compare::{differences, digests_by_kind, missing_kinds};
 use self::launches::{Halt, Launches};
 
@@ -40,79 +40,6 @@ pub struct ProveRequest {
     pub steps: Step,
     /// How long the script may take until it speaks to the recorder.
     pub handshake_seconds: f64,
-}
-
-/// What a proof showed. Field names are the JSON contract of `trackway prove`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Proof {
-    /// Its id in the ledger's `resume_proofs`.
-    pub proof_id: ProofId,
-    /// The name of the run file's run.
-    pub name: String,
-    /// `equal`, `different`, `nondeterministic`, `not_proved` or `not_applicable`.
-    pub verdict: ProofVerdict,
-    /// An explanation, for every verdict but `equal`.
-    pub why: Option<String>,
-    /// Steps of every launch.
-    pub steps: Step,
-    /// The step at or after which SIGKILL was sent.
-    pub killed_at_step: Option<Step>,
-    /// The committed step the killed launch was resumed from.
-    pub resumed_from_step: Option<Step>,
-    /// A digest per kind of state: `weights`, `optimizer`, `scheduler`, `scaler`, `rng`, `data_cursor`.
-    pub digests: BTreeMap<String, Digests>,
-    /// The digest over all of them.
-    pub state_digest: Digests,
-    /// Files that differ: between control and repeated where those do, else between control and resumed.
-    pub differences: Vec<Difference>,
-    /// SHA-256 of what decides the result.
-    pub config_sha256: String,
-    /// The hash of the data manifest.
-    pub data_sha256: Option<String>,
-    /// The git commit of the working directory.
-    pub git_commit: Option<String>,
-    /// Whether the working directory differed from the commit.
-    pub git_dirty: Option<bool>,
-    /// What was launched, in order.
-    pub launches: Vec<ProofLaunch>,
-    /// Wall seconds of all launches.
-    pub wall_seconds: f64,
-    /// GPUs allocated × wall seconds.
-    pub gpu_seconds: f64,
-    /// GPU seconds × price.
-    pub cost_usd: Option<f64>,
-}
-
-/// The same digest of each run; none where the run did not come that far, or has no such kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Digests {
-    /// Of the undisturbed run.
-    pub control: Option<String>,
-    /// Of the same once more.
-    pub repeated: Option<String>,
-    /// Of the run that was killed and resumed.
-    pub resumed: Option<String>,
-}
-
-/// One launch of a proof.
-#[derive(Debug, Clone, Serialize)]
-pub struct ProofLaunch {
-    /// `control`, `repeated`, `killed` or `resumed`.
-    pub part: String,
-    /// Its run, of kind `prove`.
-    pub run_id: RunId,
-    /// The launch.
-    pub attempt_id: AttemptId,
-    /// Why it ended.
-    pub termination_reason: Option<String>,
-    /// The committed step it continued from.
-    pub resumed_from_step: Option<Step>,
-    /// The last step it reported.
-    pub last_step: Option<Step>,
-    /// The last step it committed.
-    pub last_committed_step: Option<Step>,
-    /// Wall seconds.
-    pub wall_seconds: Option<f64>,
 }
 
 /// What the launches led to.
@@ -188,27 +115,27 @@ fn listed(differences: &[Difference]) -> String {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
-        lines.push(format!("`{}`{more} ({kind}, {})", first.name, first.what));
+        lines.push(format!("`{}`{more} ({}, {})", first.name, kind.as_str(), first.what));
     }
     lines.join("; ")
 }
 
-fn kinds_of(differences: &[Difference]) -> Vec<String> {
-    let mut kinds: Vec<String> = differences.iter().map(|it| it.kind.clone()).collect();
+fn kinds_of(differences: &[Difference]) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = differences.iter().map(|it| it.kind).collect();
     kinds.dedup();
     kinds
 }
 
 fn proof(id: ProofId, start: &Start, steps: Step, launches: &Launches<'_>, judgement: Judgement) -> Proof {
     let parts = [&launches.control, &launches.repeated, &launches.resumed];
-    let state_digest = Digests::of(parts.map(|part| part.state.as_ref().map(|state| state.digest.clone())));
+    let state_digest = digests_of(parts.map(|part| part.state.as_ref().map(|state| state.digest.clone())));
     let by_kind = parts.map(|part| part.state.as_ref().map(|state| digests_by_kind(&state.files)));
-    let kinds: BTreeSet<String> =
-        by_kind.iter().flatten().flat_map(|digests| digests.keys().cloned()).collect();
+    let kinds: BTreeSet<Kind> =
+        by_kind.iter().flatten().flat_map(|digests| digests.keys().copied()).collect();
     let digests = kinds.into_iter().map(|kind| {
         let of_kind =
             by_kind.each_ref().map(|digests| digests.as_ref().and_then(|it| it.get(&kind).cloned()));
-        (kind, Digests::of(of_kind))
+        (kind, digests_of(of_kind))
     });
     let git = &start.capture.git;
     Proof {
@@ -241,7 +168,7 @@ fn row(
     ended_at: Timestamp,
 ) -> Result<ResumeProofRow, AppError> {
     let no_run = || AppError::new(ErrorKind::Fault, "the proof ended before its first run began");
-    let kinds = kinds_of(&proof.differences);
+    let kinds: Vec<&str> = kinds_of(&proof.differences).into_iter().map(Kind::as_str).collect();
     let (capture, plan) = (&start.capture, &start.job.plan);
     Ok(ResumeProofRow {
         proof_id: proof.proof_id,
@@ -276,8 +203,6 @@ fn row(
     })
 }
 
-impl Digests {
-    fn of([control, repeated, resumed]: [Option<String>; 3]) -> Self {
-        Self { control, repeated, resumed }
-    }
+fn digests_of([control, repeated, resumed]: [Option<String>; 3]) -> Digests {
+    Digests { control, repeated, resumed }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use trackway_api::registry::{Approved, ModelChanged};
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp};
@@ -11,13 +11,12 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
-use trackway_tower::registry::{Policy, Refusal, Version, refusals};
+use trackway_tower::registry::{Policy, Version, refusals};
 
-use super::deploy::Deployed;
 use super::evidence::{Evidence, approval_digest};
 use super::{Model, NewChange, check_name};
 use crate::checkpoints::Watch;
-use crate::registry::{self, artifact, deploy, evidence};
+use crate::registry::{self, artifact, deploy, evidence, views};
 
 /// A version shall go to a stage.
 #[derive(Debug, Clone)]
@@ -90,45 +89,6 @@ pub struct Approve {
     pub why: Option<String>,
 }
 
-/// The answer to what changes a model. Field names are its JSON contract.
-#[derive(Debug, Clone, Serialize)]
-pub struct Changed {
-    /// The model.
-    pub model: String,
-    /// The version.
-    pub version: Option<Version>,
-    /// The stage it is in now.
-    pub stage: Option<ModelStage>,
-    /// The version that was there before.
-    pub was_version: Option<Version>,
-    /// SHA-256 of the manifest of the version.
-    pub manifest_sha256: Option<String>,
-    /// The number of the change; `None`: nothing changed, because it stood so already or was refused.
-    pub change_number: Option<u64>,
-    /// The gates that allowed it.
-    pub gate_receipt_id: Option<String>,
-    /// The ids of the approvals that allowed it.
-    pub approvals: Vec<String>,
-    /// What stands against it; nothing changed then.
-    pub refusals: Vec<Refusal>,
-    /// Where its files were copied to.
-    pub deployed: Option<Deployed>,
-    /// Seconds that reading and checking every byte of the files took.
-    pub verify_seconds: f64,
-    /// Seconds of everything else but copying.
-    pub control_seconds: f64,
-}
-
-/// The answer to `trackway registry approve`. Field names are its JSON contract.
-#[derive(Debug, Clone, Serialize)]
-pub struct Approved {
-    /// What was written down.
-    #[serde(flatten)]
-    pub approval: ApprovalRow,
-    /// What still stands against production.
-    pub refusals: Vec<Refusal>,
-}
-
 /// Moves a version to a stage, if its evidence allows it.
 ///
 /// # Errors
@@ -138,7 +98,7 @@ pub fn promote_model(
     context: &Context,
     request: &PromoteRequest,
     watch: &Watch,
-) -> Result<Changed, AppError> {
+) -> Result<ModelChanged, AppError> {
     let began = context.clock.now();
     let model = registry::model(context, &request.model)?;
     expected("production", model.standing.production(), request.expect)?;
@@ -147,7 +107,7 @@ pub fn promote_model(
     let (damage, verify_seconds) = if checks { damage(context, version, watch)? } else { (None, 0.0) };
     let evidence = evidence::evidence(context, &model, version, damage)?;
     let refusals = refusals(request.to, &evidence.dossier, &model.standing.policy, context.clock.now());
-    let mut answer = Changed::of(&model, Some(version));
+    let mut answer = unchanged(&model, Some(version));
     answer.verify_seconds = verify_seconds;
     let stands = model.standing.stages.get(&version.version) == Some(&request.to);
     if !refusals.is_empty() && !stands {
@@ -173,7 +133,7 @@ pub fn roll_back_model(
     context: &Context,
     request: &RollBackModel,
     watch: &Watch,
-) -> Result<Changed, AppError> {
+) -> Result<ModelChanged, AppError> {
     let began = context.clock.now();
     let model = registry::model(context, &request.model)?;
     expected("production", model.standing.production(), request.expect)?;
@@ -184,7 +144,7 @@ pub fn roll_back_model(
         return Err(AppError::new(ErrorKind::Integrity, message)
             .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
     }
-    let answer = Changed { verify_seconds, ..Changed::of(&model, Some(version)) };
+    let answer = ModelChanged { verify_seconds, ..unchanged(&model, Some(version)) };
     let change = NewChange {
         version: Some(version.version),
         stage: Some(ModelStage::Production),
@@ -204,8 +164,8 @@ fn carry_out(
     deploy: Option<&std::path::Path>,
     stands: bool,
     (began, watch): (Timestamp, &Watch),
-    mut answer: Changed,
-) -> Result<Changed, AppError> {
+    mut answer: ModelChanged,
+) -> Result<ModelChanged, AppError> {
     let version = change.version.and_then(|number| model.versions.iter().find(|row| row.version == number));
     let is_released = change.stage == Some(ModelStage::Production);
     let mut deployed = match (deploy.filter(|_| is_released), version) {
@@ -225,7 +185,7 @@ fn carry_out(
         Some(number)
     };
     if let (Some(deployed), Some(version), Some(number)) = (&mut deployed, version, released_by) {
-        deployed.point_to(&model.name, version.version, number)?;
+        deploy::point_to(deployed, &model.name, version.version, number)?;
     }
     let copy_seconds = deployed.as_ref().map_or(0.0, |deployed| deployed.copy_seconds);
     answer.deployed = deployed;
@@ -254,7 +214,7 @@ fn damage(
 /// # Errors
 /// [`ErrorKind::Usage`] for a name that means something else; [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when `expect` does
 /// not hold, or the model changed meanwhile.
-pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Changed, AppError> {
+pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<ModelChanged, AppError> {
     let model = registry::model(context, &request.model)?;
     let was_version = model.standing.aliases.get(&request.alias).copied();
     // One that an older program set may go, and point elsewhere until then.
@@ -264,7 +224,7 @@ pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Chan
     expected(&format!("alias `{}`", request.alias), was_version, request.expect)?;
     let version = request.version.as_deref().map(|text| model.named(text)).transpose()?;
     let number = version.map(|row| row.version);
-    let mut answer = Changed { was_version, ..Changed::of(&model, version) };
+    let mut answer = ModelChanged { was_version, ..unchanged(&model, version) };
     if number == was_version {
         return Ok(answer);
     }
@@ -334,26 +294,25 @@ pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, A
         .keep_in_registry(&format!("approval-{}", approval.approval_id), &KeptRows::of_approval(&approval));
     let dossier = evidence::evidence(context, &model, version, None)?.dossier;
     let refusals = refusals(ModelStage::Production, &dossier, &model.standing.policy, at);
-    Ok(Approved { approval, refusals })
+    Ok(Approved { approval: views::approval_of(approval), refusals })
 }
 
-impl Changed {
-    fn of(model: &Model, version: Option<&ModelVersionRow>) -> Self {
-        let number = version.map(|row| row.version);
-        Self {
-            model: model.name.clone(),
-            version: number,
-            stage: number.and_then(|number| model.standing.stages.get(&number).copied()),
-            was_version: None,
-            manifest_sha256: version.map(|row| row.checkpoint_manifest_sha256.clone()),
-            change_number: None,
-            gate_receipt_id: None,
-            approvals: Vec::new(),
-            refusals: Vec::new(),
-            deployed: None,
-            verify_seconds: 0.0,
-            control_seconds: 0.0,
-        }
+/// The answer before anything changed.
+fn unchanged(model: &Model, version: Option<&ModelVersionRow>) -> ModelChanged {
+    let number = version.map(|row| row.version);
+    ModelChanged {
+        model: model.name.clone(),
+        version: number,
+        stage: number.and_then(|number| model.standing.stages.get(&number).copied()),
+        was_version: None,
+        manifest_sha256: version.map(|row| row.checkpoint_manifest_sha256.clone()),
+        change_number: None,
+        gate_receipt_id: None,
+        approvals: Vec::new(),
+        refusals: Vec::new(),
+        deployed: None,
+        verify_seconds: 0.0,
+        control_seconds: 0.0,
     }
 }
 

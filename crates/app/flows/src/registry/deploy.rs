@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use trackway_api::registry::Deployed;
 use trackway_core::Clock as _;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -22,21 +23,6 @@ use crate::registry::{self, artifact};
 const MANIFEST: &str = "manifest.json";
 const CARD: &str = "README.md";
 const SIGNATURE: &str = "signature.json";
-
-/// Where a version's files were copied to.
-#[derive(Debug, Clone, Serialize)]
-pub struct Deployed {
-    /// The folder of this version.
-    pub folder: PathBuf,
-    /// Bytes that were copied; 0: a copy that verifies was there.
-    pub copied_bytes: u64,
-    /// Seconds of copying, or of verifying the copy.
-    pub copy_seconds: f64,
-    /// Whether `current` points to it.
-    pub is_current: bool,
-    /// The version that `current` points to; another one where a newer change of the registry came first.
-    pub current_version: Option<Version>,
-}
 
 /// Copies the files of a version below `folder`, unless a copy that verifies is there.
 pub(super) fn deploy(
@@ -104,7 +90,7 @@ pub fn export_model(
     let files = files_to_copy(&opened.manifest)?;
     let target = match empty_target(folder) {
         Err(_) if copy.is_of(folder) && verify(folder, &files).is_ok() => {
-            return Ok(Deployed::exported(folder, 0, context.clock.now().seconds_since(began)));
+            return Ok(exported(folder, 0, context.clock.now().seconds_since(began)));
         }
         target => target?,
     };
@@ -118,7 +104,7 @@ pub fn export_model(
     describe(context, &model, version, &opened.manifest, part.path())?;
     verify(part.path(), &files)?;
     put(part, &target, false)?;
-    Ok(Deployed::exported(folder, copied_bytes, context.clock.now().seconds_since(began)))
+    Ok(exported(folder, copied_bytes, context.clock.now().seconds_since(began)))
 }
 
 /// Writes manifest, card and signature beside the files.
@@ -140,25 +126,23 @@ fn describe(
     sync_folder(folder)
 }
 
-impl Deployed {
-    fn exported(folder: &Path, copied_bytes: u64, copy_seconds: f64) -> Self {
-        let folder = folder.to_owned();
-        Self { folder, copied_bytes, copy_seconds, is_current: false, current_version: None }
-    }
+fn exported(folder: &Path, copied_bytes: u64, copy_seconds: f64) -> Deployed {
+    let folder = folder.to_owned();
+    Deployed { folder, copied_bytes, copy_seconds, is_current: false, current_version: None }
+}
 
-    /// Lets `current` follow the change of the registry that put this version into production, unless it follows a newer one.
-    pub(super) fn point_to(
-        &mut self,
-        model: &str,
-        version: Version,
-        change_number: u64,
-    ) -> Result<(), AppError> {
-        let Some(folder) = self.folder.parent() else { return Ok(()) };
-        let current = Place::open(folder, model)?.follow(Current { version, change_number })?;
-        self.is_current = current.version == version;
-        self.current_version = Some(current.version);
-        Ok(())
-    }
+/// Makes `current` follow the change of the registry that put this version into production, unless it follows a newer one.
+pub(super) fn point_to(
+    deployed: &mut Deployed,
+    model: &str,
+    version: Version,
+    change_number: u64,
+) -> Result<(), AppError> {
+    let Some(folder) = deployed.folder.parent() else { return Ok(()) };
+    let current = Place::open(folder, model)?.follow(Current { version, change_number })?;
+    deployed.is_current = current.version == version;
+    deployed.current_version = Some(current.version);
+    Ok(())
 }
 
 /// The name that one of Trackway's own files gets beside the files of a model, which keep theirs.

@@ -12,7 +12,7 @@ use trackway_tower::gate::JudgedGate;
 use trackway_tower::registry::{Approval, Dossier, EvaluationFacts, GateFacts};
 
 use super::Model;
-use crate::gates::{self, is_armed};
+use crate::gates::{self, is_verified};
 
 /// The rows of a [`Dossier`].
 pub(super) struct Evidence {
@@ -63,11 +63,11 @@ fn newest_gates(context: &Context, row: &EvaluationRow) -> Result<Option<GateRec
 
 fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<GateFacts, AppError> {
     let judged = judged(row)?;
-    let mut unarmed = Vec::new();
+    let mut unverified = Vec::new();
     for gate in &judged {
         let tests = context.ledger_read(|ledger| ledger.gate_tests_of_rule(&gate.rule))?;
-        if !is_armed(&tests) {
-            unarmed.push(gate.rule.clone());
+        if !is_verified(&tests) {
+            unverified.push(gate.rule.clone());
         }
     }
     let unmet = judged.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
@@ -78,7 +78,7 @@ fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<
         evaluation_id: row.evaluation_id.clone(),
         verdict: row.verdict,
         unmet: unmet.map(|gate| format!("`{}` ({}): {}", gate.rule, gate.verdict, gate.why)).collect(),
-        unarmed,
+        unverified,
         compared_with: row.compares.then_some(compared_with),
     })
 }

@@ -26,15 +26,12 @@ use trackway_tower::registry::{Change, Policy, Standing, Version};
 
 pub use card::model_card;
 pub use change::{
-    AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel, approve_model,
-    promote_model, roll_back_model, set_model_alias, set_model_policy,
+    AliasRequest, Approve, PolicyRequest, PromoteRequest, RollBackModel, approve_model, promote_model,
+    roll_back_model, set_model_alias, set_model_policy,
 };
-pub use deploy::{Deployed, export_model};
-pub use register::{RegisterRequest, Registered, register_model};
-pub use views::{
-    HistoryEntry, ModelView, RegisteredVersion, StandingAt, VersionView, model_at, model_history, model_view,
-    models, versions_of_run,
-};
+pub use deploy::export_model;
+pub use register::{RegisterRequest, register_model};
+pub use views::{model_at, model_history, model_view, models, versions_of_run};
 
 /// A model and everything that happened to it.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! A checkpoint becomes a version of a model.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
+use trackway_api::registry::Registration;
 use trackway_core::registry::ModelChange;
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -11,7 +11,7 @@ use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
-use super::NewChange;
+use super::{NewChange, views};
 use crate::checkpoints::{self, CheckedCheckpoint, Watch, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
@@ -34,18 +34,6 @@ pub struct RegisterRequest {
     pub description: Option<String>,
 }
 
-/// The answer to `trackway registry register`. Field names are its JSON contract.
-#[derive(Debug, Clone, Serialize)]
-pub struct Registered {
-    /// The version.
-    #[serde(flatten)]
-    pub version: ModelVersionRow,
-    /// Whether exactly these weights were registered before: then nothing was added.
-    pub known: bool,
-    /// The pin that keeps its checkpoint.
-    pub pin: String,
-}
-
 /// Registers a committed checkpoint as the next version of a model, and pins it. Exactly these weights again are the
 /// version they already are.
 ///
@@ -56,7 +44,7 @@ pub fn register_model(
     context: &Context,
     request: &RegisterRequest,
     watch: &Watch,
-) -> Result<Registered, AppError> {
+) -> Result<Registration, AppError> {
     check_signature(request.signature.as_ref())?;
     let model = registry::model_to_register(context, &request.model)?;
     let run = context.run_by_id(request.run)?;
@@ -73,11 +61,12 @@ pub fn register_model(
         None,
     )?;
     if let Some(known) = model.with_weights(&manifest_sha256) {
-        return Ok(Registered { version: known.clone(), known: true, pin });
+        return Ok(Registration { is_new: false, version: views::version_of(context, &model, known)? });
     }
     let lineage = lineage(context, &run, &rung.to_string(), &checked, manifest_sha256)?;
     let (version, known) = numbered(context, request, &lineage)?;
-    Ok(Registered { version, known, pin })
+    let model = registry::model(context, &version.model)?;
+    Ok(Registration { is_new: !known, version: views::version_of(context, &model, &version)? })
 }
 
 /// Stores it under the next free number. True: another process stored these weights meanwhile.

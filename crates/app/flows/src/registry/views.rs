@@ -2,179 +2,176 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use trackway_core::registry::{GateVerdict, ModelStage};
-use trackway_core::{Clock as _, RunId, Step, Timestamp};
+use trackway_api::registry::{Approval, Model, ModelAt, ModelChangeEntry, ModelDetails, ModelVersion};
+use trackway_core::registry::ModelStage;
+use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
+use trackway_engine::stored::read_stored;
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
-use trackway_tower::registry::{Policy, Refusal, Standing, Version, refusals};
+use trackway_tower::registry::{Standing, refusals};
 
+use crate::model_pin::pin_name;
 use crate::registry::{self, evidence};
-
-/// A model. Field names are the JSON contract of `trackway registry show`.
-#[derive(Debug, Clone, Serialize)]
-pub struct ModelView {
-    /// Its name.
-    pub model: String,
-    /// The version in production.
-    pub production_version: Option<Version>,
-    /// What each alias points to.
-    pub aliases: BTreeMap<String, Version>,
-    /// What a promotion to production asks for beside evaluation and gates.
-    pub policy: Policy,
-    /// Newest first.
-    pub versions: Vec<VersionView>,
-}
-
-/// A version of a model.
-#[derive(Debug, Clone, Serialize)]
-pub struct VersionView {
-    /// What was registered.
-    #[serde(flatten)]
-    pub row: ModelVersionRow,
-    /// Where it stands.
-    pub stage: ModelStage,
-    /// What points to it.
-    pub aliases: Vec<String>,
-    /// Its evaluation.
-    pub evaluation_id: Option<String>,
-    /// Its newest gate receipt.
-    pub gate_receipt_id: Option<String>,
-    /// What gates say of it.
-    pub gates: Option<GateVerdict>,
-    /// Who approved it, valid or not.
-    pub approvals: Vec<ApprovalRow>,
-    /// What stands against production; its files are not read for this.
-    pub refusals: Vec<Refusal>,
-}
-
-/// What a checkpoint of a run became.
-#[derive(Debug, Clone, Serialize)]
-pub struct RegisteredVersion {
-    /// The model.
-    pub model: String,
-    /// The version.
-    pub version: Version,
-    /// The step of the checkpoint.
-    pub step: Option<Step>,
-    /// Where it stands.
-    pub stage: ModelStage,
-    /// What points to it.
-    pub aliases: Vec<String>,
-}
-
-/// A model at a moment.
-#[derive(Debug, Clone, Serialize)]
-pub struct StandingAt {
-    /// The model.
-    pub model: String,
-    /// The moment.
-    pub at: String,
-    /// What was in production.
-    pub production_version: Option<Version>,
-    /// SHA-256 of the manifest of that version.
-    pub manifest_sha256: Option<String>,
-    /// The stage of each version.
-    pub stages: BTreeMap<Version, ModelStage>,
-    /// What each alias pointed to.
-    pub aliases: BTreeMap<String, Version>,
-}
-
-/// A change, in words too.
-#[derive(Debug, Clone, Serialize)]
-pub struct HistoryEntry {
-    /// What was written down.
-    #[serde(flatten)]
-    pub row: ModelChangeRow,
-    /// In words.
-    pub summary: String,
-}
 
 /// All models, by name.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn models(context: &Context) -> Result<Vec<ModelRow>, AppError> {
-    context.ledger_read(trackway_ledger::Ledger::models)
+pub fn models(context: &Context) -> Result<Vec<Model>, AppError> {
+    context.ledger_read(trackway_ledger::Ledger::models)?.into_iter().map(model_of).collect()
+}
+
+fn model_of(row: ModelRow) -> Result<Model, AppError> {
+    let owner = || format!("model `{}`", row.model);
+    Ok(Model {
+        stages: read_stored(&row.stages_json, "models.stages_json", owner)?,
+        aliases: read_stored(&row.aliases_json, "models.aliases_json", owner)?,
+        policy: read_stored(&row.policy_json, "models.policy_json", owner)?,
+        model: row.model,
+        created_at: row.created_at,
+        change_number: row.change_number,
+        version_count: row.version_count,
+        production_version: row.production_version,
+        production_since: row.production_since,
+    })
 }
 
 /// A model with its versions.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].
-pub fn model_view(context: &Context, name: &str) -> Result<ModelView, AppError> {
+pub fn model_view(context: &Context, name: &str) -> Result<ModelDetails, AppError> {
     let model = registry::model(context, name)?;
-    let standing = &model.standing;
-    let mut versions = Vec::new();
-    for row in model.versions.iter().rev() {
-        let evidence = evidence::evidence(context, &model, row, None)?;
-        let now = context.clock.now();
-        let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
-        versions.push(VersionView {
-            row: row.clone(),
-            stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
-            aliases: points.map(|(alias, _)| alias.clone()).collect(),
-            evaluation_id: evidence.evaluation.map(|evaluation| evaluation.evaluation_id),
-            gates: evidence.gates.as_ref().map(|gates| gates.verdict),
-            gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
-            approvals: evidence.approvals,
-            refusals: refusals(ModelStage::Production, &evidence.dossier, &standing.policy, now),
-        });
-    }
-    Ok(ModelView {
-        model: model.name.clone(),
+    let newest_first = model.versions.iter().rev();
+    let versions = newest_first.map(|row| version_of(context, &model, row)).collect::<Result<_, _>>()?;
+    let standing = model.standing;
+    Ok(ModelDetails {
+        model: model.name,
         production_version: standing.production(),
-        aliases: standing.aliases.clone(),
+        aliases: standing.aliases,
         policy: standing.policy,
         versions,
     })
 }
 
+/// A version with its stage, its aliases and its evidence.
+pub(super) fn version_of(
+    context: &Context,
+    model: &registry::Model,
+    row: &ModelVersionRow,
+) -> Result<ModelVersion, AppError> {
+    let standing = &model.standing;
+    let evidence = evidence::evidence(context, model, row, None)?;
+    let now = context.clock.now();
+    let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
+    let owner = || format!("version {} of model `{}`", row.version, row.model);
+    let row = row.clone();
+    Ok(ModelVersion {
+        stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
+        aliases: points.map(|(alias, _)| alias.clone()).collect(),
+        evaluation_id: evidence.evaluation.map(|evaluation| evaluation.evaluation_id),
+        gates: evidence.gates.as_ref().map(|gates| gates.verdict),
+        gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
+        approvals: evidence.approvals.into_iter().map(approval_of).collect(),
+        refusals: refusals(ModelStage::Production, &evidence.dossier, &standing.policy, now),
+        pin: pin_name(&row.model, &row.checkpoint_manifest_sha256),
+        data: read_stored(&row.data_json, "model_versions.data_json", owner)?,
+        model: row.model,
+        version: row.version,
+        run_id: row.run_id,
+        attempt_id: row.attempt_id,
+        rung: row.rung,
+        step: row.step,
+        object_prefix: row.object_prefix,
+        checkpoint_manifest_sha256: row.checkpoint_manifest_sha256,
+        size_bytes: row.size_bytes,
+        lineage_sha256: row.lineage_sha256,
+        config_sha256: row.config_sha256,
+        code_commit: row.code_commit,
+        environment_sha256: row.environment_sha256,
+        container_digest: row.container_digest,
+        signature: row.signature_json,
+        description: row.description,
+        registered_at: row.registered_at,
+        registered_by: row.registered_by,
+        duplicate_of: row.duplicate_of,
+    })
+}
+
+pub(super) fn approval_of(row: ApprovalRow) -> Approval {
+    Approval {
+        approval_id: row.approval_id,
+        model: row.model,
+        version: row.version,
+        digest: row.digest,
+        gate_receipt_id: row.gate_receipt_id,
+        approver: row.approver,
+        at: row.at,
+        expires_at: row.expires_at,
+        why: row.why,
+    }
+}
+
 /// Versions that a run's checkpoints became.
-pub fn versions_of_run(context: &Context, run_id: RunId) -> Result<Vec<RegisteredVersion>, AppError> {
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn versions_of_run(context: &Context, run_id: RunId) -> Result<Vec<ModelVersion>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.versions_of_run(run_id))?;
-    let mut standings: BTreeMap<String, Standing> = BTreeMap::new();
+    let mut models: BTreeMap<String, registry::Model> = BTreeMap::new();
     for row in &rows {
-        if !standings.contains_key(&row.model) {
-            standings.insert(row.model.clone(), registry::model(context, &row.model)?.standing);
+        if !models.contains_key(&row.model) {
+            models.insert(row.model.clone(), registry::model(context, &row.model)?);
         }
     }
-    let registered = |row: ModelVersionRow| {
-        let standing = standings.get(&row.model)?;
-        let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
-        Some(RegisteredVersion {
-            stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
-            aliases: points.map(|(alias, _)| alias.clone()).collect(),
-            model: row.model,
-            version: row.version,
-            step: row.step,
-        })
-    };
-    Ok(rows.into_iter().filter_map(registered).collect())
+    let version = |row: &ModelVersionRow| Some(version_of(context, models.get(&row.model)?, row));
+    rows.iter().filter_map(version).collect()
 }
 
 /// What happened to a model, oldest first.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].
-pub fn model_history(context: &Context, name: &str) -> Result<Vec<HistoryEntry>, AppError> {
-    let model = registry::model(context, name)?;
-    Ok(model.rows.into_iter().map(|row| HistoryEntry { summary: told(&row), row }).collect())
+pub fn model_history(context: &Context, name: &str) -> Result<Vec<ModelChangeEntry>, AppError> {
+    registry::model(context, name)?.rows.into_iter().map(entry_of).collect()
+}
+
+fn entry_of(row: ModelChangeRow) -> Result<ModelChangeEntry, AppError> {
+    let owner = || format!("change {} of model `{}`", row.number, row.model);
+    let approvals = row.approvals_json.as_ref();
+    let approvals = approvals.map(|ids| read_stored(ids, "model_changes.approvals_json", owner));
+    let policy = row.policy_json.as_ref().map(|it| read_stored(it, "model_changes.policy_json", owner));
+    Ok(ModelChangeEntry {
+        summary: summary(&row),
+        approvals: approvals.transpose()?.unwrap_or_default(),
+        policy: policy.transpose()?,
+        model: row.model,
+        number: row.number,
+        at: row.at,
+        kind: row.kind,
+        version: row.version,
+        stage: row.stage,
+        alias: row.alias,
+        was_version: row.was_version,
+        gate_receipt_id: row.gate_receipt_id,
+        person: row.person,
+        why: row.why,
+    })
 }
 
 /// The state of a model at a time.
 ///
 /// # Errors
 /// [`trackway_engine::error::ErrorKind::NotFound`].
-pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<StandingAt, AppError> {
+pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<ModelAt, AppError> {
     let model = registry::model(context, name)?;
     let standing = Standing::at(&model.changes, at);
     let production = standing.production();
     let row = production.and_then(|number| model.versions.iter().find(|row| row.version == number));
-    Ok(StandingAt {
+    Ok(ModelAt {
         model: model.name.clone(),
-        at: at.to_rfc3339(),
+        at,
         production_version: production,
         manifest_sha256: row.map(|row| row.checkpoint_manifest_sha256.clone()),
         stages: standing.stages,
@@ -182,7 +179,8 @@ pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<Standing
     })
 }
 
-fn told(row: &ModelChangeRow) -> String {
+/// A change in words.
+fn summary(row: &ModelChangeRow) -> String {
     use trackway_core::registry::ModelChange::{DropAlias, Policy, Promote, Register, RollBack, SetAlias};
     let version = row.version.map_or_else(String::new, |version| format!("version {version}"));
     let instead = row.was_version.map(|version| format!(", where version {version} was")).unwrap_or_default();

@@ -10,11 +10,11 @@ mod record;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use trackway_api::rehearsal::{RehearsalLaunch, RehearsalPart, RehearsalReport};
 pub use trackway_core::LaunchKind;
 use trackway_core::checks::CheckResult;
 pub use trackway_core::checks::{Severity, Verdict};
-use trackway_core::{AttemptId, Clock as _, RunId, Step, TerminationReason};
+use trackway_core::{Clock as _, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
@@ -27,7 +27,7 @@ use trackway_ledger::AttemptRow;
 use trackway_system::Cancel;
 use trackway_tower::config_checks::TrainingConfig;
 use trackway_tower::rehearsal::{
-    Ending, LaunchEvidence, Measured, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge, measured,
+    Ending, LaunchEvidence, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge, measured,
 };
 
 /// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
@@ -110,46 +110,10 @@ pub struct RehearseRequest {
     pub settings: RehearsalSettings,
 }
 
-/// What a rehearsal showed. Field names are the JSON contract of `trackway rehearse`.
-#[derive(Debug, Clone, Serialize)]
-pub struct RehearsalOutcome {
-    /// Its run, of kind `one_batch` or `overfit`.
-    pub run_id: RunId,
-    /// `rehearsal.one_batch` or `rehearsal.overfit`: verdict, findings, and what was looked at.
-    #[serde(flatten)]
-    pub result: CheckResult,
-    /// What was launched, in order.
-    pub launches: Vec<RehearsalLaunch>,
-    /// What a step takes.
-    pub measured: Measured,
-    /// The settings that showed in the process, for the checks of settings.
-    #[serde(skip)]
+/// A rehearsal, and the settings that it observed in the process, for the checks of settings.
+pub(crate) struct Rehearsed {
+    pub report: RehearsalReport,
     pub config: TrainingConfig,
-    /// Wall seconds of all launches.
-    pub wall_seconds: f64,
-    /// GPUs allocated × wall seconds.
-    pub gpu_seconds: f64,
-    /// GPU seconds × price.
-    pub cost_usd: Option<f64>,
-}
-
-/// One launch of a rehearsal.
-#[derive(Debug, Clone, Serialize)]
-pub struct RehearsalLaunch {
-    /// `learns` or `resumes`.
-    pub part: String,
-    /// The launch.
-    pub attempt_id: AttemptId,
-    /// Why it ended.
-    pub termination_reason: Option<String>,
-    /// The committed step it continued from.
-    pub resumed_from_step: Option<Step>,
-    /// The last step it reported.
-    pub last_step: Option<Step>,
-    /// The last step it committed.
-    pub last_committed_step: Option<Step>,
-    /// Wall seconds.
-    pub wall_seconds: Option<f64>,
 }
 
 /// Rehearses a run file.
@@ -160,9 +124,9 @@ pub fn rehearse(
     context: &Context,
     request: &RehearseRequest,
     reporter: &dyn Reporter,
-) -> Result<RehearsalOutcome, AppError> {
+) -> Result<RehearsalReport, AppError> {
     let start = read(context, &request.source, true, reporter)?;
-    rehearse_start(context, &start, request.kind, &request.settings, reporter)
+    Ok(rehearse_start(context, &start, request.kind, &request.settings, reporter)?.report)
 }
 
 /// Rehearses a run whose source was read and whose data was resolved; the answer's `result` is the check.
@@ -176,7 +140,7 @@ pub(crate) fn rehearse_start(
     kind: LaunchKind,
     settings: &RehearsalSettings,
     reporter: &dyn Reporter,
-) -> Result<RehearsalOutcome, AppError> {
+) -> Result<Rehearsed, AppError> {
     if settings.batch_count == 0 || settings.steps_max < 2 {
         let message = "a rehearsal needs at least one batch and two steps";
         return Err(AppError::new(ErrorKind::Usage, message));
@@ -203,7 +167,8 @@ pub(crate) fn rehearse_start(
     let mut result = answer(&evidence, settings, &context.cancel, &done);
     result.seconds = Some((context.clock.monotonic_micros() - began_micros) as f64 / 1e6);
     redact(context, &mut result);
-    Ok(outcome(&prepared, result, &evidence, &done))
+    let config = config_of(&evidence.learned.facts);
+    Ok(Rehearsed { report: report(&prepared, result, &evidence, &done), config })
 }
 
 /// The result, but for what only the supervisor knows.
@@ -211,7 +176,7 @@ fn answer(
     evidence: &RehearsalEvidence,
     settings: &RehearsalSettings,
     cancel: &Cancel,
-    done: &[(&str, AttemptRow)],
+    done: &[(RehearsalPart, AttemptRow)],
 ) -> CheckResult {
     let name = check_name(evidence.kind);
     if cancel.stop_requests() > 0 {
@@ -237,28 +202,27 @@ fn redact(context: &Context, result: &mut CheckResult) {
     }
 }
 
-fn outcome(
+fn report(
     prepared: &Prepared,
     result: CheckResult,
     evidence: &RehearsalEvidence,
-    done: &[(&str, AttemptRow)],
-) -> RehearsalOutcome {
+    done: &[(RehearsalPart, AttemptRow)],
+) -> RehearsalReport {
     let launches = done.iter().map(|(part, row)| RehearsalLaunch {
-        part: (*part).into(),
+        part: *part,
         attempt_id: row.attempt_id,
-        termination_reason: row.termination_reason.map(|reason| reason.to_string()),
+        termination_reason: row.termination_reason,
         resumed_from_step: row.resumed_from_step,
         last_step: row.last_step,
         last_committed_step: row.last_committed_step,
         wall_seconds: row.wall_seconds,
     });
     let costs: Vec<f64> = done.iter().filter_map(|(_, row)| row.cost_usd).collect();
-    RehearsalOutcome {
+    RehearsalReport {
         run_id: prepared.run.run_id,
         result,
         launches: launches.collect(),
         measured: measured(evidence),
-        config: config_of(&evidence.learned.facts),
         wall_seconds: done.iter().filter_map(|(_, row)| row.wall_seconds).sum(),
         gpu_seconds: done.iter().filter_map(|(_, row)| row.gpu_seconds).sum(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
@@ -271,7 +235,7 @@ struct Launches<'a> {
     settings: &'a RehearsalSettings,
     prepared: &'a Prepared,
     reporter: &'a NotesOnly<'a>,
-    done: Vec<(&'static str, AttemptRow)>,
+    done: Vec<(RehearsalPart, AttemptRow)>,
 }
 
 impl Launches<'_> {
@@ -279,7 +243,7 @@ impl Launches<'_> {
         let steps_max = self.settings.steps_max;
         self.say(format!("rehearsal: {} of `{}`", self.subject(), self.prepared.run.name));
         let environment = self.environment(steps_max);
-        let sealed = self.launch("learns", None, environment)?;
+        let sealed = self.launch(RehearsalPart::Learns, None, environment)?;
         Ok((sealed.row.clone(), self.evidence(&sealed)))
     }
 
@@ -293,7 +257,7 @@ impl Launches<'_> {
         let mut environment = self.environment(step + 1);
         environment.remove(Variable::RehearsalTarget.as_str());
         environment.remove(Variable::RehearsalTargetLoss.as_str());
-        let sealed = self.launch("resumes", Some(learned), environment)?;
+        let sealed = self.launch(RehearsalPart::Resumes, Some(learned), environment)?;
         Ok(Some(self.evidence(&sealed)))
     }
 
@@ -322,7 +286,7 @@ impl Launches<'_> {
 
     fn launch(
         &mut self,
-        part: &'static str,
+        part: RehearsalPart,
         previous: Option<&AttemptRow>,
         environment: BTreeMap<String, String>,
     ) -> Result<Sealed, AppError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt32Array};
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::DataType;
-use serde::Serialize;
+use trackway_api::models::PredictionKind;
 use trackway_data::model::Cells;
 use trackway_engine::error::{AppError, ErrorKind};
 
@@ -18,25 +18,13 @@ pub const SCORE: &str = "score";
 /// From this probability on the positive class is predicted.
 const THRESHOLD: f64 = 0.5;
 
-/// What a model's answers are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerKind {
-    /// Numbers as they are.
-    Numbers,
-    /// Strings: classes.
-    Classes,
-    /// Numbers that are probabilities of the positive class.
-    Chances,
-}
-
-/// Two classes, decided by the probability of one.
-pub(super) struct Chances {
+/// Two classes, decided by the predicted probability of one.
+pub(super) struct BinaryClasses {
     positive: String,
     other: String,
 }
 
-impl Chances {
+impl BinaryClasses {
     pub(super) fn new(classes: &LabelClasses, positive: &str) -> Result<Self, AppError> {
         let same = |class: &&String| {
             let numbers = class.parse::<f64>().ok().zip(positive.parse::<f64>().ok());
@@ -72,19 +60,19 @@ impl Chances {
 
 /// How answers become columns; the first batch decides what they are.
 pub(super) struct Answers {
-    chances: Option<Chances>,
+    chances: Option<BinaryClasses>,
 }
 
 impl Answers {
-    pub(super) fn new(chances: Option<Chances>) -> Self {
+    pub(super) fn new(chances: Option<BinaryClasses>) -> Self {
         Self { chances }
     }
 
-    pub(super) fn kind(&self, cells: &Cells) -> AnswerKind {
+    pub(super) fn kind(&self, cells: &Cells) -> PredictionKind {
         match (cells, &self.chances) {
-            (Cells::Categories { .. }, _) => AnswerKind::Classes,
-            (Cells::Numbers(_), Some(_)) => AnswerKind::Chances,
-            (Cells::Numbers(_), None) => AnswerKind::Numbers,
+            (Cells::Categories { .. }, _) => PredictionKind::Classes,
+            (Cells::Numbers(_), Some(_)) => PredictionKind::Probabilities,
+            (Cells::Numbers(_), None) => PredictionKind::Numbers,
         }
     }
 
@@ -132,19 +120,19 @@ mod tests {
     }
 
     fn told(found: &[&str], positive: &str) -> String {
-        Chances::new(&classes(found), positive).err().map(|error| error.message).unwrap_or_default()
+        BinaryClasses::new(&classes(found), positive).err().map(|error| error.message).unwrap_or_default()
     }
 
     /// Proves that probabilities become the label's classes, of the label's type, and that numbers and strings stay
     /// what they are.
     #[test]
     fn answers_become_columns() {
-        let answers = Answers::new(Some(Chances::new(&classes(&["0", "1"]), "1.0").unwrap()));
+        let answers = Answers::new(Some(BinaryClasses::new(&classes(&["0", "1"]), "1.0").unwrap()));
         let numbers = Cells::Numbers(vec![0.5, 0.25]);
         let said = answers.columns(&numbers, &DataType::Int64).unwrap();
         assert_eq!(said.iter().map(|(name, _)| *name).collect::<Vec<_>>(), [SCORE, PREDICTION]);
         assert_eq!(said[1].1.as_primitive::<Int64Type>(), &Int64Array::from(vec![1, 0]));
-        assert_eq!(answers.kind(&numbers), AnswerKind::Chances);
+        assert_eq!(answers.kind(&numbers), PredictionKind::Probabilities);
         let texts = Cells::of_texts([Some("yes"), Some("no")]);
         assert_eq!(answers.columns(&texts, &DataType::Utf8).unwrap().len(), 1);
         let plain = Answers::new(None);

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
+use trackway_api::models::PredictionKind;
 use trackway_core::Clock as _;
 use trackway_data::ColumnType;
 use trackway_data::model::FrameColumn;
@@ -19,7 +20,7 @@ use trackway_evaluate::debug::Unscored;
 use trackway_evaluate::latency::BatchTime;
 use trackway_system::SystemClock;
 
-use super::answers::{AnswerKind, Answers};
+use super::answers::Answers;
 use super::outputs::write_error;
 use super::request::{Given, ScoreRequest};
 use crate::data::table::data_error;
@@ -41,7 +42,7 @@ pub(super) struct Asking<'a> {
 pub(super) struct Done {
     pub rows: u64,
     pub times: Vec<BatchTime>,
-    pub kind: AnswerKind,
+    pub kind: PredictionKind,
 }
 
 /// Reads `source` once more and has every row scored. Units of it are read ahead, as many as may be in flight; the
@@ -58,7 +59,7 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
         scorer: None,
         file: None,
         taken: 0,
-        done: Done { rows: 0, times: Vec::new(), kind: AnswerKind::Numbers },
+        done: Done { rows: 0, times: Vec::new(), kind: PredictionKind::Numbers },
         failure: None,
         enough: &enough,
     };

@@ -9,17 +9,15 @@ mod request;
 
 use std::path::Path;
 
-use serde::Serialize;
+use trackway_api::models::ScoreReport;
 use trackway_core::Clock as _;
 use trackway_data::pass::scan;
 use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_evaluate::Metrics;
 use trackway_evaluate::latency::latency;
 use trackway_system::SystemClock;
 
-pub use self::answers::AnswerKind;
-use self::answers::{Answers, Chances};
+use self::answers::{Answers, BinaryClasses};
 use self::batches::{Asking, answer_all};
 use self::labels::LabelClasses;
 pub use self::outputs::ScoreOutputs;
@@ -35,31 +33,6 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What errors call the table.
 const SET: &str = "rows";
-
-/// What was scored. Field names are the JSON contract of `trackway score`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ScoreReport {
-    /// The table with the predictions.
-    pub out: String,
-    /// Its rows.
-    pub rows: u64,
-    /// Rows that could not be read, and were not scored.
-    pub rows_rejected: u64,
-    /// What the model was given, in this order.
-    pub features: Vec<String>,
-    /// What its answers are.
-    pub answers: AnswerKind,
-    /// Batches that it answered.
-    pub batches: u64,
-    /// Rows of a full one.
-    pub batch_rows: usize,
-    /// How fast it answered: `latency_seconds`, `latency_p95_seconds`, `rows_per_second`; empty for too few batches.
-    pub metrics: Metrics,
-    /// Notes for a reader.
-    pub notes: Vec<String>,
-    /// Reading and scoring.
-    pub seconds: f64,
-}
 
 /// Checks whether the rows are there and have the named columns; nothing is scored.
 ///
@@ -101,7 +74,7 @@ pub fn score(
     }
     let given = Given::of(&source, request)?;
     let chances = match (&classes, &request.positive) {
-        (Some(classes), Some(positive)) => Some(Chances::new(classes, positive)?),
+        (Some(classes), Some(positive)) => Some(BinaryClasses::new(classes, positive)?),
         _ => None,
     };
     let mut notes = given.notes.clone();
@@ -123,7 +96,7 @@ pub fn score(
         rows: done.rows,
         rows_rejected: coverage.rows_rejected,
         features: given.names().map(str::to_owned).collect(),
-        answers: done.kind,
+        predictions: done.kind,
         batches: done.times.len() as u64,
         batch_rows: request.batch_rows,
         metrics,

@@ -112,7 +112,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
     let last_good = last_good_run(context, run)?;
     let of_run = checkpoints::checkpoints_at(context, run.clone(), rung_of(attempt))?;
-    let checkpoints = of_run.lines()?;
+    let checkpoints = of_run.of_this_disk()?;
     let parent = attempt
         .parent_attempt_id
         .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use serde_json::Value;
+pub use trackway_api::checkpoints::{Checkpoint, FallBack};
 use trackway_api::detections::Detection;
+pub use trackway_api::evaluations::EvaluationReceipt;
+pub use trackway_api::registry::ModelVersion;
 use trackway_api::remote::RemoteStatus;
 use trackway_api::runs::RungSummary;
 use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
-pub use trackway_flows::checkpoints::{CheckpointLine, FallBack};
-pub use trackway_flows::evaluate::EvaluationReceipt;
 pub use trackway_flows::preflight::Recorded;
-pub use trackway_flows::registry::RegisteredVersion;
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
@@ -47,7 +47,7 @@ pub struct Explanation {
     /// Why it ended; none while it lives.
     pub termination: Option<Termination>,
     /// The run's checkpoints, newest first.
-    pub checkpoints: Vec<CheckpointLine>,
+    pub checkpoints: Vec<Checkpoint>,
     /// The state of the run's remote; none: it has no remote.
     pub remote: Option<RemoteStatus>,
     /// What the attempt lost because newer checkpoints were skipped; none when it took the newest.
@@ -63,7 +63,7 @@ pub struct Explanation {
     /// Evaluations of the run's checkpoints.
     pub evaluations: Vec<EvaluationReceipt>,
     /// Versions of models that its checkpoints became.
-    pub versions: Vec<RegisteredVersion>,
+    pub versions: Vec<ModelVersion>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
     /// The loss on data that the model has not seen, by progressive validation, over the attempt's rung; none where nothing

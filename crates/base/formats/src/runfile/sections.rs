@@ -154,6 +154,7 @@ pub struct KeepBest {
 
 /// Which end of a metric is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// Less is better.

@@ -12,7 +12,7 @@ mod rule;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use crate::runbook::next_actions;
@@ -21,7 +21,7 @@ pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
 pub use rule::DecisionRule;
 
 /// How much of a budget is spent once the decision is carried out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BudgetUse {
     /// The budget's name as in the run file's `[retry]` table.
     pub name: String,

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use trackway_core::RowCoverage;
 
 /// A number of the evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MeasuredNumber")]
 #[serde(from = "Stored")]
 pub struct Measured {
     value: Option<f64>,
@@ -22,7 +23,7 @@ pub struct Measured {
 
 /// A number in a fixture: a file that people write by hand. For a model that is only described, every row is covered by
 /// default.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Stored {
     value: Option<f64>,

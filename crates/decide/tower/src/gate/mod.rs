@@ -33,7 +33,8 @@ pub use measured::Measured;
 pub type Numbers = BTreeMap<String, Measured>;
 
 /// The evidence for a gate.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "GateEvidence")]
 pub struct Evidence {
     /// Of the model.
     pub numbers: Numbers,
@@ -51,8 +52,8 @@ pub struct Evidence {
     pub unmatched: Option<String>,
 }
 
-/// A gate with its verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A gate that was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JudgedGate {
     /// As it is in the run file.
     pub rule: String,
@@ -65,7 +66,7 @@ pub struct JudgedGate {
 }
 
 /// One comparison of a gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JudgedComparison {
     /// As it is in the rule.
     pub text: String,

@@ -1,6 +1,6 @@
 //! Whether a run fits a device, and what would make it fit, cheapest first.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::answer::MemoryEstimate;
@@ -43,17 +43,56 @@ impl Fit {
     }
 }
 
+closed_list!(
+    /// A change that lowers the peak.
+    MemoryChange, "change", {
+        /// Plain data parallel instead of sharding.
+        Ddp = "ddp",
+        /// Several changes at once.
+        Together = "together",
+        /// A smaller micro-batch, accumulated more often.
+        MicroBatch = "micro_batch",
+        /// Everything sharded over more devices.
+        Fsdp = "fsdp",
+        /// Attention tile by tile.
+        FlashAttention = "flash_attention",
+        /// The loss slice by slice.
+        ChunkedLoss = "chunked_loss",
+        /// The fused optimizer.
+        FusedStep = "fused_step",
+        /// Segments of the allocator that grow.
+        ExpandableSegments = "expandable_segments",
+        /// Recompute the cheap half of the activations.
+        RecomputeSelective = "recompute_selective",
+        /// Recompute activations layer by layer.
+        RecomputeFull = "recompute_full",
+        /// Parameters, gradients and optimizer states sharded over the data-parallel ranks.
+        Zero3 = "zero_3",
+        /// The optimizer's states in 8 bits.
+        Optimizer8bit = "optimizer_8bit",
+        /// The optimizer's states in the host's memory.
+        OffloadOptimizer = "offload_optimizer",
+        /// The parameters in the host's memory.
+        OffloadParameters = "offload_parameters",
+        /// Adapters on a frozen model.
+        Lora = "lora",
+        /// Adapters on a frozen model in 4 bits.
+        Qlora = "qlora",
+    }
+);
+
 /// A change and what it would lead to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MemoryAdvice")]
 pub struct Advice {
     /// Its name.
-    pub change: &'static str,
+    pub change: MemoryChange,
     /// What to do.
     pub text: String,
     /// The arguments of `trackway memory`.
     pub arguments: String,
     /// What it costs.
-    pub price: &'static str,
+    pub price: String,
     /// The peak it would lead to, in bytes.
     pub total_bytes: u64,
     /// Whether that fits.
@@ -61,7 +100,7 @@ pub struct Advice {
 }
 
 /// An estimate against a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryReport {
     /// The described run.
     pub spec: MemorySpec,
@@ -103,7 +142,7 @@ pub fn report(spec: &MemorySpec, device: Option<Device>, calibration: Option<Cal
 
 /// A change of a spec, its arguments and its cost.
 struct Change {
-    name: &'static str,
+    name: MemoryChange,
     text: String,
     arguments: String,
     price: &'static str,
@@ -165,7 +204,7 @@ impl Advisor<'_> {
             change: change.name,
             text: change.text,
             arguments: change.arguments,
-            price: change.price,
+            price: change.price.into(),
             total_bytes: estimate.total_bytes,
             verdict: Fit::of(&estimate, self.usable_bytes),
         }
@@ -181,7 +220,7 @@ impl Advisor<'_> {
         }
         vec![
             self.say(Change {
-                name: "ddp",
+                name: MemoryChange::Ddp,
                 text:
                     "sharding is not needed: the whole run fits one device, so plain data parallel (DDP) does"
                         .into(),
@@ -226,7 +265,7 @@ impl Advisor<'_> {
                 if self.surely_fits(&candidate) {
                     arguments.extend(more);
                     return Some(self.say(Change {
-                        name: "together",
+                        name: MemoryChange::Together,
                         text: "several of these together".into(),
                         arguments: arguments.join(" "),
                         price: "what each of them costs",
@@ -255,7 +294,7 @@ impl Advisor<'_> {
         let parts = tried.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(tried.last())?;
         let spec = smaller(*parts);
         Some(Change {
-            name: "micro_batch",
+            name: MemoryChange::MicroBatch,
             text: format!(
                 "a micro-batch of {}, {} per step: the effective batch size stays the same",
                 spec.micro_batch, spec.accumulate
@@ -280,7 +319,7 @@ impl Advisor<'_> {
             counts.take_while(|data| *data <= DEVICES_MAX).find(|data| self.surely_fits(&over(*data)))?;
         let spec = over(data);
         Some(Change {
-            name: "fsdp",
+            name: MemoryChange::Fsdp,
             text: format!("shard everything (FSDP, ZeRO 3) over {} devices", spec.parallel.devices()),
             arguments: format!("--zero 3 --data-parallel {data}"),
             price: "more devices, more communication",
@@ -290,7 +329,7 @@ impl Advisor<'_> {
 }
 
 fn change(
-    name: &'static str,
+    name: MemoryChange,
     text: &str,
     arguments: &str,
     price: &'static str,
@@ -305,7 +344,7 @@ fn flash(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { attention: Attention::Flash, ..spec.clone() };
     let text = "compute attention tile by tile (FlashAttention, `scaled_dot_product_attention`)";
-    change("flash_attention", text, "--attention flash", "nothing; it is faster", spec)
+    change(MemoryChange::FlashAttention, text, "--attention flash", "nothing; it is faster", spec)
 }
 
 fn chunked(spec: &MemorySpec) -> Option<Change> {
@@ -314,7 +353,7 @@ fn chunked(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { loss: Loss::Chunked, ..spec.clone() };
     let text = "compute the loss slice by slice (chunked or fused linear cross-entropy)";
-    change("chunked_loss", text, "--loss chunked", "next to nothing", spec)
+    change(MemoryChange::ChunkedLoss, text, "--loss chunked", "next to nothing", spec)
 }
 
 fn fused(spec: &MemorySpec) -> Option<Change> {
@@ -322,7 +361,13 @@ fn fused(spec: &MemorySpec) -> Option<Change> {
         return None;
     }
     let spec = MemorySpec { step: Step::Fused, ..spec.clone() };
-    change("fused_step", "use the fused optimizer (`fused=True`)", "--optimizer-step fused", "nothing", spec)
+    change(
+        MemoryChange::FusedStep,
+        "use the fused optimizer (`fused=True`)",
+        "--optimizer-step fused",
+        "nothing",
+        spec,
+    )
 }
 
 fn expandable(spec: &MemorySpec) -> Option<Change> {
@@ -331,7 +376,7 @@ fn expandable(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { expandable_segments: true, ..spec.clone() };
     let text = "let the allocator grow its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`)";
-    change("expandable_segments", text, "--expandable-segments", "nothing", spec)
+    change(MemoryChange::ExpandableSegments, text, "--expandable-segments", "nothing", spec)
 }
 
 fn selective(spec: &MemorySpec) -> Option<Change> {
@@ -340,7 +385,7 @@ fn selective(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { recompute: Recompute::Selective, ..spec.clone() };
     let text = "recompute the cheap half of the activations";
-    change("recompute_selective", text, "--recompute selective", "steps about 10 % slower", spec)
+    change(MemoryChange::RecomputeSelective, text, "--recompute selective", "steps about 10 % slower", spec)
 }
 
 fn recomputed(spec: &MemorySpec) -> Option<Change> {
@@ -349,7 +394,7 @@ fn recomputed(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { recompute: Recompute::Full, ..spec.clone() };
     let text = "recompute activations layer by layer (activation checkpointing)";
-    change("recompute_full", text, "--recompute full", "steps 20 to 30 % slower", spec)
+    change(MemoryChange::RecomputeFull, text, "--recompute full", "steps 20 to 30 % slower", spec)
 }
 
 fn sharded(spec: &MemorySpec) -> Option<Change> {
@@ -359,7 +404,7 @@ fn sharded(spec: &MemorySpec) -> Option<Change> {
     let mut spec = spec.clone();
     spec.parallel.zero = 3;
     let text = "shard parameters, gradients and optimizer states over the data-parallel ranks (FSDP, ZeRO 3)";
-    change("zero_3", text, "--zero 3", "more communication", spec)
+    change(MemoryChange::Zero3, text, "--zero 3", "more communication", spec)
 }
 
 fn optimizer_8bit(spec: &MemorySpec) -> Option<Change> {
@@ -368,7 +413,13 @@ fn optimizer_8bit(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { optimizer: Optimizer::Adamw8bit, ..spec.clone() };
     let text = "keep the optimizer's states in 8 bits (bitsandbytes, torchao)";
-    change("optimizer_8bit", text, "--optimizer adamw-8bit", "another optimizer: compare a short run", spec)
+    change(
+        MemoryChange::Optimizer8bit,
+        text,
+        "--optimizer adamw-8bit",
+        "another optimizer: compare a short run",
+        spec,
+    )
 }
 
 fn optimizer_offloaded(spec: &MemorySpec) -> Option<Change> {
@@ -377,7 +428,7 @@ fn optimizer_offloaded(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { offload: Offload::Optimizer, ..spec.clone() };
     let text = "keep the optimizer's states in the host's memory (ZeRO-Offload, paged optimizers)";
-    change("offload_optimizer", text, "--offload optimizer", "steps wait for the host", spec)
+    change(MemoryChange::OffloadOptimizer, text, "--offload optimizer", "steps wait for the host", spec)
 }
 
 fn parameters_offloaded(spec: &MemorySpec) -> Option<Change> {
@@ -386,7 +437,7 @@ fn parameters_offloaded(spec: &MemorySpec) -> Option<Change> {
     }
     let spec = MemorySpec { offload: Offload::Parameters, ..spec.clone() };
     let text = "keep the parameters in the host's memory too (DeepSpeed ZeRO 3 offload)";
-    change("offload_parameters", text, "--offload parameters", "steps several times slower", spec)
+    change(MemoryChange::OffloadParameters, text, "--offload parameters", "steps several times slower", spec)
 }
 
 fn lora(spec: &MemorySpec) -> Option<Change> {
@@ -397,7 +448,7 @@ fn lora(spec: &MemorySpec) -> Option<Change> {
     let spec = MemorySpec { adapters: Some(adapters), ..spec.clone() };
     let text = format!("train adapters of rank {ADAPTER_RANK} on a frozen model (LoRA)");
     let arguments = format!("--lora {ADAPTER_RANK} --lora-targets all");
-    change("lora", &text, &arguments, "it fine-tunes; it does not pre-train", spec)
+    change(MemoryChange::Lora, &text, &arguments, "it fine-tunes; it does not pre-train", spec)
 }
 
 fn qlora(spec: &MemorySpec) -> Option<Change> {
@@ -410,5 +461,5 @@ fn qlora(spec: &MemorySpec) -> Option<Change> {
     let spec = MemorySpec { adapters: Some(Adapters { rank, targets, base: Base::Nf4 }), ..spec.clone() };
     let text = format!("train adapters of rank {rank} on a frozen model held in 4 bits (QLoRA)");
     let arguments = format!("--lora {rank} --lora-targets {targets} --base nf4");
-    change("qlora", &text, &arguments, "it fine-tunes; slower steps", spec)
+    change(MemoryChange::Qlora, &text, &arguments, "it fine-tunes; slower steps", spec)
 }

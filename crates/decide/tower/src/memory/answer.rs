@@ -1,6 +1,6 @@
 //! The estimate for one rank: a peak, by its parts, and as each counter would show it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 closed_list!(
@@ -16,7 +16,8 @@ closed_list!(
 );
 
 /// Device memory by what it is for, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MemoryParts")]
 pub struct Parts {
     /// Weights, where they stay.
     pub parameters: u64,
@@ -74,17 +75,46 @@ impl Parts {
     }
 }
 
+closed_list!(
+    /// A part of a step whose memory is estimated.
+    PhaseName, "phase", {
+        /// The loss is computed.
+        Loss = "loss",
+        /// The backward pass begins.
+        Backward = "backward",
+        /// The backward pass ends.
+        BackwardEnd = "backward_end",
+        /// The optimizer updates the parameters.
+        Step = "step",
+        /// Texts are generated.
+        Generation = "generation",
+    }
+);
+
+closed_list!(
+    /// A rank by its place in the pipeline.
+    PipelineRank, "rank of a pipeline", {
+        /// There is no pipeline.
+        Only = "only",
+        /// The first stage.
+        First = "first",
+        /// The last stage.
+        Last = "last",
+    }
+);
+
 /// A phase of a step that may be the one that needs most.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MemoryPhase")]
 pub struct Phase {
-    /// `loss`, `backward`, `backward_end`, `step` or `generation`.
-    pub name: &'static str,
+    /// Its name.
+    pub name: PhaseName,
     /// What the device holds then, in bytes.
     pub total_bytes: u64,
 }
 
 /// What is expected of one rank: the one that needs most.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryEstimate {
     /// At the peak of a step, in bytes.
     pub total_bytes: u64,
@@ -103,9 +133,9 @@ pub struct MemoryEstimate {
     /// The phases of a step. The peak is the largest.
     pub phases: Vec<Phase>,
     /// The name of the largest.
-    pub peak_phase: &'static str,
-    /// The position in the pipeline of the rank that needs most: `only`, `first` or `last`.
-    pub rank: &'static str,
+    pub peak_phase: PhaseName,
+    /// The rank of the pipeline that needs most.
+    pub rank: PipelineRank,
     /// Parameters of the model.
     pub parameter_count: u64,
     /// Of them, those that work on one token.

@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 /// Feed-forward width of a gated block over its hidden width, as Llama has it: two thirds of four.
@@ -11,7 +11,7 @@ const USUAL_VOCABULARY: u64 = 32_000;
 /// The shape of a transformer: what its parameters and activations can be counted from.
 ///
 /// Widths and counts are of the whole model, before anything is sharded.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Architecture {
     /// Where the shape comes from: a `model_type` of Hugging Face, `flags`, or `parameters` when it was guessed.
     pub family: String,
@@ -64,7 +64,7 @@ pub struct Architecture {
 }
 
 /// How activations are normed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Norm {
     /// By the root of their mean square: a weight.

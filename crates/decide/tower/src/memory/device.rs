@@ -1,6 +1,7 @@
 //! Accelerators and what of their memory a process can use.
 
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a process needs on a device before its first tensor: context, loaded kernels, workspaces of libraries.
 /// Hugging Face measured 1.3 GiB on a V100 in 2022; since CUDA 11.7 kernels are loaded when they are first used.
@@ -9,7 +10,7 @@ pub(super) const CONTEXT_BYTES: f64 = 600.0 * 1_048_576.0;
 const GIB: f64 = 1_073_741_824.0;
 
 /// An accelerator.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Device {
     /// As it is typed: `h100-80gb`.
     pub name: &'static str,
@@ -35,6 +36,18 @@ impl Device {
         DEVICES.iter().find(|device| plain(device.name) == wanted).or_else(|| {
             DEVICES.iter().rev().find(|device| !wanted.is_empty() && plain(device.name).starts_with(&wanted))
         })
+    }
+}
+
+/// Reads a device by its name: what it has is known here.
+impl<'de> Deserialize<'de> for Device {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let Named { name } = Named::deserialize(deserializer)?;
+        Self::named(&name).copied().ok_or_else(|| D::Error::custom(format!("there is no device `{name}`")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! From states and activations to a peak: the worst phase of a step, on the worst rank.
 
 use super::activations::{Activations, dequantised_layer_bytes, key_value_cache};
-use super::answer::{MemoryEstimate, Parts, Phase};
+use super::answer::{MemoryEstimate, Parts, Phase, PhaseName, PipelineRank};
 use super::calibration::Calibration;
 use super::device::CONTEXT_BYTES;
 use super::spec::{Master, MemorySpec, Precision, Recompute, Step};
@@ -28,11 +28,14 @@ pub fn estimate(spec: &MemorySpec) -> MemoryEstimate {
 #[must_use]
 pub fn estimate_corrected(spec: &MemorySpec, calibration: Option<Calibration>) -> MemoryEstimate {
     let only = Stage { first: true, last: true };
-    let ends = [("first", Stage { first: true, last: false }), ("last", Stage { first: false, last: true })];
-    let ranks = if spec.parallel.pipeline > 1 { &ends[..] } else { &[("only", only)] };
+    let ends = [
+        (PipelineRank::First, Stage { first: true, last: false }),
+        (PipelineRank::Last, Stage { first: false, last: true }),
+    ];
+    let ranks = if spec.parallel.pipeline > 1 { &ends[..] } else { &[(PipelineRank::Only, only)] };
     let mut worst: Option<MemoryEstimate> = None;
     for (rank, stage) in ranks {
-        let found = Account::of(spec, *stage, calibration).estimate(rank);
+        let found = Account::of(spec, *stage, calibration).estimate(*rank);
         if worst.as_ref().is_none_or(|worst| found.total_bytes > worst.total_bytes) {
             worst = Some(found);
         }
@@ -101,14 +104,14 @@ impl<'a> Account<'a> {
         self.activations.layer_backward + dequantised_layer_bytes(self.spec, largest_matrix)
     }
 
-    fn moments(&self) -> Vec<(&'static str, Moment)> {
+    fn moments(&self) -> Vec<(PhaseName, Moment)> {
         let (copies, standing) = (self.copies, self.standing_gradients());
         let during = copies.weights + copies.buckets;
         let one_layer =
             if self.spec.recompute == Recompute::None { self.activations.kept_by_layer } else { 0.0 };
         let mut moments = vec![
             (
-                "loss",
+                PhaseName::Loss,
                 Moment {
                     gradients: standing,
                     activations: self.kept,
@@ -118,7 +121,7 @@ impl<'a> Account<'a> {
                 },
             ),
             (
-                "backward",
+                PhaseName::Backward,
                 Moment {
                     gradients: standing,
                     activations: self.kept + self.layer_backward(),
@@ -127,7 +130,7 @@ impl<'a> Account<'a> {
                 },
             ),
             (
-                "backward_end",
+                PhaseName::BackwardEnd,
                 Moment {
                     gradients: self.states.gradients,
                     activations: one_layer + self.layer_backward(),
@@ -136,7 +139,7 @@ impl<'a> Account<'a> {
                 },
             ),
             (
-                "step",
+                PhaseName::Step,
                 Moment {
                     gradients: self.states.gradients,
                     copies: copies.buckets + copies.step,
@@ -146,7 +149,10 @@ impl<'a> Account<'a> {
         ];
         if self.spec.generation.is_some() {
             let kv_cache = key_value_cache(self.spec);
-            moments.push(("generation", Moment { kv_cache, copies: copies.weights, ..Moment::default() }));
+            moments.push((
+                PhaseName::Generation,
+                Moment { kv_cache, copies: copies.weights, ..Moment::default() },
+            ));
         }
         moments
     }
@@ -177,8 +183,8 @@ impl<'a> Account<'a> {
         }
     }
 
-    fn estimate(&self, rank: &'static str) -> MemoryEstimate {
-        let all: Vec<(&'static str, Parts)> =
+    fn estimate(&self, rank: PipelineRank) -> MemoryEstimate {
+        let all: Vec<(PhaseName, Parts)> =
             self.moments().iter().map(|(name, moment)| (*name, self.parts(moment))).collect();
         let (peak_phase, parts) =
             *all.iter().max_by_key(|(_, parts)| parts.total()).expect("a step has phases");
@@ -192,7 +198,10 @@ impl<'a> Account<'a> {
             allocated_bytes: parts.total() - parts.overhead,
             rule_of_thumb_bytes: model.parameters().saturating_mul(RULE_OF_THUMB_BYTES_PER_PARAMETER),
             parts,
-            phases: all.iter().map(|(name, parts)| Phase { name, total_bytes: parts.total() }).collect(),
+            phases: all
+                .iter()
+                .map(|(name, parts)| Phase { name: *name, total_bytes: parts.total() })
+                .collect(),
             peak_phase,
             rank,
             parameter_count: model.parameters(),

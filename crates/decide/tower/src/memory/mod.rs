@@ -19,8 +19,8 @@ mod published;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, Fit, MemoryReport, report};
-pub use answer::{Counter, MemoryEstimate, Parts, Phase};
+pub use advice::{Advice, Fit, MemoryChange, MemoryReport, report};
+pub use answer::{Counter, MemoryEstimate, Parts, Phase, PhaseName, PipelineRank};
 pub use architecture::{Architecture, Norm, Targets};
 pub use calibration::{Calibration, NotThisRun};
 pub use device::{DEVICES, Device};

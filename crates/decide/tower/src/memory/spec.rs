@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::architecture::{Architecture, Targets};
@@ -135,7 +135,7 @@ closed_list!(
 );
 
 /// Low-rank adapters on a frozen base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Adapters {
     /// Their rank.
     pub rank: u64,
@@ -146,7 +146,7 @@ pub struct Adapters {
 }
 
 /// Texts that are generated between steps (evaluation, reinforcement learning).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Generation {
     /// Texts at a time.
     pub batch: u64,
@@ -155,7 +155,7 @@ pub struct Generation {
 }
 
 /// Over how many devices what is split. The product of data, tensor, pipeline and context is the device count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Parallel {
     /// Ranks that see different samples.
     pub data: u64,
@@ -200,7 +200,7 @@ impl Parallel {
 }
 
 /// What a training run would put on a device.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemorySpec {
     /// The model.
     pub model: Architecture,

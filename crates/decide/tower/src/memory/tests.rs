@@ -113,7 +113,7 @@ fn advice_leads_to_what_fits() {
     let h100 = Device::named("h100-80gb").copied();
     let spec = MemorySpec { sequence: 4096, micro_batch: 8, ..MemorySpec::new(llama2_7b()) };
     let answer = report(&spec, h100, None);
-    let names: Vec<&str> = answer.advice.iter().map(|it| it.change).collect();
+    let names: Vec<&str> = answer.advice.iter().map(|it| it.change.as_str()).collect();
     assert_eq!(answer.largest_micro_batch, Some(0));
     for wanted in ["micro_batch", "recompute_full", "offload_optimizer", "lora"] {
         assert!(names.contains(&wanted), "{names:?}");
@@ -125,7 +125,7 @@ fn advice_leads_to_what_fits() {
     assert!(answer.advice.is_empty() && answer.largest_micro_batch > Some(8), "{answer:?}");
     let mut sharded = small;
     sharded.parallel = Parallel { data: 8, zero: 3, ..Parallel::ONE };
-    assert_eq!(report(&sharded, h100, None).advice[0].change, "ddp");
+    assert_eq!(report(&sharded, h100, None).advice[0].change.as_str(), "ddp");
 }
 
 /// Proves that a peak that cannot be that of the described run is refused, and that a right one moves the estimate

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::registry::{ModelChange, ModelStage};
 
-pub use promotion::{Approval, Dossier, EvaluationFacts, GateFacts, Refusal, refusals};
+pub use promotion::{Approval, Dossier, EvaluationFacts, GateFacts, Refusal, RefusalRule, refusals};
 
 /// The number of a version, from 1.
 pub type Version = u32;
@@ -36,7 +36,8 @@ pub struct Change {
 }
 
 /// What a promotion to production requires beside evaluation and gates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ModelPolicy")]
 pub struct Policy {
     /// So many people must have approved it.
     pub approvals: u32,

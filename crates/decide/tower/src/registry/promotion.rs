@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use trackway_core::Timestamp;
 use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_core::{Timestamp, closed_list};
 
 use super::{Policy, Version};
 
@@ -59,7 +59,7 @@ pub struct GateFacts {
     /// The gates that are not met, with why.
     pub unmet: Vec<String>,
     /// Gates that never blocked a bad fixture.
-    pub unarmed: Vec<String>,
+    pub unverified: Vec<String>,
     /// Whether any gate compares with a baseline, and with which version it did.
     pub compared_with: Option<Option<Version>>,
 }
@@ -75,18 +75,43 @@ pub struct Approval {
     pub expires_at: Timestamp,
 }
 
+closed_list!(
+    /// The requirement of a promotion that is not met.
+    RefusalRule, "rule of the registry", {
+        /// Its files do not verify.
+        Damaged = "registry.damaged",
+        /// It was not evaluated, or the evaluation did not complete.
+        NotEvaluated = "registry.not_evaluated",
+        /// The evaluation is of other weights.
+        OtherWeights = "registry.other_weights",
+        /// The receipt of the evaluation lacks something.
+        IncompleteReceipt = "registry.incomplete_receipt",
+        /// No gate was applied to the evaluation.
+        NotGated = "registry.not_gated",
+        /// A gate does not pass.
+        Gate = "registry.gate",
+        /// A gate was never verified against a known-bad model.
+        UnverifiedGate = "registry.unverified_gate",
+        /// The gates compared with another version than the one in production.
+        StaleBaseline = "registry.stale_baseline",
+        /// Valid approvals are missing.
+        NotApproved = "registry.not_approved",
+    }
+);
+
 /// A reason why a version may not go to a stage.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PromotionRefusal")]
 pub struct Refusal {
     /// The rule's name.
-    pub rule: &'static str,
+    pub rule: RefusalRule,
     /// An explanation.
     pub why: String,
     /// What to do.
     pub next: String,
 }
 
-fn refusal(rule: &'static str, why: impl Into<String>, next: impl Into<String>) -> Refusal {
+fn refusal(rule: RefusalRule, why: impl Into<String>, next: impl Into<String>) -> Refusal {
     Refusal { rule, why: why.into(), next: next.into() }
 }
 
@@ -106,21 +131,21 @@ pub fn refusals(to: ModelStage, dossier: &Dossier, policy: &Policy, now: Timesta
 
 fn damaged(dossier: &Dossier) -> Option<Refusal> {
     let why = dossier.damage.as_ref()?;
-    Some(refusal("registry.damaged", why.as_str(), "register a checkpoint that verifies"))
+    Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
 }
 
 fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
     const NEXT: &str = "trackway eval run RUN";
     let Some(evaluation) = &dossier.evaluation else {
-        return Some(refusal("registry.not_evaluated", "these weights have not been evaluated", NEXT));
+        return Some(refusal(RefusalRule::NotEvaluated, "these weights have not been evaluated", NEXT));
     };
     if evaluation.manifest_sha256 != dossier.manifest_sha256 {
         let why = format!("evaluation {} is of other weights", evaluation.evaluation_id);
-        return Some(refusal("registry.other_weights", why, NEXT));
+        return Some(refusal(RefusalRule::OtherWeights, why, NEXT));
     }
     if !evaluation.completed {
         let why = format!("evaluation {} did not complete", evaluation.evaluation_id);
-        return Some(refusal("registry.not_evaluated", why, NEXT));
+        return Some(refusal(RefusalRule::NotEvaluated, why, NEXT));
     }
     if evaluation.missing.is_empty() {
         return None;
@@ -130,7 +155,7 @@ fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
         evaluation.evaluation_id,
         evaluation.missing.join(", ")
     );
-    Some(refusal("registry.incomplete_receipt", why, NEXT))
+    Some(refusal(RefusalRule::IncompleteReceipt, why, NEXT))
 }
 
 fn ungated(dossier: &Dossier) -> Vec<Refusal> {
@@ -138,16 +163,16 @@ fn ungated(dossier: &Dossier) -> Vec<Refusal> {
     let judge = format!("trackway gates judge {evaluation_id}");
     let Some(gates) = dossier.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
         let why = format!("no gate was evaluated for evaluation {evaluation_id}");
-        return vec![refusal("registry.not_gated", why, judge)];
+        return vec![refusal(RefusalRule::NotGated, why, judge)];
     };
     let mut found = Vec::new();
     if gates.verdict != GateVerdict::Pass {
         let why = format!("gate verdict {}: {}", gates.verdict, gates.unmet.join("; "));
-        found.push(refusal("registry.gate", why, "train a better model, or evaluate it on more rows"));
+        found.push(refusal(RefusalRule::Gate, why, "train a better model, or evaluate it on more rows"));
     }
-    if !gates.unarmed.is_empty() {
-        let why = format!("never blocked a bad model: {}", quoted(&gates.unarmed));
-        found.push(refusal("registry.unarmed_gate", why, "trackway gates test"));
+    if !gates.unverified.is_empty() {
+        let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
+        found.push(refusal(RefusalRule::UnverifiedGate, why, "trackway gates test"));
     }
     if gates.compared_with.is_some_and(|version| version != dossier.production) {
         let named =
@@ -157,7 +182,7 @@ fn ungated(dossier: &Dossier) -> Vec<Refusal> {
             named(gates.compared_with.flatten()),
             named(dossier.production)
         );
-        found.push(refusal("registry.stale_baseline", why, judge));
+        found.push(refusal(RefusalRule::StaleBaseline, why, judge));
     }
     found
 }
@@ -191,7 +216,7 @@ fn unapproved(dossier: &Dossier, policy: &Policy, now: Timestamp) -> Option<Refu
         format!("; do not count: {}", passed_over.join(", "))
     };
     let why = format!("{} of {wanted} approvals{rest}", valid.len());
-    Some(refusal("registry.not_approved", why, "trackway registry approve MODEL VERSION"))
+    Some(refusal(RefusalRule::NotApproved, why, "trackway registry approve MODEL VERSION"))
 }
 
 fn quoted(rules: &[String]) -> String {

@@ -105,7 +105,7 @@ fn dossier() -> Dossier {
             evaluation_id: "ev".into(),
             verdict: GateVerdict::Pass,
             unmet: Vec::new(),
-            unarmed: Vec::new(),
+            unverified: Vec::new(),
             compared_with: Some(Some(1)),
         }),
         approval_digest: "d".into(),
@@ -115,7 +115,7 @@ fn dossier() -> Dossier {
 }
 
 fn rules(to: ModelStage, dossier: &Dossier, policy: Policy) -> Vec<&'static str> {
-    refusals(to, dossier, &policy, at(100)).into_iter().map(|refusal| refusal.rule).collect()
+    refusals(to, dossier, &policy, at(100)).into_iter().map(|refusal| refusal.rule.as_str()).collect()
 }
 
 /// Proves what each stage requires, one thing missing at a time.
@@ -153,7 +153,7 @@ fn a_stage_asks_for_its_evidence() {
         (without(&|it| it.gates = None), vec![], vec!["registry.not_gated"]),
         (gates(&|it| it.evaluation_id = "old".into()), vec![], vec!["registry.not_gated"]),
         (gates(&|it| it.verdict = GateVerdict::Inconclusive), vec![], vec!["registry.gate"]),
-        (gates(&|it| it.unarmed = vec!["a > 0".into()]), vec![], vec!["registry.unarmed_gate"]),
+        (gates(&|it| it.unverified = vec!["a > 0".into()]), vec![], vec!["registry.unverified_gate"]),
         (gates(&|it| it.compared_with = Some(None)), vec![], vec!["registry.stale_baseline"]),
         (gates(&|it| it.compared_with = None), vec![], vec![]),
         (without(&|it| it.production = Some(2)), vec![], vec!["registry.stale_baseline"]),

@@ -6,7 +6,10 @@ use super::RehearsalEvidence;
 use crate::config_checks::{Loader, TrainingConfig};
 
 /// What a launch took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "StepResources")]
 pub struct Measured {
     /// The most memory of the host that the process held.
     pub peak_rss_bytes: Option<u64>,

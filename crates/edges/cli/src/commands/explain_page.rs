@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 use trackway_api::detections::Detection;
+use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::progressive::ProgressiveEstimate;
+use trackway_api::registry::ModelVersion;
 use trackway_api::runs::RungSummary;
+use trackway_checkpoint::State;
 use trackway_core::detect::DetectionSeverity;
-use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_flows::preflight::Verdict;
-use trackway_flows::registry::RegisteredVersion;
 use trackway_inspect::explain::page::{
-    ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Diff, Explanation, MachineCard, MetricLine,
-    Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
+    ArtifactLine, AttemptCard, AttemptLine, Checkpoint, Diff, Explanation, MachineCard, MetricLine, Moment,
+    Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 use trackway_inspect::explain::page::{Cadence, CadenceAdvice};
 
@@ -401,8 +402,8 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         printer.line("  none: a resume would start at step 0");
         return;
     }
-    let shown: Vec<&CheckpointLine> =
-        page.checkpoints.iter().filter(|checkpoint| checkpoint.state != "retired").collect();
+    let shown: Vec<&Checkpoint> =
+        page.checkpoints.iter().filter(|checkpoint| checkpoint.state != State::Retired).collect();
     let rows = shown.iter().map(|checkpoint| checkpoint_cells(checkpoint, page.resume_step)).collect();
     printer.table(&["  step", "state", "size", "where", "epoch", "manifest", "kept because"], rows);
     let deleted = page.checkpoints.len() - shown.len();
@@ -410,27 +411,27 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         printer
             .line(printer.tone(Tone::Dim, format!("  … {deleted} deleted by retention (`--json` has all)")));
     }
-    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == "suspect") {
+    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == State::Suspect) {
         let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
         printer.line(format!("  step {} is suspect: {}", checkpoint.step, why));
     }
     if let Some(back) = &page.fall_back {
-        let cost = back.cost.in_words();
+        let cost = back.cost.sentence();
         let text =
             format!("this attempt fell back from step {} to step {}: {cost}", back.from_step, back.to_step);
         printer.line(Shown::from("  ") + printer.tone(Tone::Warning, text));
     }
 }
 
-fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Vec<String> {
-    let real = resume_step == Some(checkpoint.step) && checkpoint.state == "committed";
+fn checkpoint_cells(checkpoint: &Checkpoint, resume_step: Option<u64>) -> Vec<String> {
+    let real = resume_step == Some(checkpoint.step) && checkpoint.state == State::Committed;
     let shared = checkpoint.shared_bytes.filter(|shared| *shared > 0);
     let shared = shared.map(|shared| format!(" ({} shared)", bytes(shared))).unwrap_or_default();
     vec![
         format!("  {}", checkpoint.step),
-        if real { format!("{} ← resume", checkpoint.state) } else { checkpoint.state.clone() },
+        format!("{}{}", checkpoint.state.as_str(), if real { " ← resume" } else { "" }),
         checkpoint.size_bytes.map(|size| format!("{}{shared}", bytes(size))).unwrap_or_default(),
-        checkpoint.location.clone(),
+        checkpoint.place.to_string(),
         checkpoint.epoch.to_string(),
         checkpoint.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into(),
         checkpoint.kept_because.join(", "),
@@ -634,7 +635,7 @@ fn metrics(printer: Printer, metrics: &[MetricLine]) {
     }
 }
 
-fn versions(printer: Printer, versions: &[RegisteredVersion]) {
+fn versions(printer: Printer, versions: &[ModelVersion]) {
     if versions.is_empty() {
         return;
     }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use trackway_api::gates::{GateFixture, GateReceipt, GateTests};
 use trackway_core::registry::GateVerdict;
 use trackway_engine::Context;
 use trackway_flows::gates;
-use trackway_flows::gates::{Fixture, GateReceipt, GateTests, JudgeRequest};
+use trackway_flows::gates::JudgeRequest;
 use trackway_flows::outputs;
 
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
@@ -28,7 +29,7 @@ fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Fa
     };
     let receipt = gates::judge_gates(context, &request)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&receipt));
+        printer.document(&receipt);
     } else {
         print_receipt(printer, &receipt);
     }
@@ -50,10 +51,10 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
         &receipt.gate_receipt_id[..12]
     ));
     receipt.notes.iter().for_each(|note| printer.note(note));
-    unarmed(printer, &receipt.unarmed);
+    unverified(printer, &receipt.unverified);
 }
 
-fn unarmed(printer: Printer, rules: &[String]) {
+fn unverified(printer: Printer, rules: &[String]) {
     for rule in rules {
         printer.note(format!(
             "`{rule}` never blocked a bad model: no promotion rests on it (trackway gates test)"
@@ -78,19 +79,19 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
     let bad = |text: &String| {
         let path = Path::new(text);
         if path.is_file() {
-            Fixture::read(path)
+            gates::read_fixture(path)
         } else {
             gates::fixture_of(context, context.resolve_evaluation(text)?, None)
         }
     };
-    let fixtures: Vec<Fixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
+    let fixtures: Vec<GateFixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
     let tests = gates::test_gates(context, &rules, &fixtures)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&tests));
+        printer.document(&tests);
     } else {
         print_tests(printer, &tests);
     }
-    Ok(if tests.unarmed.is_empty() { 0 } else { REFUSED })
+    Ok(if tests.unverified.is_empty() { 0 } else { REFUSED })
 }
 
 fn print_tests(printer: Printer, tests: &GateTests) {
@@ -103,17 +104,17 @@ fn print_tests(printer: Printer, tests: &GateTests) {
         row![&test.rule, &test.fixture, said, &test.why]
     });
     printer.table(&["gate", "bad model", "said", "why"], rows.collect());
-    printer.note(format!("{} armed, {} not", tests.armed.len(), tests.unarmed.len()));
-    unarmed(printer, &tests.unarmed);
+    printer.note(format!("{} verified, {} not", tests.verified.len(), tests.unverified.len()));
+    unverified(printer, &tests.unverified);
 }
 
 fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
     outputs::refuse_outputs(context, [args.out.as_path()])?;
     let changes: Vec<(String, f64)> =
         args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;
-    let fixture =
-        gates::fixture_of(context, context.resolve_evaluation(&args.evaluation)?, args.name.as_deref())?
-            .with(&changes)?;
+    let evaluation = context.resolve_evaluation(&args.evaluation)?;
+    let fixture = gates::fixture_of(context, evaluation, args.name.as_deref())?;
+    let fixture = gates::changed_fixture(fixture, &changes)?;
     let mut text =
         serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
     text.push('\n');
@@ -121,7 +122,7 @@ fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8
         .and_then(|()| trackway_files::give_to_user(&args.out))
         .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&fixture));
+        printer.document(&fixture);
     } else {
         printer.note(format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
     }

@@ -1,7 +1,8 @@
-use serde::Serialize;
+use trackway_api::models::MemoryAnswer;
 use trackway_flows::memory::{Measured, ModelRead, ModelSource, read_model, report_on};
 use trackway_tower::memory::{
     Adapters, Architecture, DEVICES, Device, Fit, Generation, MemoryReport, MemorySpec, Parallel,
+    PipelineRank,
 };
 
 use crate::args::MemoryArgs;
@@ -11,14 +12,6 @@ use crate::units;
 
 /// Cells of the longest bar.
 const BAR_WIDTH: u64 = 40;
-
-/// The report, and what was assumed about the model.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    report: &'a MemoryReport,
-    notes: &'a [String],
-}
 
 pub fn memory(args: &MemoryArgs, printer: Printer) -> Result<u8, Failure> {
     if args.devices {
@@ -31,7 +24,7 @@ pub fn memory(args: &MemoryArgs, printer: Printer) -> Result<u8, Failure> {
     let measured = args.measured.map(|bytes| Measured { bytes, counter: args.counter });
     let report = report_on(&spec, device, measured)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&Document { report: &report, notes: &read.notes }));
+        printer.document(&MemoryAnswer { report, notes: read.notes });
         return Ok(0);
     }
     for note in &read.notes {
@@ -129,7 +122,7 @@ fn spec_of(args: &MemoryArgs, model: Architecture) -> Result<MemorySpec, Failure
 
 fn devices(printer: Printer) {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&DEVICES));
+        printer.document(&DEVICES);
         return;
     }
     let row = |device: &Device| {
@@ -194,11 +187,11 @@ fn phases(printer: Printer, report: &MemoryReport) {
     let phases: Vec<String> = estimate
         .phases
         .iter()
-        .map(|phase| format!("{} {}", phase.name.replace('_', " "), units::bytes(phase.total_bytes)))
+        .map(|phase| format!("{} {}", phase.name.as_str().replace('_', " "), units::bytes(phase.total_bytes)))
         .collect();
     printer.line("");
     printer.line(format!("phases of a step: {}", phases.join(" · ")));
-    if estimate.rank != "only" {
+    if estimate.rank != PipelineRank::Only {
         printer.line(format!("the {} rank of the pipeline needs most", estimate.rank));
     }
     printer.line(format!(

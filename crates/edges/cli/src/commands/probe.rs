@@ -1,10 +1,11 @@
 use std::path::Path;
 
+use trackway_api::models::ProbeReport;
 use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
     Sensitivity, SmallStep,
 };
-use trackway_flows::probe::{BatchFormat, ProbeReport, ProbeRequest, probe as ask};
+use trackway_flows::probe::{BatchFormat, ProbeRequest, probe as ask};
 
 use super::data::{reading, table};
 use super::residuals;
@@ -36,7 +37,7 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
         save(path, &page(&title, &report), "page", printer)?;
     }
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&report));
+        printer.document(&report);
     } else {
         print(printer, &report);
     }
@@ -134,8 +135,8 @@ fn print(printer: Printer, report: &ProbeReport) {
         &["row", "leverage", "residual in deviations", "Cook's distance", "unusual in"],
         rows.map(high_row),
     );
-    if let Some(it) = found.leverage.as_ref().filter(|it| !it.left_out.is_empty()) {
-        printer.line(format!("leverage is without {}", it.left_out.join(", ")));
+    if let Some(it) = found.leverage.as_ref().filter(|it| !it.skipped.is_empty()) {
+        printer.line(format!("leverage is without {}", it.skipped.join(", ")));
     }
     if let Some(why) = &found.no_sensitivity {
         printer.line(printer.tone(Tone::Dim, format!("no small steps: {why}")));

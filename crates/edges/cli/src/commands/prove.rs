@@ -1,7 +1,8 @@
+use trackway_api::rehearsal::Proof;
 use trackway_engine::Context;
 use trackway_engine::run::Source;
 use trackway_flows::prove;
-use trackway_flows::prove::{Proof, ProofVerdict, ProveRequest};
+use trackway_flows::prove::{ProofVerdict, ProveRequest};
 
 use super::live::Live;
 use crate::args::ProveArgs;
@@ -26,7 +27,7 @@ pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8
     live.finish();
     let proof = proof?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&proof));
+        printer.document(&proof);
     } else {
         print(printer, &proof);
     }
@@ -45,14 +46,19 @@ fn print(printer: Printer, proof: &Proof) {
         .digests
         .iter()
         .map(|(kind, digests)| {
-            vec![kind.clone(), digest(&digests.control), digest(&digests.repeated), digest(&digests.resumed)]
+            vec![
+                kind.as_str().to_owned(),
+                digest(&digests.control),
+                digest(&digests.repeated),
+                digest(&digests.resumed),
+            ]
         })
         .collect::<Vec<_>>();
     if !rows.is_empty() {
         printer.table(&["state", "control", "repeated", "resumed"], rows);
     }
     for difference in proof.differences.iter().take(DIFFERENCES_MAX) {
-        printer.line(format!("  {} `{}`: {}", difference.kind, difference.name, difference.what));
+        printer.line(format!("  {} `{}`: {}", difference.kind.as_str(), difference.name, difference.what));
     }
     let tone = if proof.verdict == ProofVerdict::Equal { Tone::Good } else { Tone::Bad };
     printer.line(printer.tone(tone, proof.verdict.as_str()) + ": " + sentence(proof));

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
 use trackway_core::Timestamp;
 use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_engine::Context;
 use trackway_flows::checkpoints::{Watch, Which};
 use trackway_flows::registry;
 use trackway_flows::registry::{
-    AliasRequest, Approve, Changed, Deployed, ModelView, PolicyRequest, PromoteRequest, RegisterRequest,
-    RollBackModel, VersionView,
+    AliasRequest, Approve, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
 };
 use trackway_formats::runfile::parse_duration;
 
@@ -46,7 +46,7 @@ fn watch(what: &'static str) -> Watch {
 fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
     let models = registry::models(context)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&models));
+        printer.document(&models);
         return Ok(0);
     }
     if models.is_empty() {
@@ -56,8 +56,8 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
     let rows = models.into_iter().map(|model| {
         let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
         let since = model.production_since.map(moment).unwrap_or_default();
-        let aliases = model.aliases_json.as_object().into_iter().flatten();
-        let aliases: Vec<String> = aliases.map(|(alias, version)| format!("{alias} → v{version}")).collect();
+        let aliases: Vec<String> =
+            model.aliases.iter().map(|(alias, version)| format!("{alias} → v{version}")).collect();
         vec![model.model, model.version_count.to_string(), production, since, aliases.join(", ")]
     });
     printer.table(&["model", "versions", "in production", "since", "aliases"], rows.collect());
@@ -67,26 +67,26 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
 fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
     let view = registry::model_view(context, model)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&view));
+        printer.document(&view);
     } else {
         print_model(printer, &view);
     }
     Ok(0)
 }
 
-fn print_model(printer: Printer, view: &ModelView) {
+fn print_model(printer: Printer, view: &ModelDetails) {
     let rows = view.versions.iter().map(|version| {
         row![
-            format!("v{}", version.row.version),
+            format!("v{}", version.version),
             stage(printer, version.stage),
             version.aliases.join(", "),
-            version.row.step.map(|step| step.to_string()).unwrap_or_default(),
-            bytes(version.row.size_bytes),
-            version.row.checkpoint_manifest_sha256.get(..12).unwrap_or_default(),
+            version.step.map(|step| step.to_string()).unwrap_or_default(),
+            bytes(version.size_bytes),
+            version.checkpoint_manifest_sha256.get(..12).unwrap_or_default(),
             version.evaluation_id.as_deref().unwrap_or("none"),
             version.gates.map_or("not judged", GateVerdict::as_str),
             approvers(version),
-            moment(version.row.registered_at),
+            moment(version.registered_at),
         ]
     });
     let header = [
@@ -113,14 +113,12 @@ fn print_model(printer: Printer, view: &ModelView) {
         return;
     };
     for refusal in &newest.refusals {
-        printer.note(format!(
-            "against v{} in production: {} ({})",
-            newest.row.version, refusal.why, refusal.rule
-        ));
+        printer
+            .note(format!("against v{} in production: {} ({})", newest.version, refusal.why, refusal.rule));
     }
 }
 
-fn approvers(version: &VersionView) -> String {
+fn approvers(version: &ModelVersion) -> String {
     let mut names: Vec<&str> = version.approvals.iter().map(|row| row.approver.as_str()).collect();
     names.dedup();
     names.join(", ")
@@ -162,11 +160,11 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<
     };
     let registered = registry::register_model(context, &request, &watch("verifying"))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&registered));
+        printer.document(&registered);
         return Ok(0);
     }
     let row = &registered.version;
-    let is = if registered.known { "is already" } else { "is" };
+    let is = if registered.is_new { "is" } else { "is already" };
     printer.note(format!(
         "step {} of run {} {is} version {} of `{}`, manifest {}; pinned as `{}`",
         row.step.map(|step| step.to_string()).unwrap_or_default(),
@@ -174,7 +172,7 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<
         row.version,
         row.model,
         &row.checkpoint_manifest_sha256[..12],
-        registered.pin
+        row.pin
     ));
     Ok(0)
 }
@@ -219,9 +217,9 @@ fn roll_back(context: &Context, args: &RollbackArgs, printer: Printer) -> Result
     Ok(0)
 }
 
-fn tell(printer: Printer, changed: &Changed, what: &str) {
+fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(changed));
+        printer.document(changed);
         return;
     }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
@@ -267,7 +265,7 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
     };
     let approved = registry::approve_model(context, &request)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&approved));
+        printer.document(&approved);
         return Ok(0);
     }
     let row = &approved.approval;
@@ -297,7 +295,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
         })?;
         let standing = registry::model_at(context, &args.model, at)?;
         if printer.is_json() {
-            printer.document(&trackway_api::Undescribed(&standing));
+            printer.document(&standing);
             return Ok(0);
         }
         let version =
@@ -309,13 +307,13 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
     }
     let entries = registry::model_history(context, &args.model)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&entries));
+        printer.document(&entries);
         return Ok(0);
     }
     let rows = entries.into_iter().map(|entry| {
-        let gates = entry.row.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
-        let (person, why) = (entry.row.person.unwrap_or_default(), entry.row.why.unwrap_or_default());
-        vec![entry.row.number.to_string(), moment(entry.row.at), entry.summary, person, gates, why]
+        let gates = entry.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
+        let (person, why) = (entry.person.unwrap_or_default(), entry.why.unwrap_or_default());
+        vec![entry.number.to_string(), moment(entry.at), entry.summary, person, gates, why]
     });
     printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     Ok(0)
@@ -330,7 +328,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
     };
     let changed = registry::set_model_alias(context, &request)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&changed));
+        printer.document(&changed);
         return Ok(0);
     }
     let named =
@@ -352,7 +350,7 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     };
     let policy = registry::set_model_policy(context, &args.model, &request)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&policy));
+        printer.document(&policy);
         return Ok(0);
     }
     let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
@@ -372,7 +370,7 @@ fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, 
     let deployed =
         registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&deployed));
+        printer.document(&deployed);
     } else {
         tell_copy(printer, &deployed);
     }
@@ -382,7 +380,7 @@ fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, 
 fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
     let card = registry::model_card(context, model, version)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&serde_json::json!({ "card": card })));
+        printer.document(&ModelCard { card });
     } else {
         printer.file(card.as_bytes());
     }

@@ -1,9 +1,8 @@
+use trackway_api::rehearsal::RehearsalReport;
 use trackway_engine::Context;
 use trackway_engine::run::Source;
 use trackway_flows::rehearsal;
-use trackway_flows::rehearsal::{
-    LaunchKind, RehearsalOutcome, RehearsalSettings, RehearseRequest, Severity, Verdict,
-};
+use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, Severity, Verdict};
 
 use super::live::Live;
 use crate::args::{RehearsalKind, RehearseArgs};
@@ -22,7 +21,7 @@ pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Res
     live.finish();
     let answer = answer?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -48,7 +47,7 @@ fn request(args: &RehearseArgs) -> RehearseRequest {
     RehearseRequest { source, kind, settings }
 }
 
-fn print(printer: Printer, answer: &RehearsalOutcome) {
+fn print(printer: Printer, answer: &RehearsalReport) {
     for finding in &answer.result.findings {
         let tone = match finding.severity {
             Severity::Block => Tone::Bad,

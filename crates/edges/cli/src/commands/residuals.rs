@@ -15,9 +15,9 @@ const CURVE_WIDTH: usize = 20;
 /// Columns on which residuals depend, or that there is none.
 pub fn print(printer: Printer, residuals: &Residuals) {
     let what = match residuals.of {
-        ResidualOf::Amount => "label − prediction",
-        ResidualOf::Chance => "outcome − predicted probability",
-        ResidualOf::Wrong => "fraction of wrong predictions",
+        ResidualOf::Value => "label − prediction",
+        ResidualOf::Probability => "outcome − predicted probability",
+        ResidualOf::WrongClass => "fraction of wrong predictions",
     };
     let curves = residuals.by_prediction.iter().chain(&residuals.by_feature);
     let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_told(curve)).collect();

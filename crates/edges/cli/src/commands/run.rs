@@ -1,8 +1,8 @@
+use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::runs::RunOutcome;
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, Source};
-use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_flows::train::{self, RunReport, RunRequest};
 use trackway_ledger::{EvaluationState, RunState, RungVerdict};
 

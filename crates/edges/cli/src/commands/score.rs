@@ -1,7 +1,8 @@
 use std::path::Path;
 
+use trackway_api::models::ScoreReport;
 use trackway_flows::data::table::TableRequest;
-use trackway_flows::score::{AnswerKind, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
+use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
 
 use super::data::{reading, table};
 use super::live::RowsBar;
@@ -17,7 +18,7 @@ pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
     let told = |done, all| bar.at(done, all);
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &told))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&report));
+        printer.document(&report);
     } else {
         print(printer, &report);
     }
@@ -55,11 +56,6 @@ fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {
 
 fn print(printer: Printer, report: &ScoreReport) {
     report.notes.iter().for_each(|note| printer.note(note));
-    let answers = match report.answers {
-        AnswerKind::Numbers => "numbers",
-        AnswerKind::Classes => "classes",
-        AnswerKind::Chances => "probabilities",
-    };
     let number = |name: &str| report.metrics.get(name).map(|it| it.value);
     let pace = number("rows_per_second").zip(number("latency_seconds")).map_or_else(
         String::new,
@@ -73,8 +69,9 @@ fn print(printer: Printer, report: &ScoreReport) {
         },
     );
     printer.line(format!(
-        "{} rows answered with {answers} in {}{pace}; `{}`",
+        "{} rows answered with {} in {}{pace}; `{}`",
         report.rows,
+        report.predictions,
         duration(report.seconds),
         report.out
     ));

@@ -1,6 +1,6 @@
 //! What was found out about a model, as one page.
 
-use trackway_flows::probe::ProbeReport;
+use trackway_api::models::ProbeReport;
 use trackway_flows::probe::parts::{
     Counterfactual, Curve, Dependence, Importance, Leverage, Perturbation, PerturbationKind, Sensitivity,
 };

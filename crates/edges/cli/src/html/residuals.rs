@@ -12,14 +12,14 @@ const DRAWN_MAX: usize = 12;
 /// The section of a page.
 pub fn section(page: &mut Html, residuals: &Residuals) {
     let what = match residuals.of {
-        ResidualOf::Amount => "label less prediction: above 0 the prediction is too low",
-        ResidualOf::Chance => {
+        ResidualOf::Value => "label less prediction: above 0 the prediction is too low",
+        ResidualOf::Probability => {
             "outcome (1 or 0) minus predicted probability: above 0 the probability is too low"
         }
-        ResidualOf::Wrong => "1 where the prediction is wrong, else 0",
+        ResidualOf::WrongClass => "1 where the prediction is wrong, else 0",
     };
     // For probabilities and for right and wrong, only the mean is of interest.
-    let with_spread = residuals.of == ResidualOf::Amount;
+    let with_spread = residuals.of == ResidualOf::Value;
     let bars = if with_spread { ", bars the middle 80 % of the rows" } else { "" };
     put!(
         page,

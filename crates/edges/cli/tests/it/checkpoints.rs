@@ -373,7 +373,7 @@ fn a_real_run_keeps_and_steps_over() {
     let run: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(run["state"], "completed", "{run}");
     let collected = home.json(&["checkpoint", "gc", "job", "--older-than", "0s"]);
-    assert_eq!(collected["retire"][0]["why"], "suspect", "{collected}");
+    assert_eq!(collected["places"][0]["retire"][0]["why"], "suspect", "{collected}");
     assert!(
         collected["policy"].as_str().unwrap().starts_with("the 2 newest, one every 120 steps"),
         "{collected}"

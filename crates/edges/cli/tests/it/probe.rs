@@ -132,7 +132,7 @@ fn a_model_with_gradients() {
     let words = ["probe", "ages.csv", "--command", "python3 chance.py", "--label", "truth"];
     let document = home.json(&[words.as_slice(), &["--html", "probe.html"]].concat());
     let residuals = &document["residuals"];
-    assert_eq!((residuals["of"].as_str(), residuals["rows"].as_u64()), (Some("chance"), Some(400)));
+    assert_eq!((residuals["of"].as_str(), residuals["rows"].as_u64()), (Some("probability"), Some(400)));
     let region = &residuals["by_feature"][0];
     assert_eq!(region["feature"], "region");
     let bins = region["bins"].as_array().unwrap();
@@ -143,7 +143,7 @@ fn a_model_with_gradients() {
     let sensitivity = &document["sensitivity"];
     assert_eq!(sensitivity["slopes"][0]["feature"], "age");
     assert!(
-        sensitivity["check"]["off"].as_f64() < Some(0.1) && document["no_sensitivity"].is_null(),
+        sensitivity["check"]["relative_error"].as_f64() < Some(0.1) && document["no_sensitivity"].is_null(),
         "{sensitivity}"
     );
     let flipped = |step: usize, of: &str| sensitivity["steps"][step][of]["value"].as_f64().unwrap();
@@ -183,7 +183,7 @@ fn a_model_without_gradients() {
     assert!(document["no_sensitivity"].as_str().unwrap().contains("gives no gradients"), "{document}");
     assert_eq!(
         (document["sensitivity"].is_null(), document["residuals"]["of"].as_str()),
-        (true, Some("wrong"))
+        (true, Some("wrong_class"))
     );
 }
 
@@ -224,6 +224,10 @@ fn the_torch_module_is_probed() {
     let (csv, arrow) = (asked("csv"), asked("arrow"));
     assert_eq!(csv, arrow);
     assert_eq!(arrow["sensitivity"]["slopes"][0]["feature"], "size");
-    assert!(arrow["sensitivity"]["check"]["off"].as_f64() < Some(0.02), "{}", arrow["sensitivity"]["check"]);
-    assert_eq!(arrow["residuals"]["of"], "amount");
+    assert!(
+        arrow["sensitivity"]["check"]["relative_error"].as_f64() < Some(0.02),
+        "{}",
+        arrow["sensitivity"]["check"]
+    );
+    assert_eq!(arrow["residuals"]["of"], "value");
 }

@@ -43,10 +43,10 @@ pub(crate) fn arm(home: &Home) {
     assert_eq!(written.code, 0, "{}", written.stderr);
     let (code, tests) =
         document(&home.trackway(&["gates", "test", "job.toml", "--bad", "bad.json", "--json"]));
-    assert_eq!((code, &tests["unarmed"]), (0, &json!([])), "{tests}");
+    assert_eq!((code, &tests["unverified"]), (0, &json!([])), "{tests}");
 }
 
-/// A home with versions 1 to `count` of `income`, from steps 1 to `count`, each evaluated, all gates armed.
+/// A home with versions 1 to `count` of `income`, from steps 1 to `count`, each evaluated, all gates verified.
 pub(crate) fn registered(count: u32, gates: &str) -> Home {
     let home = trained(GOOD, gates);
     for step in 1..=count {
@@ -68,9 +68,9 @@ fn a_version_reaches_production_through_its_evidence() {
         &home,
         &["register", "income", "--run", "last", "--step", "1", "--description", "password=hunter2"],
     );
-    assert_eq!((code, &version["version"], &version["known"]), (0, &json!(1), &json!(false)), "{version}");
+    assert_eq!((code, &version["version"], &version["is_new"]), (0, &json!(1), &json!(true)), "{version}");
     let again = registry(&home, &["register", "income", "--run", "last", "--step", "1"]).1;
-    assert_eq!((&again["version"], &again["known"]), (&json!(1), &json!(true)));
+    assert_eq!((&again["version"], &again["is_new"]), (&json!(1), &json!(false)));
     let pinned = checkpoints(&home).into_iter().find(|one| one["step"] == 1).unwrap();
     assert_eq!(pinned["pins"][0], version["pin"], "nothing deletes what is registered");
 
@@ -85,7 +85,7 @@ fn a_version_reaches_production_through_its_evidence() {
     );
     assert_eq!(registry(&home, &["promote", "income", "1", "--to", "staging"]).0, 0);
     let refused = registry(&home, &["promote", "income", "1"]);
-    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.unarmed_gate"]), "{}", refused.1);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.unverified_gate"]), "{}", refused.1);
     arm(&home);
     assert_eq!(home.sql("select count(*) as count from model_changes"), [json!({ "count": 2 })]);
     assert_eq!(production(&home), Value::Null);

@@ -271,12 +271,12 @@ fn commands_tell_what_is_where() {
     let steps = |list: &Value| -> Vec<u64> {
         list.as_array().unwrap().iter().map(|it| it["step"].as_u64().unwrap()).collect()
     };
-    assert_eq!(steps(&gc(&["--yes"])["remote"]["retire"]), [0; 0], "the pin holds");
+    assert_eq!(steps(&gc(&["--yes"])["places"][1]["retire"]), [0; 0], "the pin holds");
     home.json(&["checkpoint", "unpin", "promoted"]);
-    let dry = gc(&[])["remote"].clone();
+    let dry = gc(&[])["places"][1].clone();
     assert_eq!((steps(&dry["retire"]), &dry["removed_objects"]), (vec![160], &0.into()), "{dry}");
     assert_eq!(places(&home.json(&["checkpoint", "ls"])).len(), 3, "a dry run deletes nothing");
-    let done = gc(&["--yes"])["remote"].clone();
+    let done = gc(&["--yes"])["places"][1].clone();
     assert!(done["removed_objects"].as_u64().unwrap() >= 3, "{done}");
     assert_eq!(places(&home.json(&["checkpoint", "ls"])), ["240 remote", "200 remote"]);
 

@@ -56,8 +56,8 @@ fn every_row_is_answered() {
     let report =
         home.json(&[&SCORE[..], &["--out", "out.csv", "--batch-rows", "10", "--metrics", "m.json"]].concat());
     assert_eq!(
-        (&report["rows"], &report["batches"], &report["answers"]),
-        (&json!(1000), &json!(100), &json!("chances"))
+        (&report["rows"], &report["batches"], &report["predictions"]),
+        (&json!(1000), &json!(100), &json!("probabilities"))
     );
     assert_eq!(report["features"], json!(["age", "sector"]));
     let asked = text(&home, "asked.txt");
@@ -101,11 +101,11 @@ fn classes_and_amounts() {
     let classes = "read -r h; while read -r x; do [ -z \"$x\" ] || echo \"$x\"; done";
     let report =
         home.json(&["score", "rows.csv", "--command", classes, "--features", "sector,age", "--out", "c.csv"]);
-    assert_eq!((&report["answers"], &report["features"]), (&json!("classes"), &json!(["sector", "age"])));
+    assert_eq!((&report["predictions"], &report["features"]), (&json!("classes"), &json!(["sector", "age"])));
     assert_eq!(text(&home, "c.csv").lines().nth(1), Some("20,retail,no,\"retail,20\""));
     let report =
         home.json(&["score", "rows.csv", "--command", classes, "--features", "age", "--out", "n.csv"]);
-    assert_eq!(report["answers"], "numbers");
+    assert_eq!(report["predictions"], "numbers");
     assert_eq!(text(&home, "n.csv").lines().nth(2), Some("27,care,no,27.0"));
     assert!(report["metrics"].as_object().unwrap().is_empty(), "one batch tells no latency: {report}");
 }

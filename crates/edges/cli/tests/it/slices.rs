@@ -130,7 +130,7 @@ fn since_an_earlier_answer() {
         other
             .stdout
             .lines()
-            .any(|line| line.starts_with("age [20, 30) · sector retail") && line.ends_with("gone"))
+            .any(|line| line.starts_with("age [20, 30) · sector retail") && line.ends_with("resolved"))
     );
     let missing = home.trackway(&[FIND.as_slice(), &["--since", "none.json"]].concat());
     assert_eq!(missing.code, 6, "{}", missing.stderr);

@@ -31,7 +31,7 @@ pub(super) struct Cells {
     /// Whether every value of both sides is known.
     pub(super) is_exact: bool,
     pub(super) new_values: Vec<ValueCount>,
-    pub(super) gone_values: Vec<ValueCount>,
+    pub(super) removed_values: Vec<ValueCount>,
 }
 
 impl Cells {
@@ -60,7 +60,7 @@ impl Cells {
             after,
             is_exact: one.is_exact && other.is_exact,
             new_values: if one.is_exact { other.without(&one) } else { Vec::new() },
-            gone_values: if other.is_exact { one.without(&other) } else { Vec::new() },
+            removed_values: if other.is_exact { one.without(&other) } else { Vec::new() },
         })
     }
 }
@@ -144,8 +144,8 @@ fn cramers_v(before: &[f64], after: &[f64]) -> f64 {
 }
 
 /// Whether each new value is a gone one written differently.
-pub(crate) fn only_spelling(new_values: &[ValueCount], gone_values: &[ValueCount]) -> bool {
-    let gone: Vec<String> = gone_values.iter().map(plain_spelling).collect();
+pub(crate) fn only_spelling(new_values: &[ValueCount], removed_values: &[ValueCount]) -> bool {
+    let gone: Vec<String> = removed_values.iter().map(plain_spelling).collect();
     !new_values.is_empty() && new_values.iter().all(|it| gone.contains(&plain_spelling(it)))
 }
 

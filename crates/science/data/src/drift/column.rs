@@ -9,7 +9,8 @@ use super::{CATEGORY_VALUES_MAX, DriftSettings, number};
 use crate::profile::{ColumnProfile, ValueCount, hidden};
 
 /// What a column is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ColumnRole")]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// An input of the model.
@@ -19,12 +20,12 @@ pub enum Role {
 }
 
 /// How missing values changed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MissingDrift {
     /// Fraction of the reference's rows without a value; NaN counts as none.
-    pub reference_share: f64,
+    pub reference_fraction: f64,
     /// Fraction of the current rows without a value.
-    pub current_share: f64,
+    pub current_fraction: f64,
     /// Of both fractions being the same.
     pub p_value: f64,
     /// Corrected for the number of tests.
@@ -34,7 +35,7 @@ pub struct MissingDrift {
 }
 
 /// One column of both data sets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnDrift {
     /// The column.
     pub name: String,
@@ -61,7 +62,7 @@ pub struct ColumnDrift {
     /// Values that the reference does not have, most frequent first; only where every value is known.
     pub new_values: Vec<ValueCount>,
     /// Values that the current data no longer has.
-    pub gone_values: Vec<ValueCount>,
+    pub removed_values: Vec<ValueCount>,
     /// Whether each new value is a gone one written differently (case, blanks, a full stop): a matter of encoding.
     pub only_spelling: bool,
 }
@@ -87,8 +88,8 @@ pub(super) fn compare(
         None => cells::judge(cells.as_ref()?, settings),
     };
     let values = cells.filter(|cells| sketches.is_none() || few == [true; 2] && cells.is_exact);
-    let (new_values, gone_values) =
-        values.map_or_else(Default::default, |cells| (cells.new_values, cells.gone_values));
+    let (new_values, removed_values) =
+        values.map_or_else(Default::default, |cells| (cells.new_values, cells.removed_values));
     Some(ColumnDrift {
         name: before.name.clone(),
         role,
@@ -101,9 +102,9 @@ pub(super) fn compare(
         drifted: false,
         distances: judged.distances,
         missing: missing(before, after),
-        only_spelling: cells::only_spelling(&new_values, &gone_values),
+        only_spelling: cells::only_spelling(&new_values, &removed_values),
         new_values: shown(new_values),
-        gone_values: shown(gone_values),
+        removed_values: shown(removed_values),
     })
 }
 
@@ -118,7 +119,7 @@ impl ColumnDrift {
         let level = settings.false_discovery_rate;
         self.adjusted_p_value = adjusted;
         self.missing.adjusted_p_value = adjusted_missing;
-        let change = (self.missing.current_share - self.missing.reference_share).abs();
+        let change = (self.missing.current_fraction - self.missing.reference_fraction).abs();
         self.missing.drifted = adjusted_missing <= level && change > settings.missing_share_min;
         let values_drifted = adjusted <= level && self.statistic > self.threshold;
         let unknown_label = self.role == Role::Label && !self.new_values.is_empty();
@@ -141,8 +142,8 @@ fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {
     // Two columns that miss nothing, or everything, do not differ.
     let p_value = chi_square(&Table::new(&[row(before), row(after)])).map_or(1.0, |found| found.p_value);
     MissingDrift {
-        reference_share: share(before),
-        current_share: share(after),
+        reference_fraction: share(before),
+        current_fraction: share(after),
         p_value,
         adjusted_p_value: p_value,
         drifted: false,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The distance that decides about a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriftTest {
     /// Of two distribution functions.
@@ -19,7 +19,7 @@ pub enum DriftTest {
 }
 
 /// Every distance that makes sense for the column.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Distances {
     /// Numbers and times.
     pub kolmogorov_smirnov: Option<f64>,

@@ -48,7 +48,7 @@ const IMPORTANCE_MIN: f64 = 0.05;
 const NORMAL_95: f64 = 1.959_963_985;
 
 /// How well a model separates the sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JointDrift {
     /// Area under the ROC curve for held-out rows: 0.5 is random, 1 is certain.
     pub area: f64,
@@ -64,7 +64,7 @@ pub struct JointDrift {
     /// The columns that separate them with their fraction of the gain, largest first.
     pub columns: Vec<ColumnImportance>,
     /// Columns that were left out, with the reason.
-    pub left_out: Vec<String>,
+    pub skipped: Vec<String>,
     /// Rows of the reference that were looked at.
     pub reference_rows: u64,
     /// Rows of the current data that were looked at.
@@ -72,12 +72,12 @@ pub struct JointDrift {
 }
 
 /// What a column contributes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnImportance {
     /// The column.
     pub name: String,
     /// Its fraction of all gain, 0 to 1.
-    pub share: f64,
+    pub importance: f64,
 }
 
 /// Why the sides cannot be compared jointly.
@@ -154,7 +154,7 @@ pub fn joint_drift_of(
         p_value,
         drifted,
         columns: if drifted { sides.importance(&is_current) } else { Vec::new() },
-        left_out,
+        skipped: left_out,
         reference_rows: before.rows() as u64,
         current_rows: after.rows() as u64,
     })
@@ -215,7 +215,7 @@ impl Sides<'_> {
         shares.sort_by(|one, other| other.1.total_cmp(&one.1));
         let named = |(index, share): (usize, f64)| {
             let name = self.frame.columns()[index].name.clone();
-            ColumnImportance { name, share }
+            ColumnImportance { name, importance: share }
         };
         shares.into_iter().map(named).collect()
     }

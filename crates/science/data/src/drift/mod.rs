@@ -84,7 +84,7 @@ impl Default for DriftSettings {
 }
 
 /// Two data sets compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriftReport {
     /// Rows of the reference.
     pub reference_rows: u64,
@@ -110,7 +110,8 @@ pub struct DriftReport {
 }
 
 /// A column that is not the same column any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "IncomparableColumn")]
 pub struct SchemaChange {
     /// The column.
     pub name: String,

@@ -80,7 +80,7 @@ fn shifted_categories() {
         values.iter().map(|it| it.value.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(
-        (told(&found.new_values), told(&found.gone_values)),
+        (told(&found.new_values), told(&found.removed_values)),
         (vec!["d".to_owned()], vec!["c".to_owned()])
     );
     let found =
@@ -271,7 +271,7 @@ fn a_joint_shift_is_found() {
     assert!(found.drifted && found.area > 0.7 && found.low > 0.65 && found.low < found.area, "{found:?}");
     let names: Vec<&str> = found.columns.iter().map(|it| it.name.as_str()).collect();
     assert!(names.contains(&"x") && names.contains(&"y") && !names.contains(&"seen_at"), "{names:?}");
-    assert!(found.left_out[0].contains("`seen_at` alone"), "{:?}", found.left_out);
+    assert!(found.skipped[0].contains("`seen_at` alone"), "{:?}", found.skipped);
 }
 
 /// Proves that rows of one distribution are not separated, in 24 pairs of samples, small ones included; and that too

@@ -52,7 +52,7 @@ pub struct LabelErrors {
 impl LabelErrors {
     /// The estimated fraction of labels that are wrong: the joint outside its diagonal.
     #[must_use]
-    pub fn noise_share(&self) -> f64 {
+    pub fn noise_fraction(&self) -> f64 {
         let right: f64 = (0..self.joint.len()).map(|class| self.joint[class][class]).sum();
         (1.0 - right).max(0.0)
     }

@@ -18,7 +18,8 @@ pub const GROUPS_MAX: usize = 256;
 const NO_VALUE: &str = "(missing)";
 
 /// Rows with the same values of the grouping columns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DataGroup")]
 pub struct Group {
     /// The columns.
     pub columns: Vec<String>,
@@ -27,7 +28,7 @@ pub struct Group {
     /// Rows.
     pub rows: u64,
     /// Their fraction of all rows.
-    pub share: f64,
+    pub fraction: f64,
     /// The class whose rate is reported, or nothing for a continuous label.
     pub label_value: Option<String>,
     /// The fraction of rows with that class among those with a label, or the mean of the label. `None` without a label.

@@ -39,7 +39,8 @@ pub const SUSPECTS_MAX: usize = 10_000;
 const SUSPECT_SHARE_WARNS: f64 = 0.005;
 
 /// A label that seems to be wrong.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SuspectLabel")]
 pub struct Suspect {
     /// The file.
     pub file: String,
@@ -56,7 +57,7 @@ pub struct Suspect {
 }
 
 /// What was found about labels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LabelNoise {
     /// The surest first, at most [`SUSPECTS_MAX`].
     pub suspects: Vec<Suspect>,
@@ -64,7 +65,7 @@ pub struct LabelNoise {
     pub suspect_count: u64,
     /// The estimated fraction of wrong labels; rows where classes overlap count into it, so it is too high rather than
     /// too low.
-    pub noise_share: f64,
+    pub noise_fraction: f64,
     /// Labelled rows that were checked.
     pub rows_judged: u64,
     /// Rows of the table.
@@ -72,7 +73,7 @@ pub struct LabelNoise {
     /// The fraction of checked rows whose most likely class is the given one.
     pub accuracy: f64,
     /// The fraction of the most frequent class: the accuracy of always predicting it.
-    pub majority_share: f64,
+    pub majority_fraction: f64,
 }
 
 /// Looks for wrong labels with out-of-fold predictions of the quick model; rows with equal features are always in one
@@ -203,7 +204,7 @@ fn judge(
         noise.rows_judged,
         noise.rows,
         percent(noise.accuracy),
-        percent(noise.majority_share)
+        percent(noise.majority_fraction)
     );
     let findings = finding(&noise, &errors, names).into_iter().collect();
     (super::answer(NAME, noise.rows_judged, findings, looked_at), Some(noise))
@@ -241,11 +242,11 @@ fn summary(
     LabelNoise {
         suspects: errors.suspects.iter().take(SUSPECTS_MAX).map(suspect).collect(),
         suspect_count: errors.suspects.len() as u64,
-        noise_share: errors.noise_share(),
+        noise_fraction: errors.noise_fraction(),
         rows_judged: errors.rows as u64,
         rows: frame.rows_seen(),
         accuracy,
-        majority_share: sizes
+        majority_fraction: sizes
             .iter()
             .max()
             .map_or(0.0, |most| *most as f64 / sizes.iter().sum::<u64>() as f64),

@@ -10,7 +10,7 @@ use crate::personal::{PersonalFinding, PersonalKind};
 const NAME: &str = "data.personal";
 
 /// Personal data of one kind in one column; never a value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PersonalColumn {
     /// The column.
     pub column: String,

@@ -76,7 +76,7 @@ fn group(grouping: &Grouping, cell: &Cell, positive: Option<&str>, profile: &Pro
         columns: names(grouping, profile),
         values: cell.values.clone(),
         rows: cell.rows,
-        share: cell.rows as f64 / profile.rows.max(1) as f64,
+        fraction: cell.rows as f64 / profile.rows.max(1) as f64,
         label_value: positive.map(str::to_owned),
         label_rate: None,
         low: None,

@@ -456,7 +456,7 @@ fn wrong_labels_are_found() {
     assert!(
         found.suspects.iter().all(|it| it.given != it.likely && it.likely_probability > it.given_probability)
     );
-    assert!(found.accuracy > 0.9 && found.majority_share < 0.6, "{result:?}");
+    assert!(found.accuracy > 0.9 && found.majority_fraction < 0.6, "{result:?}");
 
     let (_, clean) = noise(&labelled(3_000, 0, 21));
     let clean = clean.unwrap();

@@ -44,7 +44,7 @@ pub struct MediaRequest {
 }
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MediaChecks {
     /// How many files of what kind.
     pub count: MediaCount,
@@ -63,7 +63,7 @@ pub struct MediaChecks {
 }
 
 /// Images of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SizeCount {
     /// In pixels.
     pub width: u32,

@@ -92,7 +92,7 @@ pub struct Look {
 }
 
 /// How many files of what kind there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MediaCount {
     /// All files.
     pub files: u64,

@@ -32,7 +32,7 @@ pub const MAX_CROSSED_TEXTS: usize = 512;
 const NO_CLASS: u16 = u16::MAX;
 
 /// How a measure was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AssociationMeasure {
     /// Pearson's correlation.
@@ -44,7 +44,7 @@ pub enum AssociationMeasure {
 }
 
 /// How strongly a column is associated with the label.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Association {
     /// The measure.
     pub measure: AssociationMeasure,

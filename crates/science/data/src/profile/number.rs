@@ -22,7 +22,8 @@ pub(crate) enum NumberForm {
 }
 
 /// How often a column rises, falls and stays, from each value to the next one that is not missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ValueOrder")]
 pub struct Order {
     /// Steps to a larger value.
     pub rises: u64,

@@ -6,7 +6,8 @@ use super::number::NumberForm;
 use crate::personal::masked;
 
 /// A value as it is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DataValue")]
 #[serde(untagged)]
 pub enum Value {
     /// A boolean.
@@ -34,7 +35,7 @@ impl std::fmt::Display for Value {
 }
 
 /// A value and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ValueCount {
     /// The value.
     pub value: Value,

@@ -22,16 +22,16 @@ pub const HISTOGRAM_BINS: usize = 20;
 pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
 /// A quantile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Quantile {
     /// The fraction of values that are not larger, 0 to 1.
-    pub share: f64,
+    pub fraction: f64,
     /// The value.
     pub value: Value,
 }
 
 /// Counts between edges.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Histogram {
     /// One more than the bins, ascending, all bins equally wide. Times are microseconds since 1970.
     pub edges: Vec<f64>,
@@ -40,7 +40,7 @@ pub struct Histogram {
 }
 
 /// Lengths of strings, in characters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LengthSummary {
     /// The shortest.
     pub min: u64,
@@ -57,7 +57,7 @@ pub struct LengthSummary {
 }
 
 /// Shapes of strings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PatternSummary {
     /// The most frequent shapes: `A` an upper-case letter, `a` another one, `9` a digit, `+` more of the same.
     pub top: Vec<ValueCount>,
@@ -66,7 +66,7 @@ pub struct PatternSummary {
 }
 
 /// The statistics of one column. What a type does not have is absent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ColumnSummary {
     /// The column's name.
     pub name: String,
@@ -242,7 +242,7 @@ fn quantiles(numbers: &NumberProfile) -> Vec<Quantile> {
             NumberForm::Int if value.abs() < 9e18 => Value::Int(value as i64),
             _ => Value::Float(value),
         };
-        Quantile { share: *share, value }
+        Quantile { fraction: *share, value }
     };
     QUANTILE_SHARES.iter().zip(values).map(quantile).collect()
 }

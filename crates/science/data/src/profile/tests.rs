@@ -58,7 +58,7 @@ fn a_small_table_is_told_exactly() {
     assert_eq!(top(profile.column("f").unwrap()), "0.5×20 0×2 1.5×1 inf×1");
     assert_eq!((f.min, f.max), (Some(Value::Float(0.0)), Some(Value::Float(1.5))));
     let t = summary("t");
-    assert_eq!((t.null_count, t.faults.missing_texts["?"], t.faults.missing_texts[""]), (2, 1, 1));
+    assert_eq!((t.null_count, t.faults.missing_strings["?"], t.faults.missing_strings[""]), (2, 1, 1));
     assert_eq!(top(profile.column("t").unwrap()), "AB-12×21 AB-34×1 x×1");
     assert_eq!(t.lengths.as_ref().map(|it| (it.min, it.median, it.max, it.empty)), Some((1, 5, 5, 0)));
     assert_eq!(t.patterns.unwrap().top[0].value, Value::Text("AA-99".into()));
@@ -216,7 +216,7 @@ fn the_adult_files_show_their_labels() {
         (age.mean.unwrap() - 38.581_646_755_32).abs() < 1e-9
             && (age.stddev.unwrap() - 13.640_432_553_58).abs() < 1e-9
     );
-    assert_eq!((train.columns[1].null_count, train.columns[1].faults.missing_texts["?"]), (1836, 1836));
+    assert_eq!((train.columns[1].null_count, train.columns[1].faults.missing_strings["?"]), (1836, 1836));
     assert!(train.columns[7].summary().label_association.unwrap().value > 0.4);
 }
 
@@ -268,7 +268,7 @@ fn a_finished_column_says_how_exact_it_is() {
         assert_eq!((whole.rows, whole.distinct_estimate), (less.rows, less.distinct_estimate));
         for quantile in &less.quantiles {
             let Value::Float(value) = quantile.value else { continue };
-            let error = (value / f64::from(rows) - quantile.share).abs();
+            let error = (value / f64::from(rows) - quantile.fraction).abs();
             assert!(error <= less.quantile_rank_error + 1.0 / f64::from(rows), "{quantile:?}");
         }
     }

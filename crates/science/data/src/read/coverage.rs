@@ -16,7 +16,10 @@ pub const MAX_SHOWN_BYTES: usize = 64;
 const MAX_UNKNOWN_KEYS: usize = 100;
 
 /// Where a row is: files by their index in the source, rows by what a person can look up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "RowPlace")]
 pub struct Place {
     /// Index of the file in [`crate::read::Source::files`].
     pub file: usize,
@@ -25,7 +28,9 @@ pub struct Place {
 }
 
 /// Why a row could not be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectKind {
     /// Fewer or more fields than the file has columns.
@@ -37,7 +42,8 @@ pub enum RejectKind {
 }
 
 /// Rows rejected for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RejectedRows")]
 pub struct Rejects {
     /// The reason.
     pub kind: RejectKind,
@@ -48,7 +54,8 @@ pub struct Rejects {
 }
 
 /// One faulty row or cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DataFault")]
 pub struct Fault {
     /// Where.
     pub place: Place,
@@ -57,7 +64,7 @@ pub struct Fault {
 }
 
 /// What is wrong with, or missing from, the cells of one column. The rows stay.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellFaults {
     /// Cells that hold something which the column's type does not: null in the batch, but no missing values.
     pub misfits: u64,
@@ -66,7 +73,7 @@ pub struct CellFaults {
     /// The first [`MAX_FAULT_EXAMPLES`] misfits, in file order.
     pub examples: Vec<Fault>,
     /// Missing cells by their string (`""`, `?`, `NA` …). Parquet's and JSON's nulls have none.
-    pub missing_texts: BTreeMap<String, u64>,
+    pub missing_strings: BTreeMap<String, u64>,
     /// Rows of files that do not have this column; null in the batch.
     pub absent: u64,
 }
@@ -82,7 +89,7 @@ impl CellFaults {
 
     pub(crate) fn missing(&mut self, text: &str, count: u64) {
         if count > 0 {
-            *self.missing_texts.entry(text.to_owned()).or_default() += count;
+            *self.missing_strings.entry(text.to_owned()).or_default() += count;
         }
     }
 
@@ -91,7 +98,7 @@ impl CellFaults {
         self.misfits += later.misfits;
         self.absent += later.absent;
         add(&mut self.misfit_kinds, later.misfit_kinds);
-        add(&mut self.missing_texts, later.missing_texts);
+        add(&mut self.missing_strings, later.missing_strings);
         append(&mut self.examples, later.examples);
     }
 }

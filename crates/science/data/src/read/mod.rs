@@ -423,7 +423,7 @@ impl Source {
             if faults.misfits == 0 {
                 continue;
             }
-            let missing: u64 = faults.missing_texts.values().sum();
+            let missing: u64 = faults.missing_strings.values().sum();
             let fitting = coverage.rows_read.saturating_sub(faults.misfits + missing + faults.absent);
             let mut tally = Tally::default();
             tally.add(self.columns[index].kind, fitting);

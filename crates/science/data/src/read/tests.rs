@@ -85,7 +85,7 @@ fn story(name: &str, bytes: &[u8], spec: DataSpec) -> String {
                 column.name, faults.misfits, fault.place.row, fault.detail
             ));
         }
-        for (text, count) in faults.missing_texts {
+        for (text, count) in faults.missing_strings {
             lines.push(format!("missing {}×{count}: {text:?}", column.name));
         }
     }
@@ -371,7 +371,7 @@ fn the_adult_files_are_read_as_published() {
         let spec = DataSpec { path: name.into(), ..DataSpec::default() };
         let (read, coverage, source) = read_all(&folder, &spec).unwrap();
         assert_eq!((coverage.rows_read, coverage.rows_rejected, source.columns().len()), (rows, 0, 15));
-        assert!(coverage.columns[1].missing_texts["?"] > 900);
+        assert!(coverage.columns[1].missing_strings["?"] > 900);
         assert!(read.iter().any(|row| row.ends_with(&format!("|{label}"))));
     }
 }

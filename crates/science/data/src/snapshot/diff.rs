@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Snapshot, SnapshotFile};
 use crate::infer::{Column, ColumnType};
 
 /// What is different in the second of two snapshots.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SnapshotDiff {
     /// Whether both are the same snapshot.
     pub same: bool,
@@ -25,7 +25,7 @@ pub struct SnapshotDiff {
 }
 
 /// Files by what became of them, by path.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FilesDiff {
     /// The same path and content.
     pub unchanged: u64,
@@ -40,7 +40,8 @@ pub struct FilesDiff {
 }
 
 /// A file whose content is at another path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MovedFile")]
 pub struct Moved {
     /// Where it was.
     pub from: String,
@@ -49,7 +50,8 @@ pub struct Moved {
 }
 
 /// A column that is not as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ColumnTypeChange")]
 pub struct SchemaChange {
     /// The column.
     pub column: String,

@@ -61,7 +61,7 @@ impl SnapshotId {
 }
 
 /// The target of a name from a given time on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NameEntry {
     /// The snapshot.
     pub data_sha256: String,
@@ -72,7 +72,7 @@ pub struct NameEntry {
 }
 
 /// A name with its history, newest last; never empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NamedSnapshot {
     /// The name.
     pub name: String,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_formats::subset::{subset_of, unit_of};
 
 use super::by_time::cut_by_time;
@@ -11,7 +11,7 @@ use super::parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash_within_clas
 use super::rows::SplitRows;
 
 /// By what rows are shared out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitMethod {
     /// By the hash of the row's key.
@@ -53,7 +53,7 @@ pub struct Assignment {
 }
 
 /// What was found when the assignment was looked at from scratch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SplitProof {
     /// Different rows (by key) that are in two parts. By hash and stratified it must be 0.
     pub rows_shared: u64,

@@ -17,7 +17,7 @@ pub use tasks::TaskCoverage;
 pub type Metrics = BTreeMap<String, Estimate>;
 
 /// What a table of predictions shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Assessment {
     /// What kind of predictions they are.
     pub task: Task,
@@ -28,7 +28,7 @@ pub struct Assessment {
     /// Rows that the table has: more than were evaluated if it is too large for memory, or if rows lack something.
     pub rows_seen: u64,
     /// Rows without a label or another value that the task needs. They are in no metric.
-    pub rows_left_out: u64,
+    pub rows_skipped: u64,
     /// Rows that were evaluated without a prediction: they count as wrong where predictions are right or wrong.
     #[serde(default)]
     pub rows_unanswered: u64,
@@ -78,7 +78,8 @@ pub struct Assessment {
 }
 
 /// What kind of predictions a table holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PredictionTask")]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
     /// One of a few classes; with a score of the positive class also detection.
@@ -108,7 +109,8 @@ impl Task {
 }
 
 /// Which column holds what. Absent: there is none, or the task has no use for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PredictionColumns")]
 #[serde(default, deny_unknown_fields)]
 pub struct Columns {
     /// The ground truth.
@@ -146,7 +148,8 @@ pub struct Columns {
 }
 
 /// How numbers of classes become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ClassAverage")]
 #[serde(rename_all = "snake_case")]
 pub enum Average {
     /// They are the positive class's.
@@ -156,7 +159,7 @@ pub enum Average {
 }
 
 /// One class against all others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClassMetrics {
     /// The class.
     pub name: String,
@@ -167,7 +170,7 @@ pub struct ClassMetrics {
 }
 
 /// Rows by label and prediction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Confusion {
     /// Of rows and columns, sorted.
     pub classes: Vec<String>,
@@ -179,7 +182,8 @@ pub struct Confusion {
 }
 
 /// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty if there are no scores of two classes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "AssessmentCurves")]
 pub struct Curves {
     /// Predicted probability against what came true, by bins of the same width.
     pub calibration: Vec<CalibrationBin>,
@@ -193,7 +197,8 @@ pub struct Curves {
 pub const CURVE_POINTS_MAX: usize = 200;
 
 /// A point of a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "CurvePoint")]
 pub struct Point {
     /// To the right.
     pub x: f64,
@@ -202,7 +207,7 @@ pub struct Point {
 }
 
 /// Rows whose probability is in one bin.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CalibrationBin {
     /// Where the bin begins; it holds what is above this.
     pub from: f64,
@@ -215,7 +220,8 @@ pub struct CalibrationBin {
 }
 
 /// The result of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DifferenceVerdict")]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The difference is real and to the good.
@@ -242,7 +248,8 @@ impl Verdict {
 }
 
 /// A part of the rows against the rest of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "MetricSlice")]
 pub struct Slice {
     /// Its name.
     pub name: String,
@@ -263,7 +270,7 @@ pub struct Slice {
 }
 
 /// How groups of rows fare.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fairness {
     /// The column whose values are the groups.
     pub column: String,
@@ -277,7 +284,7 @@ pub struct Fairness {
 }
 
 /// One group of rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FairnessGroup {
     /// The value of the column.
     pub name: String,
@@ -293,7 +300,8 @@ pub struct FairnessGroup {
 }
 
 /// A candidate against a baseline on the same rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "BaselineComparison")]
 pub struct Comparison {
     /// How rows found each other.
     pub pairing: Pairing,
@@ -306,7 +314,8 @@ pub struct Comparison {
 }
 
 /// How the rows of two tables found each other.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RowPairing")]
 pub struct Pairing {
     /// The column of ids; absent where rows were taken in their order.
     pub id: Option<String>,
@@ -323,7 +332,8 @@ pub struct Pairing {
 }
 
 /// One metric on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ComparedMetric")]
 pub struct Compared {
     /// Of the baseline, over the rows that are on both sides.
     pub baseline: f64,
@@ -341,7 +351,7 @@ pub struct Compared {
 }
 
 /// Of the rows on which the sides differ, which is right?
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct McNemar {
     /// Rows that only the baseline has right.
     pub only_baseline_right: u64,
@@ -354,7 +364,8 @@ pub struct McNemar {
 }
 
 /// One slice on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ComparedSlice")]
 pub struct SliceCompared {
     /// The slice.
     pub name: String,

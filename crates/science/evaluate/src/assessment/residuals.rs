@@ -6,7 +6,7 @@ use super::Point;
 use crate::Estimate;
 
 /// What predictions leave over, by the prediction itself and by feature.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Residuals {
     /// What a residual is.
     pub of: ResidualOf,
@@ -30,19 +30,19 @@ pub const CURVES_MAX: usize = 40;
 pub const POINTS_MAX: usize = 400;
 
 /// What a residual is. It is positive where the prediction is too low.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResidualOf {
     /// The label minus the prediction: regression.
-    Amount,
+    Value,
     /// 1 or 0 for the positive class, minus its predicted probability.
-    Chance,
+    Probability,
     /// 1 where the class is wrong, else 0.
-    Wrong,
+    WrongClass,
 }
 
 /// Residuals by the values of a column.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResidualCurve {
     /// The column.
     pub feature: String,
@@ -55,7 +55,7 @@ pub struct ResidualCurve {
 }
 
 /// Rows with values of a column that are close to each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResidualBin {
     /// The value or values: `17`, `[25, 31)`, `Private`; `None` for missing ones.
     pub values: Option<String>,
@@ -68,7 +68,8 @@ pub struct ResidualBin {
 }
 
 /// How much of the residuals a column explains.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "Dependency")]
 pub struct Depends {
     /// The fraction of their variance, corrected for the number of bins.
     pub explained: f64,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How rows answer a task set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskCoverage {
     /// The column of ids by which rows and tasks were matched; absent where only their numbers and labels were.
     pub id: Option<String>,

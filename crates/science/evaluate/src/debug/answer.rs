@@ -1,13 +1,13 @@
 //! Requests for probes of a model, and their results.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 use crate::residuals::Residuals;
 use crate::search::Loss;
 
 /// What can be found out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbePart {
     /// What the model loses without a feature.
@@ -87,7 +87,7 @@ impl Default for ProbeSettings {
 }
 
 /// What was found out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProbeAnswer {
     /// Rows that were scored unchanged.
     pub rows: u64,
@@ -116,7 +116,8 @@ pub struct ProbeAnswer {
 }
 
 /// What a model loses without a feature: its values shuffled between rows (Breiman 2001).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PermutationImportance")]
 pub struct Importance {
     /// The column.
     pub feature: String,
@@ -128,7 +129,8 @@ pub struct Importance {
 
 /// What is predicted on average with every row's feature set to a value (Friedman 2001), and for single rows (Goldstein et
 /// al. 2015).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PartialDependence")]
 pub struct Dependence {
     /// The column.
     pub feature: String,
@@ -139,7 +141,8 @@ pub struct Dependence {
 }
 
 /// A curve over the values of a feature.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "DependenceCurve")]
 pub struct Curve {
     /// The class; `None` for numbers.
     pub class: Option<String>,
@@ -154,7 +157,7 @@ pub struct Curve {
 }
 
 /// How values were changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PerturbationKind {
     /// Every value missing.
@@ -170,7 +173,7 @@ pub enum PerturbationKind {
 }
 
 /// What changed values of a feature do.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Perturbation {
     /// The column.
     pub feature: String,
@@ -187,7 +190,7 @@ pub struct Perturbation {
 }
 
 /// The smallest change of a row that was found to change the decision.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counterfactual {
     /// The row, from 0 in what was drawn.
     pub row: usize,
@@ -202,7 +205,7 @@ pub struct Counterfactual {
 }
 
 /// Outliers: rows far from the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Leverage {
     /// Independent columns that the features make, strings as indicators, and the intercept.
     pub parameters: u64,
@@ -213,11 +216,12 @@ pub struct Leverage {
     /// The rows with the most influence, or the most leverage without labels.
     pub rows: Vec<HighRow>,
     /// Features that are left out: strings that are hardly ever equal, and too many for the rows.
-    pub left_out: Vec<String>,
+    pub skipped: Vec<String>,
 }
 
 /// An outlier: its leverage and its influence.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "InfluentialRow")]
 pub struct HighRow {
     /// The row, from 0 in what was drawn.
     pub row: usize,
@@ -234,7 +238,7 @@ pub struct HighRow {
 }
 
 /// What small steps along the model's gradients do.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sensitivity {
     /// Features by how steep predictions are along them, the steepest first.
     pub slopes: Vec<Slope>,
@@ -245,7 +249,8 @@ pub struct Sensitivity {
 }
 
 /// How steep predictions are along a feature.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "GradientSlope")]
 pub struct Slope {
     /// The column.
     pub feature: String,
@@ -255,7 +260,7 @@ pub struct Slope {
 
 /// All numbers of every row moved by one size, each in the direction of its gradient: towards the other decision; for
 /// regression away from the label.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SmallStep {
     /// The size, in standard deviations of each feature.
     pub deviations: f64,
@@ -272,12 +277,12 @@ pub struct SmallStep {
 }
 
 /// The gradients beside differences of predictions a hundredth of a standard deviation to both sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GradientCheck {
     /// Rows that were compared.
     pub rows: u64,
     /// How far apart both are, as a part of the larger one (root mean square).
-    pub off: f64,
+    pub relative_error: f64,
     /// Features whose gradients are more than a tenth off.
     pub features: Vec<String>,
 }

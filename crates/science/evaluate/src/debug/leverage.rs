@@ -76,7 +76,7 @@ pub(super) fn leverage(model: &Model<'_>) -> Option<Leverage> {
         mean,
         high: hat.iter().filter(|it| **it > HIGH * mean).count() as u64,
         rows: order.iter().take(ROWS_TOLD).map(told).collect(),
-        left_out,
+        skipped: left_out,
     })
 }
 

@@ -11,10 +11,10 @@ const CONFIDENCE: f64 = 0.95;
 /// Of the rows whose truth is known; `None` where there are too few.
 pub(super) fn residuals(model: &Model<'_>) -> Option<Residuals> {
     let (of, left) = match model.left_over() {
-        Some(left) if model.decides_by_threshold() => (ResidualOf::Chance, left),
-        Some(left) => (ResidualOf::Amount, left),
+        Some(left) if model.decides_by_threshold() => (ResidualOf::Probability, left),
+        Some(left) => (ResidualOf::Value, left),
         // Of classes the loss is 1 where they are wrong.
-        None => (ResidualOf::Wrong, model.losses.clone()),
+        None => (ResidualOf::WrongClass, model.losses.clone()),
     };
     let rows: Vec<usize> = (0..left.len()).filter(|row| !left[*row].is_nan()).collect();
     let left: Vec<f64> = rows.iter().map(|row| left[*row]).collect();

@@ -116,7 +116,7 @@ impl Field {
         let of_rows =
             |column: &FrameColumn| FrameColumn { cells: taken(&column.cells, &rows), ..column.clone() };
         let usual: Vec<FrameColumn> = model.features.iter().map(of_rows).collect();
-        let mut check = GradientCheck { rows: rows.len() as u64, off: 0.0, features: Vec::new() };
+        let mut check = GradientCheck { rows: rows.len() as u64, relative_error: 0.0, features: Vec::new() };
         let (mut apart, mut size) = (0.0, 0.0);
         for (feature, deviation, gradients) in &self.moved {
             let mut beside = |step: f64| {
@@ -144,7 +144,7 @@ impl Field {
             apart += own_apart;
             size += own_size;
         }
-        check.off = if size > 0.0 { (apart / size).sqrt() } else { 0.0 };
+        check.relative_error = if size > 0.0 { (apart / size).sqrt() } else { 0.0 };
         Ok(check)
     }
 }

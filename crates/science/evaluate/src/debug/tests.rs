@@ -215,7 +215,7 @@ fn residuals_show_what_is_missed() {
     };
     let found = asked(ProbePart::Residuals, (rows(), Some(truth())), &mut chance, None);
     let residuals = found.residuals.unwrap();
-    assert_eq!((residuals.of, residuals.rows), (ResidualOf::Chance, 400));
+    assert_eq!((residuals.of, residuals.rows), (ResidualOf::Probability, 400));
     assert_eq!(residuals.by_feature[0].feature, "noise");
     let bins = &residuals.by_feature[0].bins;
     assert!(bins[0].mean.high < Some(0.0) && bins[9].mean.low > Some(0.0), "{bins:?}");
@@ -228,7 +228,7 @@ fn residuals_show_what_is_missed() {
     let residuals = found.residuals.unwrap();
     assert_eq!(
         (residuals.of, Some(residuals.mean.value)),
-        (ResidualOf::Wrong, found.error.map(|it| it.value))
+        (ResidualOf::WrongClass, found.error.map(|it| it.value))
     );
 
     let found = asked(ProbePart::Residuals, (rows(), None), &mut chance, None);
@@ -290,7 +290,7 @@ fn small_steps() {
         largest.flipped.unwrap().value > 0.2
             && largest.flipped_at_random.unwrap().high < largest.flipped.unwrap().low
     );
-    assert!(found.check.off < 1e-6 && found.check.features.is_empty(), "{:?}", found.check);
+    assert!(found.check.relative_error < 1e-6 && found.check.features.is_empty(), "{:?}", found.check);
 
     let mut wrong = |columns: &[FrameColumn]| {
         let rows = super::model::rows_of(&columns[0].cells);
@@ -298,7 +298,7 @@ fn small_steps() {
     };
     let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut wrong)).sensitivity.unwrap();
     assert_eq!(found.check.features, ["noise"]);
-    assert!(found.check.off > 0.5);
+    assert!(found.check.relative_error > 0.5);
 
     let mut dead = |_: &[FrameColumn]| Err(Unscored::Failed("it died".to_owned()));
     let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut dead));

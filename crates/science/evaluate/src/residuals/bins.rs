@@ -82,7 +82,7 @@ impl Members {
     /// The mean with its interval.
     fn mean(&self, left: Left<'_>) -> Estimate {
         let own = group(&self.of(left), self.groups(left).as_deref());
-        if left.of == ResidualOf::Wrong && left.groups.is_none() {
+        if left.of == ResidualOf::WrongClass && left.groups.is_none() {
             return share(own, left);
         }
         let variance = self.expected(left, own).map_or(own.variance, |it| it.max(own.variance));

@@ -16,7 +16,7 @@ pub(crate) fn residuals_of(
     let (of, predicted, left) = match &items.content {
         Content::Amounts(rows) => {
             let left = rows.label.iter().zip(&rows.prediction).map(|(label, predicted)| label - predicted);
-            (ResidualOf::Amount, Cells::Numbers(rows.prediction.clone()), left.collect())
+            (ResidualOf::Value, Cells::Numbers(rows.prediction.clone()), left.collect())
         }
         Content::Classes(rows) => of_classes(rows),
         Content::Sums(_) => return None,
@@ -41,12 +41,12 @@ fn of_classes(rows: &Classes) -> (ResidualOf, Cells, Vec<f64>) {
         (Some(score), Some(positive)) if rows.are_probabilities => {
             let label = |label: &u32| f64::from(u8::from(*label == positive));
             let left = rows.label.iter().zip(score).map(|(it, score)| label(it) - score).collect();
-            (ResidualOf::Chance, Cells::Numbers(score.clone()), left)
+            (ResidualOf::Probability, Cells::Numbers(score.clone()), left)
         }
         _ => {
             let predicted = Cells::Categories { codes: rows.prediction.clone(), names: rows.names.to_vec() };
             let wrong = pairs().map(|(label, prediction)| f64::from(u8::from(label != prediction)));
-            (ResidualOf::Wrong, predicted, wrong.collect())
+            (ResidualOf::WrongClass, predicted, wrong.collect())
         }
     }
 }

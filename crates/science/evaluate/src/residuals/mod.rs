@@ -93,10 +93,10 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
 /// are alike.
 fn expected(leftover: Leftover<'_>) -> Option<Vec<f64>> {
     match (leftover.of, leftover.predicted) {
-        (ResidualOf::Chance, Cells::Numbers(chances)) => {
+        (ResidualOf::Probability, Cells::Numbers(chances)) => {
             Some(chances.iter().map(|chance| chance * (1.0 - chance)).collect())
         }
-        (ResidualOf::Wrong, _) => {
+        (ResidualOf::WrongClass, _) => {
             let wrong = leftover.residuals.iter().sum::<f64>() / leftover.residuals.len() as f64;
             Some(vec![wrong * (1.0 - wrong); leftover.residuals.len()])
         }
@@ -123,7 +123,7 @@ fn looked(column: FrameColumn, left: Left<'_>) -> Option<Looked> {
     let groups = |of: fn(&bins::Members, Left<'_>) -> Option<trackway_statistics::Group>| {
         members.iter().filter_map(|it| of(it, left)).collect::<Vec<_>>()
     };
-    let spread = (left.of == ResidualOf::Amount).then(|| variance_analysis(&groups(bins::Members::spread)));
+    let spread = (left.of == ResidualOf::Value).then(|| variance_analysis(&groups(bins::Members::spread)));
     Some(Looked {
         mean: variance_analysis(&groups(bins::Members::means)),
         spread: spread.flatten(),

@@ -26,7 +26,7 @@ fn noise(rows: usize, seed: u64) -> Vec<f64> {
 }
 
 fn leftover<'r>(predicted: &'r Cells, residuals: &'r [f64]) -> Leftover<'r> {
-    Leftover { of: ResidualOf::Amount, predicted, residuals, rows: None, groups: None, confidence: 0.95 }
+    Leftover { of: ResidualOf::Value, predicted, residuals, rows: None, groups: None, confidence: 0.95 }
 }
 
 /// Proves that a line fitted to a curve is detected by its feature, in the right places and with the right sign, that
@@ -95,7 +95,9 @@ fn rare_events_stay_clean() {
             let chances: Vec<f64> = (0..rows).map(|_| rng.next_unit().powi(6) * 0.5).collect();
             let came = |chance: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < chance));
             let left: Vec<f64> = match of {
-                ResidualOf::Chance => chances.iter().map(|it| came(it * factor, &mut rng) - it).collect(),
+                ResidualOf::Probability => {
+                    chances.iter().map(|it| came(it * factor, &mut rng) - it).collect()
+                }
                 _ => chances.iter().map(|_| came(0.04, &mut rng)).collect(),
             };
             let predicted = Cells::Numbers(chances);
@@ -106,8 +108,11 @@ fn rare_events_stay_clean() {
         };
         (0..200).filter(is_told).count()
     };
-    let (chances, wrong, low) =
-        (told(ResidualOf::Chance, 1.0), told(ResidualOf::Wrong, 1.0), told(ResidualOf::Chance, 2.0));
+    let (chances, wrong, low) = (
+        told(ResidualOf::Probability, 1.0),
+        told(ResidualOf::WrongClass, 1.0),
+        told(ResidualOf::Probability, 2.0),
+    );
     assert!(chances <= 20 && wrong <= 20 && low >= 150, "{chances} {wrong} {low}");
 }
 
@@ -184,7 +189,7 @@ fn residuals_of_a_table() {
     ];
     let found =
         assess(&Frame::of_columns(columns.clone()), &Spec::default(), None).unwrap().residuals.unwrap();
-    assert_eq!((found.of, found.by_feature.len()), (ResidualOf::Chance, 1));
+    assert_eq!((found.of, found.by_feature.len()), (ResidualOf::Probability, 1));
     let means: Vec<f64> = found.by_feature[0].bins.iter().map(|it| it.mean.value).collect();
     assert!(means.iter().all(|it| it.abs() > 0.1) && means[0] * means[1] < 0.0, "{means:?}");
     assert!(found.by_feature[0].mean_depends.unwrap().adjusted_p_value < 1e-9);
@@ -196,6 +201,6 @@ fn residuals_of_a_table() {
     );
     let table = Frame::of_columns(vec![columns[0].clone(), prediction, columns[2].clone()]);
     let found = assess(&table, &Spec::default(), None).unwrap().residuals.unwrap();
-    assert_eq!((found.of, found.points.len()), (ResidualOf::Wrong, 0));
+    assert_eq!((found.of, found.points.len()), (ResidualOf::WrongClass, 0));
     assert!((found.mean.value - 0.3).abs() < 0.06, "{:?}", found.mean);
 }

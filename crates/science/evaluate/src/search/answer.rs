@@ -14,12 +14,13 @@ use super::significance::Test;
 pub type Predicate = BTreeMap<String, Option<String>>;
 
 /// The blind spots of a table of errors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SliceSearch")]
 pub struct Answer {
     /// Slices by score, the highest first.
     pub slices: Vec<Slice>,
     /// Slices of an earlier answer that are no longer among the best.
-    pub gone: Vec<Slice>,
+    pub resolved: Vec<Slice>,
     /// The rows that were searched.
     pub searched: Side,
     /// The rows that slices were measured with; `None` where none were kept.
@@ -53,7 +54,8 @@ pub struct Answer {
 }
 
 /// Rows, and how far off they are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SearchedRows")]
 pub struct Side {
     /// Rows.
     pub rows: u64,
@@ -62,7 +64,8 @@ pub struct Side {
 }
 
 /// One slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ErrorSlice")]
 pub struct Slice {
     /// Which rows it has.
     pub predicate: Predicate,
@@ -91,7 +94,8 @@ pub struct Slice {
 }
 
 /// Whether a slice is real.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SliceVerdict")]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Held-out rows show it too.
@@ -103,7 +107,8 @@ pub enum Verdict {
 }
 
 /// What became of a slice since an earlier answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SliceChange")]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It was not among the best.
@@ -115,7 +120,7 @@ pub enum Change {
     /// No difference is shown.
     Same,
     /// It is no longer among the best.
-    Gone,
+    Resolved,
 }
 
 /// What is needed of an earlier answer.

@@ -25,7 +25,8 @@ pub enum ErrorSource {
 }
 
 /// How far off a prediction is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ErrorLoss")]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// 0 where it is right, else 1.

@@ -34,7 +34,8 @@ enum Values {
 }
 
 /// A feature as it is reported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SearchedFeature")]
 pub struct FeatureAccount {
     /// The column.
     pub name: String,

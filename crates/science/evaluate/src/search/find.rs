@@ -173,7 +173,7 @@ pub fn find(
         slices[index].same_rows_as = first.filter(|first| *first != index);
     }
     judge(&mut slices, settings.false_discovery_rate);
-    let mut gone = Vec::new();
+    let mut resolved = Vec::new();
     if let Some(earlier) = earlier {
         for slice in &mut slices {
             let before = same_slice(earlier, slice);
@@ -184,8 +184,8 @@ pub fn find(
             if !slices.iter().any(|slice| slice.predicate == now.predicate) {
                 let before = same_slice(earlier, &now);
                 compare(&mut now, before);
-                now.change = Some(Change::Gone);
-                gone.push(now);
+                now.change = Some(Change::Resolved);
+                resolved.push(now);
             }
         }
     }
@@ -214,7 +214,7 @@ pub fn find(
         levels: outcome.levels,
         is_complete: outcome.complete,
         slices,
-        gone,
+        resolved,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::{Estimate, Method};
 const CONFIDENCE: f64 = 0.95;
 
 /// What held-out rows show of a slice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldOutSlice {
     /// Rows of the slice.
     pub size: u64,

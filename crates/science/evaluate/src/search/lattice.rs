@@ -27,7 +27,8 @@ const FIRST_BLOCK: u64 = 4 << 10;
 const BLOCK_MAX: u64 = 1 << 20;
 
 /// What was looked at of one number of predicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SearchedLevel")]
 pub struct LevelAccount {
     /// Predicates of each slice.
     pub level: usize,

@@ -9,7 +9,8 @@ use trackway_core::{Rng, SplitMix64};
 use trackway_statistics::{binomial_p_value, hypergeometric_p_value};
 
 /// Where a p-value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "SignificanceTest")]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// Errors of 0 and 1: the permutation test with every permutation made, which is Fisher's exact test.

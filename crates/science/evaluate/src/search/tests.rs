@@ -136,7 +136,7 @@ proptest! {
         let reread = |answer: &Answer| serde_json::from_str(&serde_json::to_string(answer).unwrap()).unwrap();
         let again = find(small.frame(), &roles(), &settings, Some(&reread(&answer)), &quiet()).unwrap();
         prop_assert!(again.slices.iter().zip(&answer.slices).all(|(one, other)| one.predicate == other.predicate));
-        prop_assert!(again.evaluated <= answer.evaluated && again.gone.is_empty());
+        prop_assert!(again.evaluated <= answer.evaluated && again.resolved.is_empty());
 
         // Of slices with the same rows the first: the best of each set of rows there is.
         let distinct = Settings { is_distinct: true, ..settings.clone() };
@@ -432,12 +432,12 @@ fn since_an_earlier_answer() {
     let told: Vec<(Option<&str>, Option<Change>)> =
         after.slices.iter().map(|slice| (slice.predicate["f0"].as_deref(), slice.change)).collect();
     assert_eq!(told, [(Some("v0"), Some(Change::Worse)), (Some("v2"), Some(Change::New))]);
-    assert_eq!(after.gone.len(), 1);
+    assert_eq!(after.resolved.len(), 1);
     assert_eq!(
-        (after.gone[0].predicate["f0"].as_deref(), after.gone[0].change),
-        (Some("v1"), Some(Change::Gone))
+        (after.resolved[0].predicate["f0"].as_deref(), after.resolved[0].change),
+        (Some("v1"), Some(Change::Resolved))
     );
-    assert!(after.gone[0].earlier_average_error.unwrap() > 0.2 && after.gone[0].average_error < 0.15);
+    assert!(after.resolved[0].earlier_average_error.unwrap() > 0.2 && after.resolved[0].average_error < 0.15);
     let edges = |answer: &Answer| answer.features.iter().find(|it| it.name == "age").unwrap().edges.clone();
     assert_eq!(edges(&after), edges(&before));
 }

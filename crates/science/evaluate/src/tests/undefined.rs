@@ -192,7 +192,7 @@ fn guesses_and_gaps_are_told() {
         numbers("score", [0.9, 0.2, 0.4, 0.4, f64::NAN]),
     ];
     let found = assess(&frame(columns.clone()), &Spec::default(), None).unwrap();
-    assert_eq!((found.task, found.rows, found.rows_left_out), (Task::Classification, 4, 1));
+    assert_eq!((found.task, found.rows, found.rows_skipped), (Task::Classification, 4, 1));
     assert_eq!((found.rows_unanswered, found.coverage.rows_used, found.coverage.rows_expected), (1, 4, 5));
     assert_eq!(found.metrics["roc_auc"].coverage.rows_used, 3);
     assert_eq!(found.positive_class.as_deref(), Some("yes"));

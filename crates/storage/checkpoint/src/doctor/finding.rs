@@ -1,10 +1,11 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step};
 
 use crate::history::entry::{Begin, CommitBody};
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointSeverity"))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something is lost or wrong.

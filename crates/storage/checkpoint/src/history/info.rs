@@ -1,7 +1,8 @@
 use trackway_core::{AttemptId, RunId, Step};
 
 /// The state of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointState"))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Bytes may exist; no reader uses them.

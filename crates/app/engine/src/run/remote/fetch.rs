@@ -14,7 +14,7 @@ use trackway_ledger::{AttemptRow, RunState};
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::Context;
 use crate::budgets::storage_budget;
-use crate::checkpoints::{FallBackCost, Pace};
+use crate::checkpoints::{Pace, fall_back_cost};
 use crate::error::AppError;
 use crate::reporter::{Notice, Reporter};
 
@@ -183,7 +183,7 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         None => format!("a checkpoint was skipped: {}", fallback.why),
     });
     let pace = Pace::measured(&context.attempts_of(run_id).unwrap_or_default());
-    let gpu_hours = |steps| FallBackCost::of(steps, pace).gpu_hours.unwrap_or(0.0);
+    let gpu_hours = |steps| fall_back_cost(steps, pace).gpu_hours.unwrap_or(0.0);
     FetchReport {
         at: context.clock.now().to_rfc3339(),
         location,

@@ -55,6 +55,6 @@ fn launch(
     let outcome = rehearse_start(work.context, start, kind, &settings, work.reporter)?;
     let mut rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
     rehearsed.config = outcome.config;
-    rehearsed.measured = Some(outcome.measured);
-    Ok(vec![outcome.result])
+    rehearsed.measured = Some(outcome.report.measured);
+    Ok(vec![outcome.report.result])
 }

@@ -1,8 +1,9 @@
-use trackway_flows::checkpoints::{DoctorFinding, DoctorReport};
+use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding};
+use trackway_checkpoint::doctor::Severity;
 
 use crate::printer::{Printer, Tone};
 
-pub fn print(report: &DoctorReport, printer: Printer) {
+pub fn print(report: &CheckpointDiagnosis, printer: Printer) {
     printer.line(summary(report));
     for finding in &report.findings {
         printer.line("");
@@ -14,7 +15,7 @@ pub fn print(report: &DoctorReport, printer: Printer) {
     }
 }
 
-fn summary(report: &DoctorReport) -> String {
+fn summary(report: &CheckpointDiagnosis) -> String {
     let steps: Vec<String> = report.verified_steps.iter().map(u64::to_string).collect();
     let log_missing = report.findings.iter().any(|finding| finding.check == "log_missing");
     let verified = match steps.as_slice() {
@@ -39,13 +40,13 @@ fn summary(report: &DoctorReport) -> String {
     format!("{committed}, {verified}; {resume}{wrong}")
 }
 
-fn print_finding(finding: &DoctorFinding, printer: Printer) {
+fn print_finding(finding: &CheckpointFinding, printer: Printer) {
     let tone = match finding.severity {
-        "error" => Tone::Bad,
-        "warning" => Tone::Warning,
-        _ => Tone::Dim,
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Warning,
+        Severity::Note => Tone::Dim,
     };
-    let severity = printer.tone(tone, finding.severity);
+    let severity = printer.tone(tone, finding.severity.as_str());
     let path = finding.path.as_deref().map(|path| format!(" {}", path)).unwrap_or_default();
     printer.line(severity + format!(" {}{path}", finding.check));
     printer.line(format!("  {}", finding.message));
@@ -55,11 +56,13 @@ fn print_finding(finding: &DoctorFinding, printer: Printer) {
     printer.line(format!("  do: {}", finding.action));
 }
 
-fn counts(findings: &[DoctorFinding]) -> String {
-    let count = |severity: &str| findings.iter().filter(|finding| finding.severity == severity).count();
-    let parts = ["error", "warning", "note"].map(|severity| match count(severity) {
-        1 => format!("1 {severity}"),
-        count => format!("{count} {severity}s"),
+fn counts(findings: &[CheckpointFinding]) -> String {
+    let parts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
+        let word = severity.as_str();
+        match findings.iter().filter(|finding| finding.severity == severity).count() {
+            1 => format!("1 {word}"),
+            count => format!("{count} {word}s"),
+        }
     });
     parts.join(", ")
 }

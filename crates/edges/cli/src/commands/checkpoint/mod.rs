@@ -7,11 +7,10 @@ mod table;
 use std::path::Path;
 use std::sync::Arc;
 
+use trackway_api::checkpoints::{CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome};
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
-use trackway_flows::checkpoints::{
-    Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Watch, Which,
-};
+use trackway_flows::checkpoints::{Checkpoints, SaveReason, Watch, Which};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
@@ -80,10 +79,10 @@ fn watch(what: &'static str) -> Watch {
 }
 
 /// Prints entries, and returns in the exit code whether anything was ever committed.
-fn show(listing: &Listing, printer: Printer) -> u8 {
-    let committed = listing.checkpoints.iter().any(|entry| entry.info.manifest_sha256.is_some());
+fn show(listing: &CheckpointListing, printer: Printer) -> u8 {
+    let committed = listing.checkpoints.iter().any(|entry| entry.manifest_sha256.is_some());
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(listing));
+        printer.document(listing);
     } else {
         table::print(&listing.checkpoints, printer);
     }
@@ -131,7 +130,7 @@ fn verify(
     }
     let broken: Vec<_> = entries.iter().filter(|entry| entry.verified == Some(false)).collect();
     for entry in &broken {
-        printer.note(entry.info.why.as_deref().unwrap_or("it does not verify"));
+        printer.note(entry.why.as_deref().unwrap_or("it does not verify"));
     }
     let unread = entries.iter().filter(|entry| entry.verified.is_none()).count();
     if unread > 0 {
@@ -154,7 +153,7 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
     let silence = silence(target.remote.as_ref());
     let code = if silence.is_some() { FAULT } else { 0 };
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&target));
+        printer.document(&target);
         return Ok(code);
     }
     if let Some(why) = silence {
@@ -168,12 +167,12 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
             target.lost.len()
         ));
     }
-    for passed in &target.passed_over {
+    for passed in &target.skipped {
         let what = passed.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
         printer.note(format!("{what} was skipped: {}", passed.why));
     }
     if target.cost.steps > 0 {
-        printer.note(target.cost.in_words());
+        printer.note(target.cost.sentence());
     }
     table::print(&target.checkpoints, printer);
     if target.fetch_bytes > 0 {
@@ -183,9 +182,9 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
     Ok(code)
 }
 
-fn explain(explanation: &Explanation, printer: Printer) -> Result<u8, Failure> {
+fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, Failure> {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(explanation));
+        printer.document(explanation);
     } else {
         for sentence in &explanation.sentences {
             printer.line(sentence);
@@ -197,7 +196,7 @@ fn explain(explanation: &Explanation, printer: Printer) -> Result<u8, Failure> {
 fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     let report = checkpoints.doctor(&watch("reading checkpoints"))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&report));
+        printer.document(&report);
     } else {
         doctor_page::print(&report, printer);
     }
@@ -212,13 +211,13 @@ fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer)
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
     let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&asked));
+        printer.document(&asked);
     } else {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));
-        if asked.outcome == "no_answer" {
+        if asked.outcome == RequestOutcome::NoAnswer {
             printer.note("the script did not respond in time; it must call `checkpoint_due` at every step");
         }
     }
-    Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })
+    Ok(if asked.outcome == RequestOutcome::Done { 0 } else { NOT_COMPLETED })
 }

@@ -1,7 +1,6 @@
+use trackway_api::checkpoints::{CheckpointCollection, CheckpointOrigin, CheckpointPin, CollectedPlace};
 use trackway_core::Timestamp;
-use trackway_flows::checkpoints::{
-    Checkpoints, CollectedEntry, Collection, Garbage, KeepChanges, KeptEntry, Pinned, RemoteCollection,
-};
+use trackway_flows::checkpoints::{Checkpoints, Garbage, KeepChanges};
 use trackway_flows::model_pin::model_of_pin;
 
 use super::{FAULT, seconds, which};
@@ -40,7 +39,7 @@ pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printe
         });
     }
     let pinned = checkpoints.unpin(name)?;
-    tell(&Pinned { until: None, ..pinned }, "no longer holds", printer);
+    tell(&CheckpointPin { until: None, ..pinned }, "no longer holds", printer);
     Ok(0)
 }
 
@@ -50,9 +49,9 @@ fn moment(text: &str) -> Result<Timestamp, Failure> {
     })
 }
 
-fn tell(pinned: &Pinned, holds: &str, printer: Printer) {
+fn tell(pinned: &CheckpointPin, holds: &str, printer: Printer) {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(pinned));
+        printer.document(pinned);
         return;
     }
     let step = pinned.step.map(|step| format!("step {step}")).unwrap_or_else(|| "a checkpoint".into());
@@ -72,65 +71,75 @@ pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Re
     };
     let done = checkpoints.collect(&garbage)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&done));
+        printer.document(&done);
     } else {
         show(&done, printer);
     }
-    Ok(if done.remote.is_some_and(|remote| remote.error.is_some()) { FAULT } else { 0 })
+    Ok(if done.places.iter().any(|place| place.error.is_some()) { FAULT } else { 0 })
 }
 
-fn show(done: &Collection, printer: Printer) {
-    let goes = goes(done.dry_run);
-    let mut rows = fates(&done.keep, &done.retire, goes);
-    for orphan in &done.orphans {
-        let why = "left over: never or no longer a checkpoint".into();
-        rows.push((orphan.number, vec![orphan.step.to_string(), goes.into(), String::new(), why]));
+fn show(done: &CheckpointCollection, printer: Printer) {
+    for place in &done.places {
+        match place.origin {
+            CheckpointOrigin::Local => show_disk(place, done, printer),
+            CheckpointOrigin::Remote => show_remote(place, done.dry_run, printer),
+        }
     }
-    print(rows, printer);
-    for step in &done.suspects {
+}
+
+fn show_disk(disk: &CollectedPlace, done: &CheckpointCollection, printer: Printer) {
+    print(fates(disk, done.dry_run), printer);
+    for step in &disk.suspects {
         printer.note(format!("step {step} does not verify and is suspect from now on"));
     }
-    tell_sum(done, printer);
-    done.remote.iter().for_each(|remote| show_remote(remote, done.dry_run, printer));
+    printer.note(format!("kept by rule: {}", done.policy));
+    let freed = bytes(disk.freed_bytes.unwrap_or(0));
+    let nothing = disk.retire.is_empty() && disk.orphans.is_empty();
+    printer.note(&match (&disk.refused, done.dry_run) {
+        (Some(why), _) => format!("nothing is deleted: {why}"),
+        _ if nothing => "nothing to delete".into(),
+        (None, true) => format!("{freed} would be freed; delete with --yes"),
+        (None, false) => format!("{freed} freed"),
+    });
 }
 
-fn show_remote(remote: &RemoteCollection, dry_run: bool, printer: Printer) {
+fn show_remote(remote: &CollectedPlace, dry_run: bool, printer: Printer) {
     let location = &remote.location;
     if let Some(error) = &remote.error {
         printer.note(format!("nothing is deleted at the remote {location}: {error}"));
         return;
     }
-    let rows = fates(&remote.keep, &remote.retire, goes(dry_run));
     printer.line("");
     printer.line(format!("at {location}"));
-    print(rows, printer);
+    print(fates(remote, dry_run), printer);
     for step in &remote.suspects {
         printer.note(format!("step {step} is not whole at the remote and is suspect from now on"));
     }
+    let removed = remote.removed_objects.unwrap_or(0);
     printer.note(&match &remote.refused {
         Some(why) => format!("nothing is deleted at the remote: {why}"),
-        None if remote.retire.is_empty() && remote.removed_objects == 0 => {
-            "nothing to delete at the remote".into()
-        }
+        None if remote.retire.is_empty() && removed == 0 => "nothing to delete at the remote".into(),
         None if dry_run => "delete with --yes what would go at the remote".into(),
-        None => format!("{} objects were deleted at the remote", remote.removed_objects),
+        None => format!("{removed} objects were deleted at the remote"),
     });
 }
 
-fn goes(dry_run: bool) -> &'static str {
-    if dry_run { "would go" } else { "is deleted" }
-}
-
 /// What stays and what goes, by the number in the log.
-fn fates(keep: &[KeptEntry], retire: &[CollectedEntry], goes: &str) -> Vec<(u64, Vec<String>)> {
+fn fates(place: &CollectedPlace, dry_run: bool) -> Vec<(u64, Vec<String>)> {
+    let goes = if dry_run { "would go" } else { "is deleted" };
     let row = |number: u64, step: u64, fate: &str, size_bytes: Option<u64>, why: String| {
         let size = size_bytes.map(bytes).unwrap_or_default();
         (number, vec![step.to_string(), fate.to_owned(), size, why])
     };
-    let keep = keep.iter().map(|it| row(it.number, it.step, "stays", it.size_bytes, it.reasons.join(", ")));
+    let keep = place.keep.iter();
+    let keep = keep.map(|it| row(it.number, it.step, "stays", it.size_bytes, it.reasons.join(", ")));
+    let retire = place.retire.iter();
     let retire =
-        retire.iter().map(|it| row(it.number, it.step, goes, it.size_bytes, it.why.replace('_', " ")));
-    keep.chain(retire).collect()
+        retire.map(|it| row(it.number, it.step, goes, it.size_bytes, it.why.as_str().replace('_', " ")));
+    let orphans = place.orphans.iter();
+    let orphans = orphans
+        .map(|it| row(it.number, it.step, goes, None, "left over: never or no longer a checkpoint".into()));
+    keep.chain(retire).chain(orphans).collect()
 }
 
 fn print(mut rows: Vec<(u64, Vec<String>)>, printer: Printer) {
@@ -139,16 +148,4 @@ fn print(mut rows: Vec<(u64, Vec<String>)>, printer: Printer) {
     }
     rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
     printer.table(&["step", "fate", "size", "why"], rows.into_iter().map(|(_, cells)| cells).collect());
-}
-
-fn tell_sum(done: &Collection, printer: Printer) {
-    printer.note(format!("kept by rule: {}", done.policy));
-    let freed = bytes(done.freed_bytes);
-    let nothing = done.retire.is_empty() && done.orphans.is_empty();
-    printer.note(&match (&done.refused, done.dry_run) {
-        (Some(why), _) => format!("nothing is deleted: {why}"),
-        _ if nothing => "nothing to delete".into(),
-        (None, true) => format!("{freed} would be freed; delete with --yes"),
-        (None, false) => format!("{freed} freed"),
-    });
 }

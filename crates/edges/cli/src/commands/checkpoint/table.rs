@@ -1,27 +1,27 @@
-use trackway_flows::checkpoints::CheckpointEntry;
+use trackway_api::checkpoints::Checkpoint;
 
 use crate::printer::Printer;
 use crate::units::{bytes, duration, short_hash};
 
 /// Columns with a value for at least one checkpoint are shown, the others are not.
-type Column = (&'static str, fn(&CheckpointEntry) -> String);
+type Column = (&'static str, fn(&Checkpoint) -> String);
 
 const COLUMNS: [Column; 12] = [
-    ("step", |entry| entry.info.step.to_string()),
-    ("state", |entry| entry.info.state.as_str().into()),
+    ("step", |entry| entry.step.to_string()),
+    ("state", |entry| entry.state.as_str().into()),
     ("verified", |entry| verified(entry).into()),
-    ("size", |entry| entry.info.size_bytes.map(bytes).unwrap_or_default()),
+    ("size", |entry| entry.size_bytes.map(bytes).unwrap_or_default()),
     ("shared", |entry| entry.shared_bytes.filter(|shared| *shared > 0).map(bytes).unwrap_or_default()),
-    ("where", |entry| entry.location.clone()),
+    ("where", |entry| entry.place.to_string()),
     ("age", |entry| entry.age_seconds.map(duration).unwrap_or_default()),
     ("reason", |entry| entry.reason.clone().unwrap_or_default()),
-    ("pins", |entry| entry.info.pins.join(", ")),
-    ("epoch", |entry| entry.info.epoch.to_string()),
-    ("manifest", |entry| entry.info.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
-    ("under", |entry| entry.info.folder.clone()),
+    ("pins", |entry| entry.pins.join(", ")),
+    ("epoch", |entry| entry.epoch.to_string()),
+    ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
+    ("under", |entry| entry.folder.clone()),
 ];
 
-fn verified(entry: &CheckpointEntry) -> &'static str {
+fn verified(entry: &Checkpoint) -> &'static str {
     match entry.verified {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -29,7 +29,7 @@ fn verified(entry: &CheckpointEntry) -> &'static str {
     }
 }
 
-pub fn print(entries: &[CheckpointEntry], printer: Printer) {
+pub fn print(entries: &[Checkpoint], printer: Printer) {
     if entries.is_empty() {
         return;
     }

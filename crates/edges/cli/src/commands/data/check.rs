@@ -1,8 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::check::{
-    CheckAnswer, CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs,
-};
+use trackway_api::data::CheckAnswer;
+use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
 
 use super::findings::print_finding;
 use super::{reading, request, table};
@@ -30,7 +29,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
     };
     let answer = reading(printer, |onlooker| run(Path::new(""), &asked, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -87,7 +86,7 @@ fn print_groups(printer: Printer, groups: &[Group]) {
             group.columns.join(" × "),
             group.values.join(" × "),
             group.rows.to_string(),
-            format!("{:.1} %", group.share * 100.0),
+            format!("{:.1} %", group.fraction * 100.0),
             rate(group.label_rate, group),
             interval,
         ]

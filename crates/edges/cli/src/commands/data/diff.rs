@@ -1,7 +1,8 @@
 use std::path::Path;
 
+use trackway_api::data::DiffAnswer;
 use trackway_engine::home::Home;
-use trackway_flows::data::snapshot::{DiffAnswer, SHORT_ID_LENGTH, diff as compare};
+use trackway_flows::data::snapshot::{SHORT_ID_LENGTH, diff as compare};
 
 use super::{drift, reading, request, snapshot};
 use crate::args::DiffArgs;
@@ -18,7 +19,7 @@ pub fn diff(home: &Home, args: &DiffArgs, printer: Printer) -> Result<u8, Failur
     let label = args.label.as_deref();
     let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }

@@ -15,7 +15,7 @@ pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Fail
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
     let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&report));
+        printer.document(&report);
     } else {
         print(printer, &report);
     }
@@ -69,7 +69,7 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
     let apart = format!("{:.3} (95 %: {:.3} to {:.3}; random is 0.5)", joint.area, joint.low, joint.high);
     if joint.drifted {
         let share = |it: &trackway_flows::data::drift::ColumnImportance| {
-            format!("`{}` ({:.0} %)", it.name, it.share * 100.0)
+            format!("`{}` ({:.0} %)", it.name, it.importance * 100.0)
         };
         let columns: Vec<String> = joint.columns.iter().map(share).collect();
         let line =
@@ -79,7 +79,7 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
         printer
             .line(format!("no multivariate drift: a domain classifier separates the rows with AUC {apart}"));
     }
-    for why in &joint.left_out {
+    for why in &joint.skipped {
         printer.point(Tone::Warning, format!("left out: {why}"));
     }
 }
@@ -107,8 +107,8 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
         },
         format!(
             "{:.1} % → {:.1} %",
-            column.missing.reference_share * 100.0,
-            column.missing.current_share * 100.0
+            column.missing.reference_fraction * 100.0,
+            column.missing.current_fraction * 100.0
         ),
     ]
 }
@@ -118,7 +118,7 @@ fn values(column: &ColumnDrift) -> Option<String> {
     let listed = |values: &[trackway_flows::data::profile::ValueCount]| {
         values.iter().map(|it| format!("`{}`", it.value)).collect::<Vec<_>>().join(", ")
     };
-    let (new, gone) = (listed(&column.new_values), listed(&column.gone_values));
+    let (new, gone) = (listed(&column.new_values), listed(&column.removed_values));
     let spelling = if column.only_spelling { ": the same values, written differently" } else { "" };
     match (new.is_empty(), gone.is_empty()) {
         (true, true) => None,

@@ -1,13 +1,14 @@
 //! What a check of data found, for people and programs.
 
-use trackway_flows::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
+use trackway_api::data::FindingsAnswer;
+use trackway_flows::data::table::{CheckResult, Finding, Severity, Verdict};
 
 use crate::exit::BLOCKED;
 use crate::printer::{Printer, Shown, Tone, row};
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(answer));
+        printer.document(answer);
     } else {
         print(printer, answer);
     }

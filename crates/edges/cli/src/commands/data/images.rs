@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::images::{ImagesAnswer, MediaCount, MediaRequest, images as look};
+use trackway_api::data::ImagesAnswer;
+use trackway_flows::data::images::{MediaCount, MediaRequest, images as look};
 
 use super::{findings, reading};
 use crate::args::ImagesArgs;
@@ -12,7 +13,7 @@ pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
     let answer = reading(printer, |onlooker| look(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }

@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::leakage::{LeakageAnswer, Roles, Selection, leakage as find};
+use trackway_api::data::LeakageAnswer;
+use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};
 use crate::args::LeakageArgs;
@@ -18,7 +19,7 @@ pub fn leakage(args: &LeakageArgs, printer: Printer) -> Result<u8, Failure> {
 
 fn show(printer: Printer, answer: &LeakageAnswer) {
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(answer));
+        printer.document(answer);
         return;
     }
     findings::table(printer, &answer.checks);

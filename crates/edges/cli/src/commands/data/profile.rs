@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, Value, profile as read};
+use trackway_api::data::ProfileAnswer;
+use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as read};
 
 use super::{reading, table};
 use crate::args::ProfileArgs;
@@ -23,7 +24,7 @@ pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
         ProfileRequest { table: table(&args.table), label: args.label.clone(), save_to: args.save.clone() };
     let answer = reading(printer, |onlooker| read(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -121,7 +122,7 @@ fn column_warnings(answer: &ProfileAnswer, column: &ColumnSummary) -> Vec<String
             first.detail
         ));
     }
-    let texts: Vec<_> = faults.missing_texts.iter().filter(|(text, _)| !text.is_empty()).collect();
+    let texts: Vec<_> = faults.missing_strings.iter().filter(|(text, _)| !text.is_empty()).collect();
     if !texts.is_empty() {
         let texts: Vec<_> = texts.iter().map(|(text, count)| format!("`{text}` {count} times")).collect();
         warnings.push(format!("`{name}`: missing values are written {}", texts.join(", ")));

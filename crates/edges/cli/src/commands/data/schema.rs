@@ -1,6 +1,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use trackway_api::data::InferredSchema;
 use trackway_flows::data::schema;
 
 use super::{findings, reading, table};
@@ -21,7 +22,7 @@ pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
         printer.note(format!("wrote {}", path.display()));
     }
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&serde_json::json!({ "toml": text, "path": args.out })));
+        printer.document(&InferredSchema { toml: text, path: args.out.clone() });
     } else if args.out.is_none() {
         printer.file(text.as_bytes());
     }

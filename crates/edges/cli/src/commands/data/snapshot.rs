@@ -1,12 +1,11 @@
 use std::path::Path;
 
+use trackway_api::data::{SnapshotAnswer, StoredSnapshot};
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data;
-use trackway_flows::data::snapshot::{
-    KeptSnapshot, SHORT_ID_LENGTH, SnapshotAnswer, SnapshotRequest, list as read,
-};
+use trackway_flows::data::snapshot::{SHORT_ID_LENGTH, SnapshotRequest, list as read};
 
 use super::{reading, table};
 use crate::args::SnapshotArgs;
@@ -21,7 +20,7 @@ pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Res
     let answer =
         reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -57,7 +56,7 @@ pub(super) fn files(count: u64) -> String {
 pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     let list = read(home)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&list));
+        printer.document(&list);
         return Ok(0);
     }
     if list.snapshots.is_empty() && list.damaged.is_empty() {
@@ -72,7 +71,7 @@ pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn cells(snapshot: &KeptSnapshot) -> Vec<String> {
+fn cells(snapshot: &StoredSnapshot) -> Vec<String> {
     vec![
         snapshot.data_sha256[..SHORT_ID_LENGTH].to_owned(),
         snapshot.names.join(", "),

@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::split::{SplitAnswer, SplitMethod, SplitRequest, split as make};
+use trackway_api::data::{LabelCount, SplitAnswer, SplitPart};
+use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
 use super::{reading, table};
 use crate::args::{SplitArgs, SplitBy};
@@ -27,7 +28,7 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
     };
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -73,12 +74,11 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     let has_labels = answer.parts.iter().any(|part| !part.labels.is_empty());
     let mut header = vec!["part", "rows", "fraction"];
     header.extend(has_labels.then_some("labels"));
-    let cells = |part: &trackway_flows::data::split::PartAnswer| {
+    let cells = |part: &SplitPart| {
         let mut cells =
-            vec![part.name.clone(), part.rows.to_string(), format!("{:.2} %", part.share * 100.0)];
+            vec![part.name.clone(), part.rows.to_string(), format!("{:.2} %", part.fraction * 100.0)];
         let share = |rows: u64| rows as f64 / part.rows.max(1) as f64 * 100.0;
-        let label =
-            |it: &trackway_flows::data::split::LabelCount| format!("{} {:.2} %", it.label, share(it.rows));
+        let label = |it: &LabelCount| format!("{} {:.2} %", it.label, share(it.rows));
         let shown: Vec<String> = part.labels.iter().take(SHOWN_LABELS).map(label).collect();
         cells.extend(has_labels.then(|| shown.join(", ")));
         cells
@@ -97,7 +97,7 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     for rung in &answer.rungs {
         printer.line(format!(
             "rung {} %: {} rows of `{}`",
-            rung.share * 100.0,
+            rung.fraction * 100.0,
             rung.rows,
             answer.parts[0].name
         ));

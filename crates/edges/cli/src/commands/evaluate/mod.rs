@@ -3,11 +3,11 @@ mod text;
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use trackway_api::evaluations::{Estimate, EvaluationReceipt};
 use trackway_engine::Context;
 use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::evaluate;
-use trackway_flows::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
+use trackway_flows::evaluate::{EvaluateRequest, EvaluationSubject, ImportRequest};
 use trackway_flows::outputs;
 use trackway_ledger::EvaluationState;
 
@@ -58,7 +58,7 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
     let receipt = receipt?;
     write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&receipt));
+        printer.document(&receipt);
     } else {
         text::print(printer, &receipt);
     }
@@ -73,13 +73,13 @@ fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<
     };
     let imported = evaluate::import_evaluations(context, &request)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&imported));
+        printer.document(&imported);
         return Ok(0);
     }
     for one in &imported {
         let receipt = &one.receipt;
         let what = if one.is_new { "imported" } else { "known already" };
-        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_str()).unwrap_or_default();
+        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_deref()).unwrap_or_default();
         let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
         let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
         printer.line(&text);
@@ -100,7 +100,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     let run = args.run.as_deref().map(|run| context.resolve_run(run)).transpose()?;
     let receipts = evaluate::evaluations(context, run, args.limit)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&receipts));
+        printer.document(&receipts);
     } else if receipts.is_empty() {
         printer.note("no evaluation yet; start one with: trackway eval run FILE");
     } else {
@@ -114,7 +114,7 @@ fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, 
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&receipt));
+        printer.document(&receipt);
     } else {
         text::print(printer, &receipt);
     }
@@ -164,11 +164,8 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
 
 /// `accuracy 0.84, f1 0.7, …`
 pub fn few_metrics(receipt: &EvaluationReceipt) -> String {
-    let Value::Object(metrics) = &receipt.metrics else { return String::new() };
-    let shown = |(name, estimate): (&String, &Value)| {
-        Some(format!("{name} {}", metric(estimate.get("value")?.as_f64()?)))
-    };
-    let mut shown: Vec<String> = metrics.iter().filter_map(shown).collect();
+    let shown = |(name, estimate): (&String, &Estimate)| format!("{name} {}", metric(estimate.value));
+    let mut shown: Vec<String> = receipt.metrics.iter().map(shown).collect();
     if shown.len() > LISTED_METRICS_MAX {
         shown.truncate(LISTED_METRICS_MAX);
         shown.push("…".into());

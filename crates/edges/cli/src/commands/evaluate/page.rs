@@ -1,9 +1,11 @@
 //! A receipt as one HTML file that needs nothing else: no script, no font, no network.
 
 use serde_json::Value;
-use trackway_flows::assess::{Estimate, Metrics};
-use trackway_flows::evaluate::EvaluationReceipt;
+use trackway_api::evaluations::{Estimate, EvaluationReceipt, FailureKind, Failures};
+use trackway_core::TerminationReason;
+use trackway_core::registry::GateVerdict;
 use trackway_ledger::EvaluationState;
+use trackway_tower::gate::JudgedGate;
 
 use crate::html::assessment::sections;
 use crate::html::{Html, head, put};
@@ -15,14 +17,14 @@ pub fn page(receipt: &EvaluationReceipt) -> Html {
     heading(&mut page, receipt);
     gates(&mut page, &receipt.gates);
     identity(&mut page, receipt);
-    match receipt.judged() {
+    match receipt.assessed() {
         Some(assessment) => {
             page.push_str("<h2>Results</h2>");
             sections(&mut page, &assessment);
         }
         None => told(&mut page, receipt),
     }
-    failures(&mut page, &receipt.sampled_failures);
+    receipt.sampled_failures.iter().for_each(|sample| failures(&mut page, sample));
     page.push_str("</body></html>\n");
     page
 }
@@ -47,31 +49,29 @@ fn heading(page: &mut Html, receipt: &EvaluationReceipt) {
         receipt.started_at.to_rfc3339(),
         took
     );
-    for note in receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str) {
+    for note in &receipt.notes {
         put!(page, "<p class=\"dim\">· {}</p>", note);
     }
 }
 
-fn gates(page: &mut Html, gates: &Value) {
-    let gates = gates.as_array().map(Vec::as_slice).unwrap_or_default();
+fn gates(page: &mut Html, gates: &[JudgedGate]) {
     if gates.is_empty() {
         return;
     }
     page.push_str("<h2>Gates</h2><div class=\"wide\"><table>");
     for gate in gates {
-        let text = |member: &str| gate[member].as_str().unwrap_or_default();
-        let class = match text("verdict") {
-            "pass" => "pass",
-            "fail" => "block",
-            _ => "warn",
+        let class = match gate.verdict {
+            GateVerdict::Pass => "pass",
+            GateVerdict::Fail => "block",
+            GateVerdict::Inconclusive => "warn",
         };
         put!(
             page,
             "<tr><td class=\"{}\">{}</td><td><code>{}</code></td><td class=\"dim\">{}</td></tr>",
             class,
-            text("verdict"),
-            text("rule"),
-            text("why")
+            gate.verdict.as_str(),
+            gate.rule.as_str(),
+            gate.why.as_str()
         );
     }
     page.push_str("</table></div>");
@@ -90,9 +90,8 @@ fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
     row("weights", format!("sha256:{} (manifest)", receipt.checkpoint_manifest_sha256));
     let evaluator = &receipt.evaluator;
     row("evaluator", format!("{}{}", evaluator.name, hash(&evaluator.digest)));
-    for file in evaluator.files.as_array().into_iter().flatten() {
-        let text = |member: &str| file[member].as_str().unwrap_or_default().to_owned();
-        row("", format!("{} sha256:{}", text("path"), text("sha256")));
+    for file in &evaluator.files {
+        row("", format!("{} sha256:{}", file.path, file.sha256));
     }
     row("packages", hash(&evaluator.environment_lock_sha256).trim().to_owned());
     row("image", evaluator.container_digest.clone().unwrap_or_default());
@@ -101,10 +100,11 @@ fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
         let used = format!("; evaluations on it: {}, checkpoints: {}", set.use_count, set.checkpoint_count);
         row(
             "tasks",
-            format!("{} {version}{}{used}", set.path.as_str().unwrap_or_default(), hash(&set.sha256)),
+            format!("{} {version}{}{used}", set.path.as_deref().unwrap_or_default(), hash(&set.sha256)),
         );
     }
-    row("decoding", if receipt.decoding.is_null() { String::new() } else { receipt.decoding.to_string() });
+    let decoding = receipt.decoding.as_ref().map(|decoding| serde_json::json!(decoding).to_string());
+    row("decoding", decoding.unwrap_or_default());
     if let Some(judge) = &receipt.judge {
         let rubric = judge.rubric.as_deref().map(|rubric| format!(", rubric {rubric}")).unwrap_or_default();
         row("judge", format!("{}{rubric}", judge.model.as_deref().unwrap_or_default()));
@@ -116,7 +116,7 @@ fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
     }
     row("baseline", receipt.baseline_evaluation_id.clone().unwrap_or_default());
     for launch in &receipt.launches {
-        let ended = launch.termination_reason.as_deref().unwrap_or("running");
+        let ended = launch.termination_reason.map_or("running", TerminationReason::as_str);
         row("launch", format!("{} {ended}", launch.attempt_id));
     }
     row("receipt", hash(&receipt.receipt_sha256).trim().to_owned());
@@ -125,12 +125,12 @@ fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
 
 /// Numbers whose origin only the evaluator knows.
 fn told(page: &mut Html, receipt: &EvaluationReceipt) {
-    let metrics: Metrics = serde_json::from_value(receipt.metrics.clone()).unwrap_or_default();
+    let metrics = &receipt.metrics;
     if metrics.is_empty() {
         return;
     }
     page.push_str("<h2>Results reported by the evaluator (not recomputed)</h2><div class=\"wide\"><table><tr><th>Metric</th><th class=\"n\">Value</th><th>Interval</th></tr>");
-    for (name, Estimate { value, low, high, .. }) in &metrics {
+    for (name, Estimate { value, low, high, .. }) in metrics {
         let interval = low.zip(*high).map(|(low, high)| format!("{} … {}", metric(low), metric(high)));
         put!(
             page,
@@ -144,27 +144,23 @@ fn told(page: &mut Html, receipt: &EvaluationReceipt) {
 }
 
 /// The sample of rows that are wrong, one table.
-fn failures(page: &mut Html, failures: &Value) {
-    let sample = failures["sample"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(names) = sample.first().and_then(|row| row["cells"].as_object()) else { return };
-    let what = if failures["kind"] == "farthest" { "farthest off" } else { "wrong" };
-    put!(
-        page,
-        "<h2>Failures</h2><p>{} of {} rows {}; a sample:</p>",
-        failures["wrong"],
-        failures["rows"],
-        what
-    );
+fn failures(page: &mut Html, failures: &Failures) {
+    let Some(names) = failures.sample.first().map(|row| &row.cells) else { return };
+    let what = match failures.kind {
+        FailureKind::Farthest => "farthest off",
+        FailureKind::Wrong => "wrong",
+    };
+    put!(page, "<h2>Failures</h2><p>{} of {} rows {}; a sample:</p>", failures.wrong, failures.rows, what);
     page.push_str("<div class=\"wide\"><table><tr><th class=\"n\">Row</th>");
     names.keys().for_each(|name| put!(page, "<th>{}</th>", name));
     page.push_str("</tr>");
-    for row in sample {
-        put!(page, "<tr><td class=\"n dim\">{}</td>", row["row"]);
+    for row in &failures.sample {
+        put!(page, "<tr><td class=\"n dim\">{}</td>", row.row);
         for name in names.keys() {
-            let text = match &row["cells"][name] {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
+            let text = match row.cells.get(name) {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
             };
             put!(page, "<td>{}</td>", text);
         }

@@ -1,10 +1,12 @@
 //! A receipt as text: the most important first.
 
-use serde::Deserialize as _;
-use serde_json::Value;
-use trackway_core::RowCoverage;
-use trackway_flows::evaluate::EvaluationReceipt;
+use trackway_api::evaluations::{
+    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Fairness, Metrics,
+};
+use trackway_core::TerminationReason;
+use trackway_core::registry::GateVerdict;
 use trackway_ledger::EvaluationState;
+use trackway_tower::gate::JudgedGate;
 
 use crate::printer::{Printer, Tone, cut, row};
 use crate::units::{metric, short_hash};
@@ -15,7 +17,7 @@ const SHOWN_FAILURES_MAX: usize = 5;
 const FAILURE_CHARS_MAX: usize = 160;
 
 /// One receipt for a person.
-pub fn print<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
+pub fn print(printer: Printer, receipt: &EvaluationReceipt) {
     let tone = match receipt.state {
         EvaluationState::Completed => Tone::Good,
         EvaluationState::Running => Tone::Warning,
@@ -28,46 +30,34 @@ pub fn print<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
     }
     identity(printer, receipt);
     estimates(printer, "Metrics", vec![(String::new(), &receipt.metrics)]);
-    let slices = receipt.slices.as_array().into_iter().flatten();
-    let named = |slice: &'r Value| {
-        (format!("{} ({})", text_at(slice, "name"), text_at(slice, "verdict")), &slice["metrics"])
-    };
-    estimates(printer, "Slices", slices.map(named).collect());
+    let slices = receipt.slices.iter();
+    let named = slices.map(|slice| (format!("{} ({})", slice.name, slice.verdict.as_str()), &slice.metrics));
+    estimates(printer, "Slices", named.collect());
     fairness(printer, &receipt.fairness);
     comparison(printer, receipt);
     gates(printer, &receipt.gates);
-    failures(printer, &receipt.sampled_failures);
-    let notes: Vec<&str> = receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if !notes.is_empty() {
+    receipt.sampled_failures.iter().for_each(|sample| failures(printer, sample));
+    if !receipt.notes.is_empty() {
         heading(printer, "Notes");
-        notes.iter().for_each(|note| printer.line(format!("  - {}", note)));
+        receipt.notes.iter().for_each(|note| printer.line(format!("  - {note}")));
     }
 }
 
-fn gates(printer: Printer, gates: &Value) {
-    let gates = gates.as_array().map(Vec::as_slice).unwrap_or_default();
+fn gates(printer: Printer, gates: &[JudgedGate]) {
     if gates.is_empty() {
         return;
     }
     heading(printer, "Gates");
-    let tone = |verdict: &str| match verdict {
-        "pass" => Tone::Good,
-        "fail" => Tone::Bad,
-        _ => Tone::Warning,
+    let tone = |verdict: GateVerdict| match verdict {
+        GateVerdict::Pass => Tone::Good,
+        GateVerdict::Fail => Tone::Bad,
+        GateVerdict::Inconclusive => Tone::Warning,
     };
-    let row = |gate: &Value| {
-        let verdict = text_at(gate, "verdict");
-        row![
-            format!("  {}", text_at(gate, "rule")),
-            printer.tone(tone(&verdict), &verdict),
-            text_at(gate, "why"),
-        ]
+    let row = |gate: &JudgedGate| {
+        let verdict = printer.tone(tone(gate.verdict), gate.verdict.as_str());
+        row![format!("  {}", gate.rule), verdict, &gate.why]
     };
     printer.table(&["  gate", "verdict", "why"], gates.iter().map(row).collect());
-}
-
-fn text_at(value: &Value, member: &str) -> String {
-    value[member].as_str().unwrap_or_default().to_owned()
 }
 
 fn heading(printer: Printer, text: &str) {
@@ -89,7 +79,7 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         if receipt.origin == "trackway" { String::new() } else { format!(", from {}", receipt.origin) };
     fact(printer, "evaluator", &format!("{}{}{tool}", receipt.evaluator.name, digest.unwrap_or_default()));
     if let Some(set) = &receipt.task_set {
-        let path = set.path.as_str().unwrap_or("tasks");
+        let path = set.path.as_deref().unwrap_or("tasks");
         let version = set.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
         let hash = set.sha256.as_deref().map(short_hash).unwrap_or("–");
         let used = match set.use_count {
@@ -99,8 +89,8 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         };
         fact(printer, "tasks", &format!("{path}{version}, sha256:{hash}{used}"));
     }
-    if !receipt.decoding.is_null() {
-        fact(printer, "decoding", &receipt.decoding.to_string());
+    if let Some(decoding) = &receipt.decoding {
+        fact(printer, "decoding", &serde_json::json!(decoding).to_string());
     }
     if let Some(judge) = &receipt.judge {
         let rubric = judge.rubric.as_deref().map(|rubric| format!(", rubric {rubric}")).unwrap_or_default();
@@ -111,23 +101,22 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         fact(printer, "outputs", &format!("{rows}{}", raw.path));
     }
     if receipt.launches.len() > 1 {
-        let ends: Vec<&str> =
-            receipt.launches.iter().filter_map(|launch| launch.termination_reason.as_deref()).collect();
+        let ends = receipt.launches.iter().filter_map(|launch| launch.termination_reason);
+        let ends: Vec<&str> = ends.map(TerminationReason::as_str).collect();
         fact(printer, "launches", &ends.join(", then "));
     }
 }
 
 /// Tables of numbers with their intervals, one line each.
-fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
+fn estimates(printer: Printer, title: &str, of: Vec<(String, &Metrics)>) {
     let mut rows = Vec::new();
     for (slice, metrics) in of {
-        for (name, estimate) in metrics.as_object().into_iter().flatten() {
-            let number = |member: &str| estimate.get(member).and_then(Value::as_f64);
-            let interval = number("low").zip(number("high"));
+        for (name, estimate) in metrics {
+            let interval = estimate.low.zip(estimate.high);
             rows.push(vec![
                 format!("  {slice}"),
                 name.clone(),
-                number("value").map(metric).unwrap_or_default(),
+                metric(estimate.value),
                 interval.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default(),
                 rows_behind(estimate),
             ]);
@@ -140,58 +129,56 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
     printer.table(&["  ", "metric", "value", "interval", "rows"], rows);
 }
 
-/// The rows behind a number; `10 of 1000` where it does not cover all that it should.
-fn rows_behind(estimate: &Value) -> String {
-    let coverage = RowCoverage::deserialize(&estimate["coverage"]).unwrap_or_default();
-    let support = estimate["support"].as_u64().filter(|rows| *rows > 0);
-    match coverage.is_partial() {
-        true => format!("{} of {}", coverage.rows_used, coverage.rows_expected),
-        false => support.map(|rows| rows.to_string()).unwrap_or_default(),
+/// The rows behind a number; `10 of 1000` if it does not cover all that it should.
+fn rows_behind(estimate: &Estimate) -> String {
+    let coverage = estimate.coverage;
+    match (coverage.is_partial(), estimate.support) {
+        (true, _) => format!("{} of {}", coverage.rows_used, coverage.rows_expected),
+        (false, 0) => String::new(),
+        (false, rows) => rows.to_string(),
     }
 }
 
-fn fairness(printer: Printer, fairness: &Value) {
-    let columns = fairness.as_array().into_iter().flatten();
-    let named = |one: &'_ Value| text_at(one, "column");
-    let of: Vec<(String, &Value)> = columns.map(|one| (named(one), &one["measures"])).collect();
-    estimates(printer, "Fairness", of);
+fn fairness(printer: Printer, fairness: &[Fairness]) {
+    let of = fairness.iter().map(|one| (one.column.clone(), &one.measures));
+    estimates(printer, "Fairness", of.collect());
 }
 
-/// Each metric on both sides, and what is to be thought of it.
+/// Each metric on both sides, with the verdict.
 fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
-    let compared = receipt.baseline_evaluation_id.as_ref().filter(|_| !receipt.comparison.is_null());
-    let Some(baseline) = compared else { return };
+    let compared = receipt.baseline_evaluation_id.as_ref().zip(receipt.comparison.as_ref());
+    let Some((baseline, comparison)) = compared else { return };
     heading(printer, &format!("Compared with {baseline}"));
-    let row = |name: String, compared: &Value| {
-        let number = |value: &Value| value.as_f64().map(metric).unwrap_or_default();
-        let difference = &compared["difference"];
+    let row = |name: String, compared: &Compared| {
+        let number = |value: Option<f64>| value.map(metric).unwrap_or_default();
+        let difference = &compared.difference;
         vec![
             format!("  {name}"),
-            number(&compared["baseline"]),
-            number(&compared["candidate"]),
-            number(&difference["value"]),
-            format!("{} … {}", number(&difference["low"]), number(&difference["high"])),
-            text_at(compared, "verdict").replace('_', " "),
+            metric(compared.baseline),
+            metric(compared.candidate),
+            metric(difference.value),
+            format!("{} … {}", number(difference.low), number(difference.high)),
+            compared.verdict.as_str().replace('_', " "),
         ]
     };
-    let metrics = receipt.comparison["metrics"].as_object().into_iter().flatten();
-    let mut rows: Vec<Vec<String>> = metrics.map(|(name, compared)| row(name.clone(), compared)).collect();
-    for slice in receipt.comparison["slices"].as_array().into_iter().flatten() {
-        rows.push(row(format!("slice {}", text_at(slice, "name")), &slice["compared"]));
-    }
+    let metrics = comparison.metrics.iter().map(|(name, compared)| row(name.clone(), compared));
+    let slices = comparison.slices.iter().map(|slice| row(format!("slice {}", slice.name), &slice.compared));
+    let rows = metrics.chain(slices).collect();
     printer.table(&["  metric", "baseline", "candidate", "difference", "interval", "verdict"], rows);
 }
 
-fn failures(printer: Printer, failures: &Value) {
-    let sample: Vec<&Value> = failures["sample"].as_array().into_iter().flatten().collect();
-    if sample.is_empty() {
+fn failures(printer: Printer, failures: &Failures) {
+    if failures.sample.is_empty() {
         return;
     }
-    let (wrong, rows) = (&failures["wrong"], &failures["rows"]);
-    let what = if failures["kind"] == "farthest" { "farthest off" } else { "wrong" };
+    let what = match failures.kind {
+        FailureKind::Farthest => "farthest off",
+        FailureKind::Wrong => "wrong",
+    };
+    let (wrong, rows) = (failures.wrong, failures.rows);
     heading(printer, &format!("Failures ({wrong} of {rows} rows {what}; a sample)"));
-    for failure in sample.iter().take(SHOWN_FAILURES_MAX) {
-        let cells = cut(&failure["cells"].to_string(), FAILURE_CHARS_MAX);
-        printer.line(format!("  row {}: {cells}", failure["row"]));
+    for failure in failures.sample.iter().take(SHOWN_FAILURES_MAX) {
+        let cells = cut(&serde_json::json!(failure.cells).to_string(), FAILURE_CHARS_MAX);
+        printer.line(format!("  row {}: {cells}", failure.row));
     }
 }

@@ -32,7 +32,7 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
         printer.note(format!("the numbers are in {}", path.display()));
     }
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&assessment));
+        printer.document(&assessment);
     } else {
         text::print(printer, &assessment);
     }

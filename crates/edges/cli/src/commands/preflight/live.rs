@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use trackway_api::preflight::Quote;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
-use trackway_flows::preflight::{CheckResult, PreflightEvent, PreflightReporter, Quote, Verdict};
+use trackway_flows::preflight::{CheckResult, PreflightEvent, PreflightReporter, Verdict};
 
 use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal};
 use crate::units::{bytes, duration};

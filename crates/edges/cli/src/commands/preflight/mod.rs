@@ -4,11 +4,12 @@ mod live;
 mod page;
 mod text;
 
+use trackway_api::preflight::{PreflightReport, Skipped};
 use trackway_engine::Context;
 use trackway_engine::run::Source;
 use trackway_flows::outputs::refuse_inputs;
 use trackway_flows::preflight;
-use trackway_flows::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
+use trackway_flows::preflight::{PreflightRequest, Selection, Verdict};
 
 use self::live::StepLines;
 pub use self::text::{counted_verdicts, summary};
@@ -31,7 +32,7 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
         save(path, &page::page(&report), "report", printer)?;
     }
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&report));
+        printer.document(&report);
     } else {
         text::print(printer, &report);
     }

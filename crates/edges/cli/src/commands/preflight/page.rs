@@ -1,8 +1,7 @@
 //! The report as one HTML file that needs nothing else: no script, no font, no network.
 
-use trackway_flows::preflight::{
-    CheckResult, ColumnChart, Finding, PreflightReport, Scale, Series, Severity, Verdict,
-};
+use trackway_api::preflight::{ColumnChart, PreflightReport, Scale, Series};
+use trackway_flows::preflight::{CheckResult, Finding, Severity, Verdict};
 
 use crate::html::{Html, colour, head, html, put};
 use crate::printer::cut;
@@ -193,7 +192,7 @@ fn imbalance(page: &mut Html, report: &PreflightReport) {
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.1} %</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             class.name,
             class.rows,
-            class.share * 100.0,
+            class.fraction * 100.0,
             metric(class.balanced_weight),
             metric(class.effective_weight)
         );

@@ -1,6 +1,7 @@
 //! The report as text: a table of checks, then findings, worst first, then the verdict.
 
-use trackway_flows::preflight::{CheckResult, Finding, PreflightReport, Severity, Verdict};
+use trackway_api::preflight::PreflightReport;
+use trackway_flows::preflight::{CheckResult, Finding, Severity, Verdict};
 
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::units::duration;

@@ -2,9 +2,10 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use trackway_api::models::SlicesReport;
 use trackway_flows::slices::{
-    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SlicesAnswer, SlicesOnlooker,
-    SlicesRequest, Verdict, find as search,
+    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SlicesOnlooker, SlicesRequest,
+    Verdict, find as search,
 };
 
 use crate::args::{SlicesFindArgs, SlicesLoss};
@@ -23,7 +24,7 @@ pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
     bar.finish();
     let answer = answer?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&answer));
+        printer.document(&answer);
     } else {
         print(printer, &answer);
     }
@@ -72,17 +73,17 @@ fn request(args: &SlicesFindArgs) -> SlicesRequest {
     }
 }
 
-fn print(printer: Printer, answer: &SlicesAnswer) {
+fn print(printer: Printer, answer: &SlicesReport) {
     let found = &answer.found;
     if found.slices.is_empty() {
         printer.line("no slice is worse than the whole");
     } else {
         printer.table(&header(answer), found.slices.iter().map(|slice| cells(answer, slice)).collect());
     }
-    if !found.gone.is_empty() {
+    if !found.resolved.is_empty() {
         printer.line("");
         printer.line("no longer among them:");
-        printer.table(&header(answer), found.gone.iter().map(|slice| cells(answer, slice)).collect());
+        printer.table(&header(answer), found.resolved.iter().map(|slice| cells(answer, slice)).collect());
     }
     printer.line("");
     for line in account(answer) {
@@ -93,7 +94,7 @@ fn print(printer: Printer, answer: &SlicesAnswer) {
     }
 }
 
-fn header(answer: &SlicesAnswer) -> Vec<&'static str> {
+fn header(answer: &SlicesReport) -> Vec<&'static str> {
     let error = if answer.found.is_paired { "worse by" } else { "error" };
     let mut header = vec!["slice", "rows", error, "score"];
     if answer.found.held_out.is_some() {
@@ -105,7 +106,7 @@ fn header(answer: &SlicesAnswer) -> Vec<&'static str> {
     header
 }
 
-fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<Shown> {
+fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let mut cells = row![
         shown(&slice.predicate),
@@ -139,7 +140,7 @@ fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<Shown> {
                 Change::Worse => "worse",
                 Change::Better => "better",
                 Change::Same => "no difference shown",
-                Change::Gone => "gone",
+                Change::Resolved => "resolved",
             }
             .into(),
         );
@@ -155,7 +156,7 @@ fn shown(predicate: &Predicate) -> Shown {
     Shown::joined(predicate.iter().map(part), " · ")
 }
 
-fn account(answer: &SlicesAnswer) -> Vec<String> {
+fn account(answer: &SlicesReport) -> Vec<String> {
     let found = &answer.found;
     let of_rows = |side: &Side, what: &str| {
         format!("{} rows {what}, {} on average", side.rows, metric(side.average_error))
@@ -175,7 +176,7 @@ fn account(answer: &SlicesAnswer) -> Vec<String> {
     ]
 }
 
-fn warnings(answer: &SlicesAnswer) -> Vec<String> {
+fn warnings(answer: &SlicesReport) -> Vec<String> {
     let found = &answer.found;
     let mut warnings = Vec::new();
     if found.held_out.is_none() {
@@ -192,10 +193,10 @@ fn warnings(answer: &SlicesAnswer) -> Vec<String> {
             "slices of more than {level} predicates do not fit into memory and were not searched; raise --min-support"
         ));
     }
-    if answer.rows_drawn < answer.rows {
+    if answer.rows_sampled < answer.rows {
         warnings.push(format!(
             "a random sample of {} of {} rows was used: all rows do not fit into memory",
-            answer.rows_drawn, answer.rows
+            answer.rows_sampled, answer.rows
         ));
     }
     if answer.rows_rejected > 0 {
