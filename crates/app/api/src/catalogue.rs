@@ -5,24 +5,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use trackway_core::closed_list;
 
+pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, data, doctor, evaluations, gates, gc, import, init, logs,
     models, preflight, registry, rehearsal, runs, schemas, settings, sql, watch,
 };
-
-closed_list!(
-    /// How a document is printed.
-    Shape, "shape of a document", {
-        /// One JSON object.
-        One = "object",
-        /// One JSON array of objects.
-        Array = "array",
-        /// One JSON object per line (NDJSON).
-        Lines = "lines",
-    }
-);
 
 /// A document of the contract.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +73,17 @@ impl Entry {
     /// When it is not of the type.
     pub fn reread(&self, document: &Value) -> Result<Value, serde_json::Error> {
         (self.reread)(document)
+    }
+}
+
+impl From<&Entry> for schemas::ListedDocument {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            name: entry.name.into(),
+            commands: entry.commands.iter().map(|command| (*command).into()).collect(),
+            shape: entry.shape,
+            remarks: entry.remarks.into(),
+        }
     }
 }
 

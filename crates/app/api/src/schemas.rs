@@ -3,8 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use trackway_core::closed_list;
 
-use crate::catalogue::{Entry, Shape};
+closed_list!(
+    /// How a document is printed.
+    Shape, "shape of a document", {
+        /// One JSON object.
+        One = "object",
+        /// One JSON array of objects.
+        Array = "array",
+        /// One JSON object per line (NDJSON).
+        Lines = "lines",
+    }
+);
 
 /// A document that a command prints.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -17,17 +28,6 @@ pub struct ListedDocument {
     pub shape: Shape,
     /// Exit codes of the commands, and what else its fields do not say.
     pub remarks: String,
-}
-
-impl From<&Entry> for ListedDocument {
-    fn from(entry: &Entry) -> Self {
-        Self {
-            name: entry.name.into(),
-            commands: entry.commands.iter().map(|command| (*command).into()).collect(),
-            shape: entry.shape,
-            remarks: entry.remarks.into(),
-        }
-    }
 }
 
 /// The JSON Schema (draft 2020-12) of a document.

@@ -1,12 +1,51 @@
-//! The documents of the catalogue.
+//! The documents of the catalogue against `docs/` and against golden files of real commands.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use trackway_api::catalogue::DOCUMENTS;
+use serde_json::Value;
+use trackway_api::catalogue::{DOCUMENTS, Shape};
 use trackway_api::page;
+use trackway_api::validate::faults;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn is_blessed() -> bool {
+    std::env::var_os("TRACKWAY_BLESS").is_some()
+}
+
+/// Compares a generated file, or writes it with `TRACKWAY_BLESS=1`.
+fn check(path: &Path, generated: &str) {
+    if is_blessed() {
+        fs::write(path, generated).unwrap();
+    }
+    let found = fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(found, generated, "{}: run with TRACKWAY_BLESS=1", path.display());
+}
+
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
+}
 
 fn document_names() -> BTreeSet<String> {
     DOCUMENTS.iter().map(|entry| entry.name.to_owned()).collect()
+}
+
+/// Proves that `docs/schemas` has the schema of every document and nothing else.
+#[test]
+fn the_schemas_are_generated() {
+    let folder = root().join("docs/schemas");
+    for entry in DOCUMENTS {
+        let text = serde_json::to_string_pretty(&entry.schema()).unwrap() + "\n";
+        check(&folder.join(format!("{}.json", entry.name)), &text);
+    }
+    assert_eq!(names_in(&folder), document_names());
 }
 
 /// Proves that every document has one name, and every type of all schemas one name too.
@@ -18,4 +57,27 @@ fn names_are_unique() {
         .lines()
         .filter(|line| line.starts_with("### ") && line.ends_with(|last: char| last.is_ascii_digit()));
     assert_eq!(numbered.collect::<Vec<_>>(), Vec::<&str>::new(), "two types with one name");
+}
+
+/// Proves that a document of a real command is described completely: its type reads it and writes the same, and the
+/// schema names all of its fields.
+#[test]
+fn golden_documents_are_what_the_types_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let golden = names_in(&folder);
+    assert!(golden.is_subset(&document_names()), "a golden file of no document");
+    for entry in DOCUMENTS.iter().filter(|entry| golden.contains(entry.name)) {
+        let name = entry.name;
+        let golden: Value =
+            serde_json::from_str(&fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap();
+        assert_eq!(faults(&entry.schema(), &golden), Vec::<String>::new(), "{name}");
+        let items = match entry.shape {
+            Shape::Array => golden.as_array().unwrap().clone(),
+            Shape::One | Shape::Lines => vec![golden],
+        };
+        assert!(!items.is_empty(), "{name}: an empty array shows nothing");
+        for item in items {
+            assert_eq!(entry.reread(&item).unwrap(), item, "{name}");
+        }
+    }
 }
