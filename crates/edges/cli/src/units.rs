@@ -1,6 +1,6 @@
 //! Numbers of the command line as people read them.
 
-pub use trackway_core::text::{bytes, duration};
+pub use trackway_core::text::{bytes, counted, duration};
 use trackway_flows::assess::Estimate;
 
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.

@@ -22,9 +22,9 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
     } else if found.runs.is_empty() && args.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
-        printer.note("no run meets the condition");
+        printer.note("no runs match the condition");
     } else if found.runs.is_empty() {
-        printer.note("no run yet; start one with: trackway run -- COMMAND …");
+        printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
         table(&found, args, printer);
         if let Some(next) = found.next {
@@ -111,7 +111,7 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Res
     if printer.is_json() {
         printer.document(&attempts);
     } else if attempts.is_empty() {
-        printer.note("no attempt yet");
+        printer.note("no attempts yet");
     } else {
         printer.table(
             &[

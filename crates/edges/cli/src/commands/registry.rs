@@ -20,7 +20,7 @@ use crate::args::{
 };
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{bytes, duration};
+use crate::units::{bytes, counted, duration};
 
 pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -104,8 +104,8 @@ fn print_model(printer: Printer, view: &ModelView) {
     printer.table(&header, rows.collect());
     if view.policy.approvals > 0 {
         printer.note(format!(
-            "a promotion to production needs {} approvals, valid for {}",
-            view.policy.approvals,
+            "a promotion to production needs {}, valid for {}",
+            counted(view.policy.approvals.into(), "approval"),
             duration(view.policy.approval_seconds)
         ));
     }
@@ -114,7 +114,7 @@ fn print_model(printer: Printer, view: &ModelView) {
     };
     for refusal in &newest.refusals {
         printer.note(format!(
-            "against v{} in production: {} ({})",
+            "v{} cannot be promoted to production: {} ({})",
             newest.row.version, refusal.why, refusal.rule
         ));
     }
@@ -185,7 +185,10 @@ fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
         None => Ok(None),
         Some("none") => Ok(Some(None)),
         Some(text) => text.trim_start_matches('v').parse().map(|version| Some(Some(version))).map_err(|_| {
-            Failure::usage(format!("`--expect {text}` names no version"), "a number, or `none`")
+            Failure::usage(
+                format!("invalid version `{text}` of `--expect`"),
+                "expected a version number or `none`",
+            )
         }),
     }
 }
@@ -226,15 +229,15 @@ fn tell(printer: Printer, changed: &Changed, what: &str) {
     }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
     if !changed.refusals.is_empty() {
-        printer.note(format!("{version} of `{}` was refused; nothing changed", changed.model));
+        printer.note(format!("{version} of `{}` was not promoted; nothing changed", changed.model));
         for refusal in &changed.refusals {
             printer.note(format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
         }
         return;
     }
-    let instead = changed.was_version.map(|was| format!(", where version {was} was")).unwrap_or_default();
-    let stood = if changed.change_number.is_none() { " already" } else { "" };
-    printer.note(format!("{version} of `{}` is{stood} {what}{instead}", changed.model));
+    let before = changed.was_version.map(|was| format!(" (before: version {was})")).unwrap_or_default();
+    let since = if changed.change_number.is_none() { "already" } else { "now" };
+    printer.note(format!("{version} of `{}` is {since} {what}{before}", changed.model));
     if changed.verify_seconds > 0.0 {
         let (verified, rest) = (duration(changed.verify_seconds), duration(changed.control_seconds));
         printer.note(format!("files verified in {verified}, everything else took {rest}"));
@@ -246,12 +249,12 @@ fn tell(printer: Printer, changed: &Changed, what: &str) {
 
 fn tell_copy(printer: Printer, deployed: &Deployed) {
     let how = match deployed.copied_bytes {
-        0 => "a copy that verifies was there".to_owned(),
+        0 => "an intact copy exists already".to_owned(),
         count => format!("{} copied in {}", bytes(count), duration(deployed.copy_seconds)),
     };
     let points = match deployed.current_version {
         Some(_) if deployed.is_current => "; `current` points to it".to_owned(),
-        Some(newer) => format!("; `current` points to version {newer}, which a newer change released"),
+        Some(newer) => format!("; `current` points to version {newer}, which was promoted later"),
         None => String::new(),
     };
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
@@ -280,7 +283,8 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
         &row.gate_receipt_id[..12]
     ));
     for refusal in &approved.refusals {
-        printer.note(format!("still against production: {} ({})", refusal.why, refusal.rule));
+        printer
+            .note(format!("it still cannot be promoted to production: {} ({})", refusal.why, refusal.rule));
     }
     Ok(0)
 }
@@ -336,7 +340,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
     let named =
         |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
     printer.note(format!(
-        "`{}` points to {}, where {} was",
+        "alias `{}` now points to {} (before: {})",
         args.alias,
         named(changed.version),
         named(changed.was_version)
@@ -357,12 +361,8 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     }
     let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
     printer.note(format!(
-        "{}, each valid for {}; the person who registered a version {own}",
-        if policy.approvals == 1 {
-            "1 approval".to_owned()
-        } else {
-            format!("{} approvals", policy.approvals)
-        },
+        "a promotion to production needs {}, each valid for {}; the person who registered a version {own}",
+        counted(policy.approvals.into(), "approval"),
         duration(policy.approval_seconds)
     ));
     Ok(0)

@@ -6,7 +6,7 @@ use crate::harness::Home;
 
 /// Predictions for people of two kinds: those of kind `b` from 60 on are right half of the time, all others nine times
 /// of ten. `shift` moves which are right, so that two of them can be compared.
-fn table(rows: usize, shift: usize, better: bool) -> String {
+pub fn table(rows: usize, shift: usize, better: bool) -> String {
     let mut text = "id,kind,age,label,prediction,score\n".to_owned();
     for row in 0..rows {
         let (kind, age) = (if row % 3 == 0 { "b" } else { "a" }, 20 + row * 7 % 60);

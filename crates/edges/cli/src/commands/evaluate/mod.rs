@@ -102,7 +102,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
-        printer.note("no evaluation yet; start one with: trackway eval run FILE");
+        printer.note("no evaluations yet; start one with: trackway eval run FILE");
     } else {
         let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
         printer.table(&header, receipts.iter().map(cells).collect());
@@ -137,7 +137,7 @@ fn write(
     }
     if let Some(path) = &files.parquet {
         evaluate::write_evaluation_numbers(context, receipt, path)?;
-        printer.note(format!("the numbers are in {}", path.display()));
+        printer.note(format!("wrote the numbers to {}", path.display()));
     }
     Ok(())
 }
