@@ -6,7 +6,7 @@ use trackway_sql::{FoundRuns, Page, RunSearch};
 use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::units::{duration, metric};
+use crate::units::{duration, metric, timestamp};
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
     let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
@@ -101,7 +101,7 @@ fn run_cells(run: &RunRow) -> Vec<String> {
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),
         duration(run.wall_seconds),
-        run.created_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+        timestamp(run.created_at),
     ]
 }
 

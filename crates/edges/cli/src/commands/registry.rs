@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use trackway_core::Timestamp;
 use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_engine::Context;
 use trackway_flows::checkpoints::{Watch, Which};
@@ -20,7 +19,7 @@ use crate::args::{
 };
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{bytes, counted, duration};
+use crate::units::{bytes, counted, duration, timestamp};
 
 pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -55,7 +54,7 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
     }
     let rows = models.into_iter().map(|model| {
         let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
-        let since = model.production_since.map(moment).unwrap_or_default();
+        let since = model.production_since.map(timestamp).unwrap_or_default();
         let aliases = model.aliases_json.as_object().into_iter().flatten();
         let aliases: Vec<String> = aliases.map(|(alias, version)| format!("{alias} → v{version}")).collect();
         vec![model.model, model.version_count.to_string(), production, since, aliases.join(", ")]
@@ -86,7 +85,7 @@ fn print_model(printer: Printer, view: &ModelView) {
             version.evaluation_id.as_deref().unwrap_or("none"),
             version.gates.map_or("not judged", GateVerdict::as_str),
             approvers(version),
-            moment(version.row.registered_at),
+            timestamp(version.row.registered_at),
         ]
     });
     let header = [
@@ -133,10 +132,6 @@ fn stage(printer: Printer, stage: ModelStage) -> Shown {
         ModelStage::Candidate | ModelStage::Archived => Tone::Dim,
     };
     printer.tone(tone, stage.as_str())
-}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339().chars().take(19).collect::<String>().replace('T', " ")
 }
 
 fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
@@ -279,7 +274,7 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
         row.approver,
         row.version,
         row.model,
-        moment(row.expires_at),
+        timestamp(row.expires_at),
         &row.gate_receipt_id[..12]
     ));
     for refusal in &approved.refusals {
@@ -319,7 +314,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
     let rows = entries.into_iter().map(|entry| {
         let gates = entry.row.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
         let (person, why) = (entry.row.person.unwrap_or_default(), entry.row.why.unwrap_or_default());
-        vec![entry.row.number.to_string(), moment(entry.row.at), entry.summary, person, gates, why]
+        vec![entry.row.number.to_string(), timestamp(entry.row.at), entry.summary, person, gates, why]
     });
     printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     Ok(0)

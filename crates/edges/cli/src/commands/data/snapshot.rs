@@ -13,7 +13,7 @@ use crate::args::SnapshotArgs;
 use crate::commands::given_name;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
-use crate::units::{bytes, counted};
+use crate::units::{bytes, counted, timestamp};
 
 pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
@@ -33,7 +33,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
     let known = if answer.is_new { "" } else { ", which exists already" };
     printer.line(format!("snapshot {}{named}{known}", answer.data_sha256));
     printer.line(format!(
-        "{}, {} of them read, {}{}",
+        "{} ({} read), {}{}",
         counted(answer.files, "file"),
         answer.files_read,
         bytes(answer.size_bytes),
@@ -72,7 +72,7 @@ fn cells(snapshot: &KeptSnapshot) -> Vec<String> {
     vec![
         snapshot.data_sha256[..SHORT_ID_LENGTH].to_owned(),
         snapshot.names.join(", "),
-        snapshot.named_at.map(|at| at.to_string()).unwrap_or_default(),
+        snapshot.named_at.map(timestamp).unwrap_or_default(),
         snapshot.files.to_string(),
         bytes(snapshot.size_bytes),
         snapshot.rows.map(|rows| rows.to_string()).unwrap_or_default(),

@@ -17,7 +17,7 @@ use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::html::save;
 use crate::printer::Printer;
 use crate::signals;
-use crate::units::{metric, short_hash};
+use crate::units::{metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
 const LISTED_METRICS_MAX: usize = 3;
@@ -158,7 +158,7 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         receipt.state.to_string(),
         rows.map(|rows| rows.to_string()).unwrap_or_default(),
         few_metrics(receipt),
-        receipt.started_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+        timestamp(receipt.started_at),
     ]
 }
 
