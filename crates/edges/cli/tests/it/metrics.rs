@@ -80,7 +80,7 @@ fn a_candidate_is_compared() {
         (&2_999.into(), &1.into())
     );
     let answer = home.trackway(&words);
-    assert!(answer.stdout.contains("1 rows of the baseline are missing here"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("not compared: 1 row only in the baseline"), "{}", answer.stdout);
     let by_order = home.trackway(&["metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
     assert_eq!(by_order.code, 2);
     assert!(by_order.stderr.contains("3000 rows and the candidate 2999"), "{}", by_order.stderr);
