@@ -232,13 +232,7 @@ fn sensitivity(printer: Printer, it: &Sensitivity) {
     section(
         printer,
         "sensitivity: small steps along the gradient",
-        &[
-            "standard deviations",
-            "flipped",
-            "in a random direction",
-            "mean shift",
-            "in a random direction",
-        ],
+        &["standard deviations", "flipped", "in a random direction", "mean shift", "in a random direction"],
         it.steps.iter().map(small_step),
     );
     let slope = |slope: &trackway_flows::probe::parts::Slope| {
