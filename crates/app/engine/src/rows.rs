@@ -77,7 +77,7 @@ impl Context {
         last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
             AppError::new(
                 ErrorKind::NotFound,
-                format!("run `{}` has no live attempt: it is {}", run.name, run.state),
+                format!("run `{}` is not running: it is {}", run.name, run.state),
             )
         })
     }

@@ -50,6 +50,19 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A count with its noun: `1 row`, `2 rows`, `0 classes`, `3 entries`. `noun` is in the singular.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        return format!("1 {noun}");
+    }
+    match noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{count} {stem}ies"),
+        None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{count} {noun}es"),
+        None => format!("{count} {noun}s"),
+    }
+}
+
 /// Bytes in lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
@@ -78,6 +91,17 @@ mod tests {
         for (seconds, text) in table {
             assert_eq!(duration(seconds), text);
         }
+    }
+
+    /// Proves that nouns agree with their count.
+    #[test]
+    fn plurals_are_formed() {
+        let table =
+            [(1, "row", "1 row"), (2, "row", "2 rows"), (0, "class", "0 classes"), (2, "batch", "2 batches")];
+        for (count, noun, text) in table {
+            assert_eq!(counted(count, noun), text);
+        }
+        assert_eq!((counted(3, "log entry"), counted(3, "day")), ("3 log entries".into(), "3 days".into()));
     }
 
     /// Proves that sizes and numbers keep their order of magnitude, and that no byte loses a digit.

@@ -1,6 +1,7 @@
 //! Numbers of the command line as people read them.
 
-pub use trackway_core::text::{bytes, duration};
+use trackway_core::Timestamp;
+pub use trackway_core::text::{bytes, counted, duration};
 use trackway_flows::assess::Estimate;
 
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
@@ -57,6 +58,11 @@ pub fn rows_behind(estimate: &Estimate) -> String {
 pub fn interval(estimate: &Estimate) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
     format!("{} to {}", end(estimate.low), end(estimate.high))
+}
+
+/// A timestamp to the second, in UTC: `2026-11-25 03:54:35`.
+pub fn timestamp(at: Timestamp) -> String {
+    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
 }
 
 /// The first digits of a hash, enough to distinguish hashes by eye.

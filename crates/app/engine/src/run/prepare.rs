@@ -135,7 +135,7 @@ pub fn take_up(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
         return Err(AppError::new(
             ErrorKind::Usage,
-            format!("run `{}` is at its end: {}", run.name, run.state),
+            format!("run `{}` cannot be resumed: it is {}", run.name, run.state),
         )
         .hint(format!("see why with: trackway explain {}", run.run_id)));
     }

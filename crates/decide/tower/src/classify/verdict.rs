@@ -87,7 +87,7 @@ fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
         let step = evidence.progress.last_step.map_or(String::new(), |step| format!(" at step {step}"));
         items.push(item(
             EvidenceSource::Heartbeat,
-            format!("last heartbeat{step} {seconds:.0} s before the end"),
+            format!("last heartbeat{step}, {seconds:.0} s before the end"),
         ));
     }
     items

@@ -24,7 +24,7 @@ fn table(rows: std::ops::Range<u32>) -> String {
     std::iter::once("age,spent,plan,stays\n".to_owned()).chain(rows.map(row)).collect()
 }
 
-fn run_file(home: &Home, more: &str) {
+pub fn run_file(home: &Home, more: &str) {
     home.write("train.csv", &table(0..3000));
     home.write("test.csv", &table(3000..4500));
     let text = format!(

@@ -36,8 +36,9 @@ pub const PAGE_RUNS: usize = 1_000;
 const BATCH_RUNS_MAX: usize = 2_000;
 /// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
 const FIRST_BATCH_RUNS: usize = 64;
-/// Candidates that a first pass through the values of a name keeps.
-const FIRST_CANDIDATES: usize = 1_000;
+/// Candidates that a first pass through the values of a name keeps: many runs may have the same value, and a second pass takes as
+/// long as the first.
+const FIRST_CANDIDATES: usize = 5_000;
 /// Candidates that any other pass keeps.
 const CANDIDATES_MAX: usize = 50_000;
 

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::html::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{duration, metric};
+use crate::units::{counted, duration, metric};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
@@ -70,7 +70,10 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
         });
         section(title, cells.collect(), &labels, printer);
         if equal > 0 && !shown.is_empty() {
-            printer.note(format!("{equal} of them equal; --all shows them too"));
+            printer.note(format!(
+                "{} hidden in {title}, because they are equal; show them with --all",
+                counted(equal as u64, "row")
+            ));
         }
     }
     let metrics = comparison.metrics.iter().map(|row| {
@@ -78,7 +81,7 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
             row.values.iter().map(|figures| figures.as_ref().map(told).unwrap_or_else(|| "–".into()));
         std::iter::once(row.name.clone()).chain(values).collect()
     });
-    section("Metrics: last (least … greatest)", metrics.collect(), &labels, printer);
+    section("Metrics: last (min … max)", metrics.collect(), &labels, printer);
     let curves = comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1));
     let curves = curves.map(|curve| {
         let lines = curve.series.iter().map(|series| {

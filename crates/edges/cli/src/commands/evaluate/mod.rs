@@ -17,7 +17,7 @@ use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::html::save;
 use crate::printer::Printer;
 use crate::signals;
-use crate::units::{metric, short_hash};
+use crate::units::{metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
 const LISTED_METRICS_MAX: usize = 3;
@@ -102,7 +102,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
-        printer.note("no evaluation yet; start one with: trackway eval run FILE");
+        printer.note("no evaluations yet; start one with: trackway eval run FILE");
     } else {
         let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
         printer.table(&header, receipts.iter().map(cells).collect());
@@ -137,7 +137,7 @@ fn write(
     }
     if let Some(path) = &files.parquet {
         evaluate::write_evaluation_numbers(context, receipt, path)?;
-        printer.note(format!("the numbers are in {}", path.display()));
+        printer.note(format!("wrote the numbers to {}", path.display()));
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         receipt.state.to_string(),
         rows.map(|rows| rows.to_string()).unwrap_or_default(),
         few_metrics(receipt),
-        receipt.started_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+        timestamp(receipt.started_at),
     ]
 }
 

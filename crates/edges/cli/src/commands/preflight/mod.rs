@@ -33,7 +33,7 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
     if printer.is_json() {
         printer.document(&report);
     } else {
-        text::print(printer, &report);
+        text::print(printer, &report, args.all);
     }
     Ok(exit_code(&report))
 }
