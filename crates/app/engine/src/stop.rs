@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_formats::control::Command;
 use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
 use crate::Context;
 use crate::actions::{self, ActionKind, OwnAction};
-use crate::control::{self, Request};
+use crate::control;
 use crate::error::{AppError, ErrorKind};
 use crate::home::run_file;
 use crate::run::supervision::Taken;
@@ -52,7 +53,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
     let mode = if kill {
         StopMode::Kill
     } else {
-        control::request(&*context.channel_of(&attempt)?, Request::Stop, &action.why, action.at)
+        control::request(&*context.channel_of(&attempt)?, Command::Stop, &action.why, action.at)
             .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
         StopMode::Graceful { grace_seconds: grace_seconds(context, attempt.run_id) }
     };

@@ -52,7 +52,6 @@ mod recorder;
 mod rehearsal;
 mod rehearsal_plan;
 mod root;
-mod save_reason;
 mod segment_writer;
 mod settings;
 mod signal;
@@ -67,7 +66,7 @@ pub use trackway_checkpoint::{
     Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
 };
 pub use trackway_core::{BatchRange, SkippedBatches};
-pub use trackway_formats::record::{ControlOutcome, Origin};
+pub pub use trackway_formats::record::{ControlOutcome, Origin};
 pub use trackway_formats::rehearsal as facts;
 
 pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FILES_MAX};
@@ -79,7 +78,6 @@ pub use keeper::ARTIFACTS_WAITING_MAX;
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use rehearsal::{ParameterUpdate, UpdateWatch};
 pub use rehearsal_plan::RehearsalPlan;
-pub use save_reason::SaveReason;
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
 pub use together::{NOTICE_SECONDS, is_given_up};

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
+use trackway_formats::SaveReason;
+use trackway_formats::control::Command;
 use trackway_launch::{
     AttemptChannel, AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
-use trackway_recorder::SaveReason;
 use trackway_system::Cancel;
 
 use super::changes::{Asked, AskedBy};
@@ -20,7 +21,7 @@ use super::sight::{Next, Sight};
 use super::stacks::{self, Stacks};
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
-use crate::control::{self, Request};
+use crate::control;
 use crate::reporter::{Notice, Reporter};
 
 /// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
@@ -339,7 +340,7 @@ impl Supervisor<'_> {
         let why = finding.sentence();
         match finding.policy {
             DetectionPolicy::Checkpoint => {
-                let request = Request::CheckpointNow(SaveReason::Anomaly);
+                let request = Command::CheckpointNow(SaveReason::Anomaly);
                 let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
@@ -442,7 +443,7 @@ impl Supervisor<'_> {
         self.note_down(kind, false, why);
         // A preemption does not write to the control file first; its rehearsal does not either.
         if kind != ActionKind::InjectedTerm {
-            let asked = control::request(&*self.watched.channel, Request::Stop, why, self.clock.now());
+            let asked = control::request(&*self.watched.channel, Command::Stop, why, self.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
         self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });

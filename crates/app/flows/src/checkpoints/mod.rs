@@ -32,7 +32,7 @@ use trackway_engine::run::remote::RemotePlan;
 use trackway_engine::{Context, run};
 use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
-pub use trackway_recorder::SaveReason;
+pub use trackway_formats::SaveReason;
 use trackway_system::{SystemClock, SystemIds};
 
 pub use doctor::{DoctorFinding, DoctorReport};
