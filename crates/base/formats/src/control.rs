@@ -81,7 +81,8 @@ pub fn line(id: u64, at: Timestamp, command: Command, why: &str) -> String {
         Command::CheckpointNow(reason) => (CHECKPOINT_NOW, Some(reason)),
     };
     let why = &why[..why.floor_char_boundary(WHY_BYTES_MAX)];
-    let written = WrittenLine { version: CONTROL_VERSION, id, at: at.to_rfc3339(), command: word, reason, why };
+    let written =
+        WrittenLine { version: CONTROL_VERSION, id, at: at.to_rfc3339(), command: word, reason, why };
     let mut line = serde_json::to_string(&written).expect("numbers and strings are JSON");
     line.push('\n');
     line
@@ -152,7 +153,9 @@ mod tests {
     /// A line as the test vectors show it. The words of an error are not part of the format.
     fn shown(line: &Line) -> Value {
         match line {
-            Line::Request { id, command: Command::Stop, why } => json!({"id": id, "command": "stop", "why": why}),
+            Line::Request { id, command: Command::Stop, why } => {
+                json!({"id": id, "command": "stop", "why": why})
+            }
             Line::Request { id, command: Command::CheckpointNow(reason), why } => {
                 json!({"id": id, "command": "checkpoint_now", "reason": reason, "why": why})
             }
@@ -167,7 +170,7 @@ mod tests {
     }
 
     fn requests() -> String {
-        let at = |second| Timestamp::from_micros(1_795_244_400_000_000 + second * 1_000_000);
+        let at = |second: i64| Timestamp::from_micros(1_795_244_400_000_000 + second * 1_000_000);
         [
             line(1, at(0), Command::CheckpointNow(SaveReason::Asked), "before maintenance"),
             line(2, at(1), Command::CheckpointNow(SaveReason::Anomaly), "the loss doubled\nat step 40"),
@@ -223,6 +226,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Proves that every request is one line of bounded length that reads as it was written.
         #[test]
         fn requests_are_read_as_written(id: u64, command in commands(), why: String) {
@@ -237,8 +242,10 @@ mod tests {
             let why = letter.to_string().repeat(count);
             let written = line(u64::MAX, Timestamp::from_micros(i64::MAX), Command::Stop, &why);
             prop_assert!(written.len() <= LINE_BYTES_MAX, "{}", written.len());
-            let lines = all_lines(written.as_bytes());
-            prop_assert!(matches!(&lines[..], [Line::Request { why: read, .. }] if why.starts_with(read.as_str())));
+            let [Line::Request { why: read, .. }] = &all_lines(written.as_bytes())[..] else {
+                return Err(TestCaseError::fail("not one request"));
+            };
+            prop_assert!(why.starts_with(read.as_str()));
         }
 
         /// Proves that it does not matter how the bytes are cut into pieces.

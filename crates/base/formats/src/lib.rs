@@ -8,6 +8,7 @@ pub mod environment;
 pub mod events;
 pub mod gate;
 pub mod hash;
+pub mod layout;
 pub mod printed;
 pub mod promotion;
 pub mod record;

@@ -30,7 +30,10 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/checkpoint-cadence.md");
         let text = std::fs::read_to_string(path).unwrap();
         for reason in SaveReason::ALL {
-            assert!(text.contains(&format!("| `{reason}` |")), "docs/checkpoint-cadence.md has no row for `{reason}`");
+            assert!(
+                text.contains(&format!("| `{reason}` |")),
+                "docs/checkpoint-cadence.md has no row for `{reason}`"
+            );
         }
     }
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Timestamp};
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
-use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
+use crate::{AttemptChannel, ExitRecord, LaunchSpec, StackDump};
 
 /// Starts attempts and reports their states. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -76,7 +77,7 @@ pub trait Launcher: Send + Sync {
     ///
     /// # Errors
     /// [`LaunchError::ForeignPlacement`].
-    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
+    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError>;
 
     /// What every process of a living attempt does at present; needs some seconds at most and changes nothing. An attempt
     /// that has ended has none.

@@ -13,13 +13,14 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Clock, Timestamp};
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use crate::conformance::Faults;
 use crate::{
-    AttemptChannel, AttemptFiles, EXIT_VERSION, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec,
-    Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
+    AttemptChannel, EXIT_VERSION, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
+    Observation, Placement, Running, Seen, SpawnError, StopMode,
 };
 
 const NAME: &str = "fake";
@@ -230,7 +231,7 @@ impl FakeEngine {
 }
 
 fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
-    let files = AttemptFiles::new(&spec.directory);
+    let files = AttemptLayout::new(&spec.directory);
     let mut arguments = spec.argv.iter();
     Command::new(arguments.next().map_or("", String::as_str))
         .args(arguments)
@@ -368,7 +369,7 @@ impl Launcher for FakeLauncher {
         Ok(Arc::new(FolderChannel::new(self.place_of(placement)?.files)))
     }
 
-    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
-        Ok(AttemptFiles::new(self.place_of(placement)?.files))
+    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError> {
+        Ok(AttemptLayout::new(self.place_of(placement)?.files))
     }
 }

@@ -2,7 +2,6 @@ use trackway_checkpoint::{Notice, Notices};
 use trackway_core::Step;
 use trackway_formats::SaveReason;
 
-
 /// A notice is at most so many steps ahead.
 const NOTICE_STEPS_MAX: f64 = 1_000.0;
 

@@ -66,7 +66,7 @@ pub use trackway_checkpoint::{
     Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
 };
 pub use trackway_core::{BatchRange, SkippedBatches};
-pub pub use trackway_formats::record::{ControlOutcome, Origin};
+pub use trackway_formats::record::{ControlOutcome, Origin};
 pub use trackway_formats::rehearsal as facts;
 
 pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FILES_MAX};

@@ -530,9 +530,7 @@ impl Inner {
                     control.checkpoints.push(Asked { id, reason, why });
                     slot.checkpoint_asked.store(true, Ordering::Relaxed);
                 }
-                Line::Unknown { id } => {
-                    slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None)
-                }
+                Line::Unknown { id } => slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None),
                 Line::Unreadable { why } => {
                     slot.segment().event(EventKind::ControlLineUnreadable.as_str(), None, &[("why", &why)]);
                 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
+use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
 use trackway_ledger::{AttemptRow, RetryRow};
@@ -132,6 +133,33 @@ fn retries_wait_by_the_clock() {
     for (pause, decided) in done.pauses().into_iter().zip(decided) {
         assert!(decided >= 300.0, "{decided}");
         assert!((decided..decided + 60.0).contains(&pause), "{pause} s instead of {decided}");
+    }
+}
+
+fn names_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.map(|name| name.into_string().unwrap()).collect()
+}
+
+/// Proves that a run leaves only files in its home that the layout names.
+#[test]
+fn a_run_leaves_what_the_layout_names() {
+    let world = World::new(SETTLES);
+    let done = world.run("echo hello; exit 3", "");
+    let home = world.context().home.layout;
+    let attempt = &done.attempts[0];
+    let is_of = |entries: &[Entry], name: &str| entries.iter().any(|entry| entry.name == name);
+    for name in names_in(home.folder()) {
+        assert!(is_of(HomeLayout::ENTRIES, &name) || name.starts_with("ledger.db-"), "`{name}`");
+    }
+    for name in names_in(home.run(attempt.run_id).folder()) {
+        assert!(is_of(RunLayout::ENTRIES, &name), "`{name}`");
+    }
+    for name in names_in(home.attempt(attempt.attempt_id).folder()) {
+        assert!(is_of(AttemptLayout::ENTRIES, &name), "`{name}`");
+    }
+    for name in names_in(&home.run(attempt.run_id).row_copies()) {
+        assert!(RowCopyKind::of_file(&name).is_some(), "`{name}`");
     }
 }
 

@@ -10,7 +10,7 @@ use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::EventKind;
 use trackway_formats::record::CheckpointState;
-use trackway_launch::{AttemptFiles, ExitRecord};
+use trackway_launch::ExitRecord;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
@@ -56,7 +56,7 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     }
     let mut row = placed(context, row)?;
     let end = end_of(context, &mut row)?;
-    let files = AttemptFiles::new(context.home.attempt_folder(*attempt_id));
+    let files = context.home.layout.attempt(*attempt_id);
     let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(context, &row)?;
     let run = context.run_by_id(row.run_id)?;
@@ -351,7 +351,7 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
 
 /// The checkpoints of the run's rung as their log has them now.
 fn checkpoint_rows(context: &Context, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = context.home.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
     let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
@@ -393,9 +393,9 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
 
 /// What Trackway did to the attempt, as history.
 fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
-    let folder = context.home.attempt_folder(row.attempt_id);
-    let actions =
-        actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+    let files = context.home.layout.attempt(row.attempt_id);
+    let actions = actions::read(&files)
+        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     let event = |(place, action): (usize, actions::OwnAction)| EventRow {
         event_id: format!("{}:action:{place}", row.attempt_id),
         run_id: row.run_id,
@@ -412,7 +412,7 @@ fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, A
 
 /// What the fetch from the remote found, as history.
 fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
-    let Some(report) = FetchReport::read(&context.home.attempt_folder(row.attempt_id)) else {
+    let Some(report) = FetchReport::read(&context.home.layout.attempt(row.attempt_id)) else {
         return Vec::new();
     };
     let at = report.at.parse().ok().or(row.started_at).unwrap_or_else(|| context.clock.now());
@@ -436,7 +436,7 @@ fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
 fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     const SHOWN_MAX: usize = 20;
     // A run without data has no such file, and one that cannot be read is ignored.
-    let text = std::fs::read(context.home.data_states(row.run_id)).ok()?;
+    let text = std::fs::read(context.home.layout.run(row.run_id).data_files_json()).ok()?;
     let states: FileStates = serde_json::from_slice(&text).ok()?;
     let changed = states.changed();
     let (set, path) = changed.first()?;
