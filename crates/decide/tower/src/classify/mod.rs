@@ -18,6 +18,7 @@ mod fingerprint;
 mod launcher;
 mod logs;
 mod process;
+mod rule;
 mod verdict;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
@@ -28,6 +29,7 @@ pub use evidence::{
 use finding::Finding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
+pub use rule::{FactRule, TerminationRule};
 pub use verdict::Verdict;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
@@ -46,12 +48,12 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
-        .unwrap_or_else(|| Finding::new(Reason::Unknown, "unknown.no_evidence", Confidence::Guess));
+        .unwrap_or_else(|| Finding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     }
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
-        finding = Finding::new(Reason::RungRejected, "rung.promotion_refused", Confidence::Certain)
+        finding = Finding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
             .with(EvidenceSource::Rule, why)
             .and_also(finding);
     }
@@ -105,7 +107,7 @@ fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     } else {
         (Reason::Unknown, Confidence::Guess)
     };
-    let mut finding = Finding::new(reason, "process.could_not_start", confidence);
+    let mut finding = Finding::new(reason, FactRule::CouldNotStart, confidence);
     finding.domain = Some(if is_ours { Domain::Operator } else { Domain::Infrastructure });
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
@@ -133,7 +135,7 @@ fn detector(evidence: &Evidence) -> Option<Finding> {
     let event =
         evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
     Some(
-        Finding::new(event.reason, "detector.ended_run", Confidence::Likely)
+        Finding::new(event.reason, FactRule::DetectorEndedRun, Confidence::Likely)
             .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),
     )
 }

@@ -2,6 +2,7 @@ use trackway_core::Timestamp;
 
 use super::*;
 use crate::scan::LogScanner;
+use crate::signatures::{self, engine};
 
 fn of_log(log: &str) -> Evidence {
     let mut evidence = Evidence::new(LaunchKind::Train);
@@ -310,4 +311,51 @@ fn a_refused_rung_is_told_of_a_good_end_only() {
     assert_eq!(verdict.secondary[0].reason, Reason::Completed);
     evidence.exit_code = Some(1);
     assert_ne!(classify(&evidence).reason, Reason::RungRejected);
+}
+
+/// Proves that the names of rules are unique and are read back from their text.
+#[test]
+fn rules_have_names_of_their_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for rule in TerminationRule::all() {
+        assert!(seen.insert(rule.as_str()), "two rules are called `{rule}`");
+        assert_eq!(rule.as_str().parse::<TerminationRule>().unwrap(), rule);
+    }
+    assert!(seen.len() > 150, "{}", seen.len());
+    assert!("slurm.cancelled.twice".parse::<TerminationRule>().is_err());
+}
+
+/// Proves that `docs/termination-reasons.md` has every rule of terminations (`TRACKWAY_BLESS=1` writes the tables of states and lines).
+#[test]
+fn every_termination_rule_is_documented() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/termination-reasons.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    for rule in FactRule::ALL {
+        assert!(
+            text.contains(&format!("| `{rule}` |")),
+            "docs/termination-reasons.md has no row for `{rule}`"
+        );
+    }
+    let mut tables =
+        "### States of engines\n| rule | reason | confidence | words |\n|---|---|---|---|\n".to_owned();
+    for (_, state) in engine::all() {
+        let confidence = if state.conclusive { Confidence::Certain } else { Confidence::Likely };
+        tables += &format!(
+            "| `{}` | {} | {confidence} | `{}` |\n",
+            state.rule,
+            state.reason,
+            state.words.join("`, `")
+        );
+    }
+    tables += "\n### Lines of logs\n| rule | reason | role |\n|---|---|---|\n";
+    for line in signatures::all() {
+        let role = serde_json::to_value(line.role).unwrap();
+        tables += &format!("| `{}` | {} | {} |\n", line.name, line.reason, role.as_str().unwrap());
+    }
+    let (before, _) = text.split_once("### States of engines\n").expect("the heading of the tables");
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{tables}")).unwrap();
+    } else {
+        assert_eq!(text, format!("{before}{tables}"), "run with TRACKWAY_BLESS=1");
+    }
 }

@@ -319,7 +319,7 @@ fn receipt(
     row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
     row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
     row.termination_reason = Some(verdict.reason);
-    row.termination_rule = Some(verdict.rule.clone());
+    row.termination_rule = Some(verdict.rule.to_string());
     row.termination_confidence = Some(verdict.confidence);
     row.termination_domain = Some(verdict.domain);
     row.retry_outlook = Some(verdict.retry_outlook);
