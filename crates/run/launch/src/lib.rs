@@ -22,7 +22,9 @@ pub use exit_record::{
     SpawnError, TreeEnd,
 };
 pub use files::JSON_BYTES_MAX;
-pub use launcher::{Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode};
+pub use launcher::{
+    EngineState, Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+};
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};

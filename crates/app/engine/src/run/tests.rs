@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
+use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
 use trackway_ledger::{AttemptRow, RetryRow};
@@ -199,4 +200,39 @@ fn an_engine_that_is_away_costs_nothing() {
     let notes = world.notes.0.lock().unwrap();
     assert!(notes.iter().any(|note| note.contains("cannot be observed now")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("observed again")), "{notes:?}");
+}
+
+/// Proves that the words of an engine decide why an attempt ended, with their source, whether the exit of the process is on record or
+/// not; that the run retries by that reason and completes; and that the words are kept in the attempt's folder.
+#[test]
+fn the_words_of_an_engine_are_evidence() {
+    let states = [
+        ("slurm", "OUT_OF_MEMORY", "", true, "slurm.out_of_memory", TerminationReason::HostOom),
+        ("slurm", "NODE_FAIL", "NodeDown", false, "slurm.node_fail", TerminationReason::NodeFailure),
+        ("kubernetes", "Evicted", "Preempted", false, "kubernetes.preempted", TerminationReason::Preempted),
+    ];
+    for (engine, state, reason, is_recorded, rule, found) in states {
+        let world = World::new(SETTLES);
+        let state = EngineState { engine: engine.into(), state: state.into(), reason: reason.into() };
+        world.engine.end_next(3, state.clone(), is_recorded);
+        let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";
+        let more = "[retry]\nhost_oom = { attempts = 1, plan = [{ set = { WORKERS = \"1\" } }] }\n";
+        let done = world.run(script, more);
+        assert_eq!(
+            (done.outcome.state.as_str(), done.attempts.len()),
+            ("completed", 2),
+            "{:?}",
+            done.reasons()
+        );
+        let first = &done.attempts[0];
+        assert_eq!((first.termination_rule.as_deref(), first.termination_reason), (Some(rule), Some(found)));
+        let evidence = first.termination_evidence.as_ref().unwrap()[0].clone();
+        assert_eq!(evidence["source"], "launcher");
+        let text = format!("{engine} reports {} {reason}", state.state);
+        assert_eq!(evidence["text"], text.trim_end());
+        let files = world.context().home.layout.attempt(first.attempt_id);
+        let kept: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(files.engine_json()).unwrap()).unwrap();
+        assert_eq!((&kept["engine"], &kept["state"]), (&engine.into(), &state.state.as_str().into()));
+    }
 }

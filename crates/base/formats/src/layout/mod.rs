@@ -152,6 +152,8 @@ layout!(
         warm_start_json = "warm-start.json",
         /// What was fetched from the remote before the launch.
         fetch_json = "fetch.json",
+        /// The last state of the job in the words of the engine that ran it.
+        engine_json = "engine.json",
         /// Where torchelastic's `@record` leaves the error (`TORCHELASTIC_ERROR_FILE`).
         error_json = "error.json",
     }

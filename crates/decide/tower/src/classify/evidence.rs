@@ -150,7 +150,10 @@ pub struct Evidence {
     pub exit_code: Option<i32>,
     /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
     pub signal: Option<i32>,
-    /// The launcher's statement.
+    /// Whether a signal reached the script through Trackway before it ended; none if that was not recorded.
+    #[serde(default)]
+    pub was_signalled: Option<bool>,
+    /// The state that the engine gives.
     pub launcher: Option<LauncherState>,
     /// What Trackway did.
     pub own_actions: Vec<OwnAction>,
@@ -186,6 +189,7 @@ impl Evidence {
             kind,
             exit_code: None,
             signal: None,
+            was_signalled: None,
             launcher: None,
             own_actions: Vec::new(),
             killed_after_grace: false,

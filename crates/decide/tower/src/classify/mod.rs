@@ -3,7 +3,8 @@
 //! The order in which evidence is heard (the first that answers, wins):
 //! 1. what Trackway itself did, because intent is known;
 //! 2. a command that could not be started;
-//! 3. the launcher's statement, unless the log holds an earlier cause that the statement only followed from;
+//! 3. the words of the engine, unless the log holds an earlier cause that they only followed from, or the script had ended by itself
+//!    before;
 //! 4. the kernel's count of OOM kills in our own cgroup;
 //! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
 //!    causes only when nothing else is there ;
@@ -38,7 +39,7 @@ pub fn classify(evidence: &Evidence) -> Verdict {
     let log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
-        .or_else(|| launcher::state(evidence).map(|stated| unless_caused_earlier(stated, &log)))
+        .or_else(|| launcher::state(evidence).map(|stated| unless_finished_first(stated, evidence, &log)))
         .or_else(|| process::kernel_oom_kill(evidence))
         .or_else(|| process::clean_exit(evidence, &log))
         .or_else(|| log.cause.clone())
@@ -112,8 +113,23 @@ fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
 
-/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the cause.
-/// Statements about memory, machines and preemption are not overridden.
+/// An engine reports a job as preempted, timed out or cancelled that had ended by itself in the meantime. Where the end was recorded with
+/// exit code 0 and no signal had reached the script, that counts.
+fn unless_finished_first(stated: Finding, evidence: &Evidence, log: &logs::LogReading) -> Finding {
+    let may_be_late = matches!(stated.reason, Reason::Preempted | Reason::Timeout | Reason::Cancelled);
+    let finished =
+        process::clean_exit(evidence, log).filter(|_| may_be_late && evidence.was_signalled == Some(false));
+    match finished {
+        Some(finding) => {
+            let confidence = finding.confidence.max(Confidence::Likely);
+            Finding { confidence, ..finding }.and_also(stated)
+        }
+        None => unless_caused_earlier(stated, log),
+    }
+}
+
+/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
+/// cause. Statements about memory, machines and preemption are not overridden.
 fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {

@@ -92,6 +92,104 @@ fn process_level_table() {
     }
 }
 
+/// Proves what the states of Slurm, Kubernetes with Kueue, and Ray mean, each in the words of its engine, and that the rule names the engine.
+#[test]
+fn states_of_engines() {
+    use Confidence::{Certain, Likely};
+    let rows = [
+        ("slurm", "OUT_OF_MEMORY", "", "slurm.out_of_memory", Reason::HostOom, Certain),
+        ("slurm", "OUT_OF_ME+", "", "slurm.out_of_memory", Reason::HostOom, Certain),
+        ("slurm", "NODE_FAIL", "", "slurm.node_fail", Reason::NodeFailure, Certain),
+        ("slurm", "BOOT_FAIL", "", "slurm.boot_fail", Reason::NodeFailure, Certain),
+        ("slurm", "PREEMPTED", "", "slurm.preempted", Reason::Preempted, Certain),
+        ("slurm", "REVOKED", "", "slurm.revoked", Reason::Preempted, Likely),
+        ("slurm", "TIMEOUT", "TimeLimit", "slurm.timeout", Reason::Timeout, Certain),
+        ("slurm", "DEADLINE", "", "slurm.deadline", Reason::Timeout, Likely),
+        ("slurm", "CANCELLED by 1000", "", "slurm.cancelled", Reason::Cancelled, Likely),
+        ("slurm", "CANCELLED", "AssocGrpGRESMinutes", "slurm.quota", Reason::BudgetExhausted, Likely),
+        ("kubernetes", "Failed", "OOMKilled", "kubernetes.oom_killed", Reason::HostOom, Certain),
+        ("kubernetes", "Evicted", "", "kubernetes.evicted", Reason::Preempted, Likely),
+        ("kubernetes", "Evicted", "Preempted", "kubernetes.preempted", Reason::Preempted, Certain),
+        (
+            "kubernetes",
+            "Failed",
+            "Evicted: The node was low on resource: memory",
+            "kubernetes.evicted_for_memory",
+            Reason::HostOom,
+            Certain,
+        ),
+        (
+            "kubernetes",
+            "Failed",
+            "DeadlineExceeded",
+            "kubernetes.deadline_exceeded",
+            Reason::Timeout,
+            Certain,
+        ),
+        (
+            "kubernetes",
+            "Failed",
+            "DeletionByTaintManager",
+            "kubernetes.taint_manager",
+            Reason::NodeFailure,
+            Likely,
+        ),
+        ("kubernetes", "Pending", "ImagePullBackOff", "kubernetes.image", Reason::CodeError, Likely),
+        ("ray", "STOPPED", "", "ray.stopped", Reason::Cancelled, Likely),
+        ("ray", "FAILED", "JOB_SUPERVISOR_ACTOR_DIED", "ray.supervisor", Reason::NodeFailure, Likely),
+        (
+            "ray",
+            "FAILED",
+            "JOB_SUPERVISOR_ACTOR_START_TIMEOUT",
+            "ray.supervisor",
+            Reason::NodeFailure,
+            Likely,
+        ),
+        ("ray", "FAILED", "RUNTIME_ENV_SETUP_FAILURE", "ray.runtime_environment", Reason::CodeError, Likely),
+    ];
+    for (engine, state, word, rule, reason, confidence) in rows {
+        // The process of a job that its engine ends is killed, or nobody sees its end.
+        for evidence in [ended(None, Some(9), ""), ended(None, None, "")] {
+            let verdict = classify(&with_state(evidence, engine, state, word));
+            assert_eq!((verdict.rule.as_str(), verdict.reason), (rule, reason), "{engine} {state} {word}");
+            assert_eq!(verdict.confidence, confidence, "{engine} {state} {word}");
+            let first = &verdict.evidence[0];
+            assert_eq!(first.source, EvidenceSource::Launcher);
+            assert!(first.text.starts_with(&format!("{engine} reports {state}")), "{}", first.text);
+        }
+    }
+    for (engine, state) in [
+        ("slurm", "COMPLETED"),
+        ("slurm", "FAILED"),
+        ("kubernetes", "Failed"),
+        ("ray", "FAILED"),
+        ("ray", "SUCCEEDED"),
+    ] {
+        let verdict = classify(&with_state(ended(Some(1), None, ""), engine, state, ""));
+        assert_eq!(verdict.reason, Reason::Unknown, "{engine} {state} says nothing more than the exit code");
+    }
+}
+
+/// Proves that an end with exit code 0 that no signal caused counts before a late word of the engine, and that it does not where a
+/// signal came first or memory ran out.
+#[test]
+fn a_script_that_finished_first_has_finished() {
+    for (state, was_signalled, reason) in [
+        ("PREEMPTED", Some(false), Reason::Completed),
+        ("TIMEOUT", Some(false), Reason::Completed),
+        ("CANCELLED", Some(false), Reason::Completed),
+        ("PREEMPTED", Some(true), Reason::Preempted),
+        ("PREEMPTED", None, Reason::Preempted),
+        ("OUT_OF_MEMORY", Some(false), Reason::HostOom),
+    ] {
+        let evidence = Evidence { was_signalled, ..ended(Some(0), None, "") };
+        let verdict = classify(&with_state(evidence, "slurm", state, ""));
+        assert_eq!(verdict.reason, reason, "{state} {was_signalled:?}");
+        let is_secondary = verdict.secondary.iter().any(|other| other.text.contains(state));
+        assert_eq!(is_secondary, reason == Reason::Completed, "{verdict:#?}");
+    }
+}
+
 /// Proves that recorded actions outrank everything, the launcher and the log included.
 #[test]
 fn intent_outranks_all() {

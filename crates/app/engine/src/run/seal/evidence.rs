@@ -86,6 +86,8 @@ pub fn gather(
 fn take_record(evidence: &mut Evidence, record: &ExitRecord, closed: &ClosedRecords) {
     evidence.exit_code = record.exit_code;
     evidence.signal = record.signal;
+    let before_its_end = |why| why != SignalReason::Leftover;
+    evidence.was_signalled = Some(record.signals.iter().any(|sent| before_its_end(sent.why)));
     evidence.oom_kill_delta = record.oom_kill_delta;
     evidence.spawn_error = record.spawn_error.as_ref().map(|error| error.message.clone());
     evidence.error_file = record.error_file.as_deref().and_then(error_file);

@@ -3,20 +3,24 @@
 //! Everything is computed from the attempt's folder, so it can be done by any process at any later time, and twice:
 //! the same folder gives the same receipt.
 
+mod engine_end;
 mod evidence;
 mod usage;
 
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::EventKind;
+use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointState;
-use trackway_launch::ExitRecord;
+use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
 };
+use trackway_tower::classify::LauncherState;
 use trackway_tower::{Verdict, classify};
 
+use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
 use crate::checkpoints::view;
@@ -55,13 +59,14 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
         return Ok(Sealed { evidence: first_evidence(&row), row, decision });
     }
     let mut row = placed(context, row)?;
-    let end = end_of(context, &mut row)?;
     let files = context.home.layout.attempt(*attempt_id);
+    let (end, engine_end) = end_of(context, &mut row, &files)?;
     let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(context, &row)?;
     let run = context.run_by_id(row.run_id)?;
     let judged = judged(context, &run, &row, &closed.summaries)?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
+    evidence.launcher = engine_end.map(LauncherState::from);
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
@@ -265,18 +270,35 @@ impl RunAfter {
     }
 }
 
-/// How the attempt ended; what it was given is noted in its row.
-fn end_of(context: &Context, row: &mut AttemptRow) -> Result<End, AppError> {
-    let Some(placement) = context.placement_of(row)? else { return Ok(End::NeverLaunched) };
+/// How the attempt ended, and what its engine says of that; what it was given is noted in its row.
+fn end_of(
+    context: &Context,
+    row: &mut AttemptRow,
+    files: &AttemptLayout,
+) -> Result<(End, Option<EngineEnd>), AppError> {
+    let Some(placement) = context.placement_of(row)? else { return Ok((End::NeverLaunched, None)) };
     let launcher = context.launchers.of(&placement)?;
     let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
     note_seen(row, &seen);
-    End::of(seen.state).ok_or_else(|| {
+    let engine_end = match seen.is_final() {
+        true => EngineEnd::keep(files, &seen, &context.redactor)
+            .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
+        false => None,
+    };
+    let end = End::of(seen.state).ok_or_else(|| {
         AppError::new(
             ErrorKind::Fault,
             format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
         )
-    })
+    })?;
+    Ok((end, engine_end))
+}
+
+impl From<EngineEnd> for LauncherState {
+    fn from(end: EngineEnd) -> Self {
+        let EngineState { engine, state, reason } = end.state;
+        Self { source: engine, state, reason }
+    }
 }
 
 /// The row as it will be sealed: what the record, the flight record and the verdict add to it.
