@@ -11,7 +11,7 @@ pub const CONTROL_VERSION: u32 = 1;
 /// A longer line is unreadable, whatever it contains.
 pub const LINE_BYTES_MAX: usize = 65_536;
 
-/// What is written of the reason in words. Escaped as JSON it still fits into a line.
+/// The longest `why` that is written. Escaped as JSON it still fits into a line.
 pub const WHY_BYTES_MAX: usize = 8_192;
 
 /// What is requested.
@@ -19,7 +19,7 @@ pub const WHY_BYTES_MAX: usize = 8_192;
 pub enum Command {
     /// Save a checkpoint and end.
     Stop,
-    /// Save a checkpoint at the end of this step and go on, for this reason.
+    /// Save a checkpoint at the end of this step and continue, for this reason.
     CheckpointNow(SaveReason),
 }
 

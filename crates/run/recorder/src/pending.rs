@@ -5,7 +5,7 @@ use trackway_formats::SaveReason;
 pub(crate) struct Asked {
     pub id: u64,
     pub reason: SaveReason,
-    /// In words.
+    /// By whom and why.
     pub why: String,
 }
 

@@ -101,7 +101,7 @@ pub enum TerminationRule {
 impl TerminationRule {
     /// Every rule.
     pub fn all() -> impl Iterator<Item = Self> {
-        FactRule::ALL.iter().copied().map(Self::Fact).chain(RuleName::all().map(Self::Signature))
+        FactRule::ALL.iter().copied().map(Self::Fact).chain(RuleName::every().map(Self::Signature))
     }
 
     /// The name as it is in the ledger and in JSON.

@@ -148,7 +148,7 @@ fn states_of_engines() {
         ("ray", "FAILED", "RUNTIME_ENV_SETUP_FAILURE", "ray.runtime_environment", Reason::CodeError, Likely),
     ];
     for (engine, state, word, rule, reason, confidence) in rows {
-        // The process of a job that its engine ends is killed, or nobody sees its end.
+        // The process of a job that its engine ends is killed, or its end is not recorded.
         for evidence in [ended(None, Some(9), ""), ended(None, None, "")] {
             let verdict = classify(&with_state(evidence, engine, state, word));
             assert_eq!((verdict.rule.as_str(), verdict.reason), (rule, reason), "{engine} {state} {word}");

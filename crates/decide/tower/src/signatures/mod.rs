@@ -24,7 +24,9 @@ mod scheduler;
 mod schema;
 mod storage;
 
-use trackway_core::TerminationReason;
+use std::str::FromStr;
+
+use trackway_core::{TerminationReason, UnknownWord};
 
 pub use rule_name::RuleName;
 
@@ -121,4 +123,19 @@ const FAMILIES: &[&[Signature]] = &[
 /// Every signature, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Signature> {
     FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+impl RuleName {
+    /// Every name, in the order of the tables.
+    pub fn every() -> impl Iterator<Item = Self> {
+        all().map(|row| row.name).chain(engine::all().map(|(_, state)| state.rule))
+    }
+}
+
+impl FromStr for RuleName {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::every().find(|name| name.as_str() == word).ok_or_else(|| UnknownWord::new(word, "signature"))
+    }
 }

@@ -1,21 +1,14 @@
 //! Names of the rows of the signature tables.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use trackway_core::UnknownWord;
 
 /// The name of a row of the signature tables. There are only those that the tables have: a row adds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleName(pub(super) &'static str);
 
 impl RuleName {
-    /// Every name, in the order of the tables.
-    pub fn all() -> impl Iterator<Item = Self> {
-        super::all().map(|row| row.name).chain(super::engine::all().map(|(_, state)| state.rule))
-    }
-
     /// The name as it is in the ledger and in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -26,14 +19,6 @@ impl RuleName {
 impl fmt::Display for RuleName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.0)
-    }
-}
-
-impl FromStr for RuleName {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::all().find(|name| name.0 == word).ok_or_else(|| UnknownWord::new(word, "signature"))
     }
 }
 
