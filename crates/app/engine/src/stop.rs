@@ -69,7 +69,6 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
 
 /// Between two attempts nothing lives: a file informs the supervisor, or, without one, the run is stopped here.
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopAsked, AppError> {
-    let folder = context.home.layout.run(run.run_id);
     let path = context.home.layout.run(run.run_id).stop();
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
     if let Taken::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
