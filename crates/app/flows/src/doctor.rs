@@ -119,9 +119,9 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Fi
             why: "its folder exists, but it is not in the ledger".into(),
         })
         .collect();
-    let own = known
-        .iter()
-        .filter(|attempt| Path::new(&attempt.log_directory) == home.attempt_folder(attempt.attempt_id));
+    let own = known.iter().filter(|attempt| {
+        Path::new(&attempt.log_directory) == home.layout.attempt(attempt.attempt_id).folder()
+    });
     for attempt in own {
         findings.extend(finding_of(home, ledger, attempt)?);
     }
@@ -132,10 +132,10 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Fi
 fn finding_of(home: &Home, ledger: &Ledger, attempt: &KnownAttempt) -> Result<Option<Finding>, LedgerError> {
     let subject = attempt.attempt_id.to_string();
     if !attempt.sealed {
-        let folder = home.attempt_folder(attempt.attempt_id);
+        let files = home.layout.attempt(attempt.attempt_id);
         let was_launched =
             ledger.attempt(attempt.attempt_id)?.is_some_and(|row| row.placement_json.is_some());
-        return Ok((was_launched && !folder.exists()).then(|| Finding {
+        return Ok((was_launched && !files.folder().exists()).then(|| Finding {
             kind: FindingKind::LostFolder,
             subject,
             why: "it is not sealed, but its folder is missing".into(),
@@ -151,7 +151,7 @@ fn finding_of(home: &Home, ledger: &Ledger, attempt: &KnownAttempt) -> Result<Op
 
 /// Halves of files and of ledgers that a killed command left.
 fn leftovers(home: &Home) -> Vec<Finding> {
-    let folders = [home.folder().to_owned(), home.folder().join("records")];
+    let folders = [home.folder().to_owned(), home.layout.records()];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
     let mut found: Vec<Finding> = entries
         .map(|entry| entry.path())
@@ -161,7 +161,7 @@ fn leftovers(home: &Home) -> Vec<Finding> {
         })
         .map(|path| Finding {
             kind: FindingKind::Leftover,
-            subject: home.below(&path),
+            subject: home.layout.below(&path),
             why: "a command that was killed left it; it may be deleted".into(),
         })
         .collect();

@@ -67,7 +67,7 @@ pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError>
         state: run.state.as_str().into(),
         attempts: attempts.into_iter().map(AttemptOutcome::from_row).collect(),
         rungs: context.rungs_of(run_id)?,
-        remote: RemoteStatus::read(&context.home.run_folder(run_id)),
+        remote: RemoteStatus::read(&context.home.layout.run(run_id)),
     })
 }
 

@@ -75,7 +75,7 @@ impl Launches {
             why: decision.why.clone(),
             delay_seconds: decision.delay_seconds.filter(|_| launches),
         });
-        let asked = case.context.home.run_folder(case.prepared.run.run_id).join(run_file::STOP);
+        let asked = case.context.home.layout.run(case.prepared.run.run_id).stop();
         launches && wait(case.context, decision.delay_seconds.unwrap_or(0.0), &asked)
     }
 }

@@ -8,6 +8,7 @@ use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
+use super::rule::TerminationRule;
 
 /// Other findings listed in a verdict at most.
 const MAX_SECONDARY: usize = 8;
@@ -18,7 +19,7 @@ pub struct Verdict {
     /// The reason.
     pub reason: Reason,
     /// The rule that decided.
-    pub rule: String,
+    pub rule: TerminationRule,
     /// How far the evidence carries.
     pub confidence: Confidence,
     /// Whose matter it is.
@@ -39,7 +40,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
     for other in log.cause.iter().chain(&log.weak) {
         let first = other.items.first().map(|item| item.text.clone()).unwrap_or_default();
         if other.rule != finding.rule && !decided.contains(&first.as_str()) {
-            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule.clone(), text: first });
+            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text: first });
         }
     }
     secondary.extend(log.others.iter().filter(|other| !decided.contains(&other.text.as_str())).cloned());

@@ -1,13 +1,9 @@
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::MAX_ONLY_COPIES;
 use trackway_checkpoint::remote::Standing;
 use trackway_core::{AttemptId, Step};
 use trackway_files::TempFile;
-
-/// The file in a run's folder that tells other commands how the remote stands.
-const STATUS_FILE: &str = "remote.json";
+use trackway_formats::layout::RunLayout;
 
 /// How a run and its remote stand. Field names are the JSON contract of `trackway watch`, `explain` and `run`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -111,14 +107,14 @@ impl RemoteStatus {
     }
 
     /// What the supervisor of a run wrote last; `None`: it has no remote, or never was launched.
-    pub fn read(run_folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(run_folder.join(STATUS_FILE)).ok()?).ok()
+    pub fn read(run: &RunLayout) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(run.remote_json()).ok()?).ok()
     }
 
     /// Writes it down as a whole. It is a convenience: the logs have it all.
-    pub(crate) fn write(&self, run_folder: &Path) {
+    pub(crate) fn write(&self, run: &RunLayout) {
         let Ok(text) = serde_json::to_vec(self) else { return };
-        let _ = TempFile::write_cache(&run_folder.join(STATUS_FILE), &text);
+        let _ = TempFile::write_cache(&run.remote_json(), &text);
     }
 }
 
@@ -144,6 +140,7 @@ mod tests {
     #[test]
     fn every_state_has_its_sentence() {
         let folder = tempfile::tempdir().unwrap();
+        let run = RunLayout::new(folder.path());
         let mut status = RemoteStatus { location: "s3://b/r".into(), ..RemoteStatus::default() };
         assert_eq!(status.sentence(), "nothing is at s3://b/r yet");
         status.uploaded_step = Some(30);
@@ -157,7 +154,7 @@ mod tests {
         assert_eq!(status.sentence(), sentence);
         status.let_go = 3;
         assert!(status.told_of_let_go().unwrap().ends_with("; 3 older ones were deleted"));
-        status.write(folder.path());
-        assert_eq!(RemoteStatus::read(folder.path()), Some(status));
+        status.write(&run);
+        assert_eq!(RemoteStatus::read(&run), Some(status));
     }
 }
