@@ -4,7 +4,7 @@ use trackway_flows::assess::{Assessment, Compared, Comparison, Estimate, Fairnes
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{interval, number, rows_behind};
+use crate::units::{interval, number};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =
@@ -33,7 +33,8 @@ pub fn print(printer: Printer, assessment: &Assessment) {
 }
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
-    vec![name.to_owned(), number(estimate.value), interval(estimate), rows_behind(estimate)]
+    let support = estimate.coverage.words(estimate.support);
+    vec![name.to_owned(), number(estimate.value), interval(estimate), support]
 }
 
 fn with_interval(estimate: Option<&Estimate>) -> String {
