@@ -48,7 +48,7 @@ pub fn table(columns: &[Column<'_>], rows: impl IntoIterator<Item = Markup>) -> 
     }
 }
 
-/// Something with a heading of its own.
+/// A titled part of a page.
 pub fn section(title: &str, body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
@@ -99,7 +99,7 @@ pub fn interval(estimate: &Estimate) -> String {
     format!("{} to {}", end(estimate.low), end(estimate.high))
 }
 
-/// A number, or a dash where there is none.
+/// A number, or a dash if there is none.
 pub fn known(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), metric)
 }

@@ -81,7 +81,7 @@ impl Axis {
         }
     }
 
-    /// Where a value lies, from 0 to 1; values outside are at the nearer end.
+    /// The place of a value, from 0 to 1; values outside are at the nearer end.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let fraction = match self.scale {
@@ -137,7 +137,7 @@ impl Axis {
         }
     }
 
-    /// From where to where it reaches, in words.
+    /// From where to where it reaches, as text.
     pub fn words(&self) -> String {
         let label = if self.label.is_empty() { "value" } else { &self.label };
         match &self.scale {

@@ -23,7 +23,7 @@ fn memory_report() -> MemoryReport {
     report(&MemorySpec::new(model), Device::named("a100-80gb").copied(), None)
 }
 
-/// The elements of a page one a line, without the style sheet, which is a file of its own.
+/// The elements of a page one a line, without the style sheet, which is a separate file.
 fn lines(page: &Page) -> String {
     let (head, rest) = page.as_str().split_once("<style>").expect("a style sheet");
     let (_, body) = rest.split_once("</style>").expect("its end");
@@ -85,7 +85,7 @@ fn pages_need_nothing_else() {
     }
 }
 
-/// Proves that personal data is hidden in every text of a page where that is asked for.
+/// Proves that personal data is hidden in every text of a page if requested.
 #[test]
 fn personal_data_is_masked() {
     let about = trackway_pages::About { masks: true, ..about() };

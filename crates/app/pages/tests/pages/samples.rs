@@ -1,8 +1,8 @@
 //! Small answers whose every text is the same, so that each page can be made of harmless and of hostile texts.
 
 use serde_json::{Value, json};
-use trackway_core::checks::{Example, Finding, NoRows, Severity, Verdict};
 use trackway_core::Timestamp;
+use trackway_core::checks::{Example, Finding, NoRows, Severity, Verdict};
 use trackway_evaluate::debug::{
     Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
     PerturbationKind, ProbeAnswer, Sensitivity, Slope, SmallStep,
