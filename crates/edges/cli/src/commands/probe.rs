@@ -11,8 +11,7 @@ use super::residuals;
 use super::slices::loss;
 use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
 use crate::exit::Failure;
-use crate::html::probe::{change, page};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::sparkline::sparkline;
 use crate::units::{counted, duration, metric};
@@ -32,8 +31,8 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
     let told = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
     if let Some(path) = &args.html {
-        let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
-        save(path, &page(&title, &report), "page", printer)?;
+        let subject = format!("`{}` with {}", args.command, args.table.paths.join(", "));
+        save(path, "page", printer, |about| trackway_pages::probe(&subject, &report, about))?;
     }
     if printer.is_json() {
         printer.document(&report);
@@ -207,7 +206,7 @@ fn perturbation(it: &Perturbation) -> Vec<String> {
         None => flipped.unwrap_or_else(|| "–".to_owned()),
     };
     let rises = number(it.increase.map(|increase| increase.value));
-    vec![it.feature.clone(), change(it.kind).to_owned(), flipped, number(it.shift), rises]
+    vec![it.feature.clone(), it.kind.label().to_owned(), flipped, number(it.shift), rises]
 }
 
 /// A number as short as others, a class as it is.

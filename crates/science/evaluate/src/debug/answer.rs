@@ -169,6 +169,20 @@ pub enum PerturbationKind {
     Shuffle,
 }
 
+impl PerturbationKind {
+    /// What the change is called.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Typo => "typo",
+            Self::TimesTen => "× 10",
+            Self::OverTen => "÷ 10",
+            Self::Shuffle => "shuffled",
+        }
+    }
+}
+
 /// What changed values of a feature do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Perturbation {

@@ -1,4 +1,3 @@
-mod page;
 mod text;
 
 use std::path::PathBuf;
@@ -14,7 +13,7 @@ use trackway_ledger::EvaluationState;
 use super::live::Live;
 use crate::args::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
 use crate::units::{metric, short_hash, timestamp};
@@ -133,7 +132,7 @@ fn write(
         [&files.html, &files.parquet].into_iter().flatten().map(PathBuf::as_path),
     )?;
     if let Some(path) = &files.html {
-        save(path, &page::page(receipt), "page", printer)?;
+        save(path, "page", printer, |about| trackway_pages::evaluation(receipt, about))?;
     }
     if let Some(path) = &files.parquet {
         evaluate::write_evaluation_numbers(context, receipt, path)?;

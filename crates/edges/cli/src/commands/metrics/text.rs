@@ -34,7 +34,8 @@ pub fn print(printer: Printer, assessment: &Assessment) {
 }
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
-    vec![name.to_owned(), number(estimate.value), interval(estimate), rows_behind(estimate)]
+    let support = estimate.coverage.words(estimate.support);
+    vec![name.to_owned(), number(estimate.value), interval(estimate), support]
 }
 
 fn with_interval(estimate: Option<&Estimate>) -> String {

@@ -1,7 +1,6 @@
 //! `trackway preflight`, and what `trackway run` shows of it.
 
 mod live;
-mod page;
 mod text;
 
 use trackway_engine::Context;
@@ -14,7 +13,7 @@ use self::live::StepLines;
 pub use self::text::{counted_verdicts, summary};
 use crate::args::{PreflightArgs, SkipArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
 
@@ -28,7 +27,7 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
     lines.finish();
     let report = report?;
     if let Some(path) = &args.html {
-        save(path, &page::page(&report), "report", printer)?;
+        save(path, "report", printer, |about| trackway_pages::preflight(&report, about))?;
     }
     if printer.is_json() {
         printer.document(&report);
