@@ -22,7 +22,7 @@ LAYERS = {
     "decide": ["tower"],
     "run": ["recorder", "launch"],
     "app": ["engine", "flows", "inspect", "pages"],
-    "edges": ["python", "cli"],
+    "edges": ["agent", "python", "cli"],
 }
 # The layers that a layer may use beside itself. The edges use each other in no case.
 MAY_USE = {
@@ -50,6 +50,7 @@ FORBIDDEN = {
     "trackway-checkpoint": HEAVY,
     "trackway-recorder": HEAVY,
     "trackway-python": HEAVY,
+    "trackway-agent": HEAVY + r"|clap|nvml-wrapper|zstd|ring",
     "trackway-ledger": r"datafusion|axum|object_store",
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",

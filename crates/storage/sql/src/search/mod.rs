@@ -11,6 +11,7 @@
 mod asked;
 mod before;
 mod candidates;
+#[cfg(feature = "datafusion")]
 mod names;
 mod rows;
 
@@ -26,8 +27,12 @@ use trackway_ledger::{Ledger, LedgerError, RunRow};
 use self::asked::Names;
 use self::before::Before;
 use self::candidates::{Best, Candidate, compare};
-use self::names::{Condition, Named};
+#[cfg(feature = "datafusion")]
+use self::names::Condition;
 use self::rows::{Row, Rows, compare_values, json_of};
+use crate::named::Named;
+#[cfg(not(feature = "datafusion"))]
+use crate::query::Condition;
 use crate::query::RowPredicate;
 
 /// Runs of a page where no other number is given.
