@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
+use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
-    AttemptFiles, EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation,
+    EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation,
 };
 use trackway_redact::Redactor;
 use trackway_system::SystemIds;
@@ -54,7 +55,7 @@ fn spec(directory: &Path, script: &str) -> LaunchSpec {
 }
 
 /// Runs a script under the agent: its exit record and its files.
-fn run(directory: &Path, script: &str) -> (ExitRecord, AttemptFiles) {
+fn run(directory: &Path, script: &str) -> (ExitRecord, AttemptLayout) {
     let launcher = LocalLauncher::new(agent());
     let placement = launcher
         .launch(&spec(directory, script), &Redactor::from_own_environment())

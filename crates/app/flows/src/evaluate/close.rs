@@ -14,8 +14,6 @@ use crate::evaluate::collect;
 
 /// How often finishing an evaluation is begun: one whose outputs crash every command must not do so for ever.
 const FINISHES_MAX: u64 = 3;
-/// The file in an evaluation's folder that has a byte for each of these times.
-const FINISHES: &str = "finishes";
 
 /// Ends every evaluation of this home without a supervisor and without a live launch. If the evaluator ended well, its
 /// output is evaluated and the receipt sealed as its supervisor would have done; else it has failed. Returns a line for

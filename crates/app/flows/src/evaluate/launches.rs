@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
-use trackway_engine::home::run_file;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Rehearsal, rehearse, wait};

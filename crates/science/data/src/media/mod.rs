@@ -16,7 +16,8 @@ mod near;
 mod pairs;
 pub mod probe;
 mod reading;
-#[cfg(all(test, feature = "media"))]
+#[cfg(test)]
+#[cfg(feature = "media")]
 mod tests;
 
 use std::collections::BTreeMap;
