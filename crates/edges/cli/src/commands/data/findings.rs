@@ -41,7 +41,7 @@ pub fn print(printer: Printer, answer: &FindingsAnswer) {
     for why in &answer.not_run {
         printer.line(printer.tone(Tone::Warning, "not run") + " " + why);
     }
-    let rules = |count| format!(", {} checked", counted(count as u64, "rule"));
+    let rules = |count: usize| format!(", {} checked", counted(count as u64, "rule"));
     let rules = answer.rules_checked.map(rules).unwrap_or_default();
     let found = match answer.findings.len() {
         0 => "no findings".to_owned(),
