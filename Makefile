@@ -10,7 +10,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install wheel venv examples lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install agent wheel venv examples lint features doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -90,6 +90,9 @@ lint: ## format, clippy, walls, words
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py
 
+features: ## the binary without any of its features (EACH=1: also with each alone)
+	scripts/features.sh $(EACH)
+
 doc: ## API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EXAMPLES) --no-deps
@@ -99,4 +102,4 @@ bench: ## benchmarks, with the peers in the same run
 
 clean:
 	$(CARGO) clean
-	rm -rf $(VENV) $(PYTHON_VENV)
+	rm -rf $(VENV) $(PYTHON_VENV) dist

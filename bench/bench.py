@@ -22,25 +22,33 @@ group by termination_reason order by gpu_hours desc;"""
 
 READ_RUNS = 50_000
 READ_METRICS = 12
-# What `reads` measures: conditions that many runs, few runs and no run meet; orders by a metric, by columns and by a parameter.
+READ_REPEATS = 15
+# What one page may take.
+AIM_SECONDS = 0.030
+AIM_BYTES = 60e6
+# What `reads` measures: conditions that many runs, few runs and no run meet; orders by a metric, by columns and by a parameter. Beside
+# it the filter and the order with which MLflow answers the same question, where it can.
 READS = [
-    ["--version"],
-    ["runs"],
-    ["runs", "--json"],
-    ["runs", "--limit", "1000"],
-    ["runs", "--sort", "val_loss"],
-    ["runs", "--sort", "-max.loss"],
-    ["runs", "--sort", "wall_seconds"],
-    ["runs", "--sort", "name"],
-    ["runs", "--sort", "param.lr"],
-    ["runs", "--where", "val_loss < 0.3"],
-    ["runs", "--where", "val_loss < -0.9999"],
-    ["runs", "--where", "val_loss < -7"],
-    ["runs", "--where", "state = 'failed' and wall_seconds > 35990"],
-    ["runs", "--where", "param.lr > 0.015"],
-    ["runs", "--where", "param.optimizer = 'adam' and val_loss < 0.3", "--sort", "val_loss"],
-    ["runs", "--where", "val_loss < 0.3", "--sort", "-val_loss"],
-    ["explain", "last"],
+    (["--version"], None),
+    (["runs"], ("", "attributes.start_time DESC")),
+    (["runs", "--json"], None),
+    (["runs", "--limit", "1000"], None),
+    (["runs", "--after", "{run}"], None),
+    (["runs", "--sort", "val_loss"], ("", "metrics.val_loss ASC")),
+    (["runs", "--sort", "-max.loss"], None),
+    (["runs", "--sort", "wall_seconds"], None),
+    (["runs", "--sort", "name"], ("", "attributes.run_name ASC")),
+    (["runs", "--sort", "param.lr"], ("", "params.lr ASC")),
+    (["runs", "--where", "val_loss < 0.3"], ("metrics.val_loss < 0.3", "attributes.start_time DESC")),
+    (["runs", "--where", "val_loss < -0.9999"], ("metrics.val_loss < -0.9999", "attributes.start_time DESC")),
+    (["runs", "--where", "val_loss < -7"], ("metrics.val_loss < -7", "attributes.start_time DESC")),
+    (["runs", "--where", "state = 'failed' and wall_seconds > 35990"], None),
+    (["runs", "--where", "param.lr > 0.015"], None),
+    (["runs", "--where", "param.optimizer = 'adam' and val_loss < 0.3", "--sort", "val_loss"],
+     ("params.optimizer = 'adam' and metrics.val_loss < 0.3", "metrics.val_loss ASC")),
+    (["runs", "--where", "val_loss < 0.3", "--sort", "-val_loss"], ("metrics.val_loss < 0.3", "metrics.val_loss DESC")),
+    (["attempts"], None),
+    (["explain", "last"], None),
 ]
 
 
@@ -130,27 +138,51 @@ def sql(binary: Path, target: Path) -> None:
             seconds_of([str(binary), "--home", folder, "--ledger", ledger, "sql", A4], 20), floor)
 
 
-def peak_bytes(command: list[str]) -> int:
-    """The most memory that one run of a command held at once, mapped files included."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    return usage.ru_maxrss * 1024
+def process_figures(command: list[str], repeats: int) -> tuple[list[float], float, float]:
+    """Wall seconds of `repeats` runs, the least CPU seconds of one, and the most memory that one held, mapped files included."""
+    walls, cpu, peak = [], float("inf"), 0.0
+    for number in range(repeats + 2):
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        if status != 0:
+            raise SystemExit(f"failed: {' '.join(command)}")
+        if number >= 2:
+            walls.append(time.perf_counter() - start)
+        cpu = min(cpu, usage.ru_utime + usage.ru_stime)
+        peak = max(peak, usage.ru_maxrss * 1024.0)
+    return walls, cpu, peak
 
 
-def reads(binary: Path, target: Path) -> None:
-    """Pages of runs and a page of one run, whole process."""
+def reads(binary: Path, target: Path, mlflow: str | None) -> None:
+    """Pages of runs and a page of one run, whole process, beside the aim and MLflow's search inside its process."""
     print(f"\nreading a ledger of {READ_RUNS:,} runs and about {READ_RUNS * READ_METRICS:,} metric summaries, whole process")
     with tempfile.TemporaryDirectory() as folder:
-        ledger = f"{folder}/ledger.db"
+        ledger, store = f"{folder}/ledger.db", f"{folder}/mlflow.db"
         fill = [str(target / "examples/fill_runs"), ledger, str(READ_RUNS), str(READ_METRICS), str(int(time.time()))]
         subprocess.run(fill, check=True, stdout=subprocess.DEVNULL)
         print(f"  {os.path.getsize(ledger) / 2**20:.0f} MiB in SQLite")
-        for arguments in READS:
-            command = [str(binary), "--home", folder, "--ledger", ledger, *arguments]
-            row(f"trackway {' '.join(arguments)}", seconds_of(command, 15))
-            print(f"  {'':<44} {peak_bytes(command) / 2**20:9.1f} MiB")
+        peer = [mlflow, str(Path(__file__).parent / "mlflow_runs.py")] if mlflow else None
+        if peer:
+            subprocess.run([*peer, "fill", ledger, store], check=True, stderr=subprocess.DEVNULL)
+            print(f"  {os.path.getsize(store) / 2**20:.0f} MiB in MLflow's SQLite store")
+        run = sqlite3.connect(ledger).execute("SELECT run_id FROM runs ORDER BY created_at DESC LIMIT 1 OFFSET 5000").fetchone()[0]
+        print(f"  aim: {AIM_SECONDS * 1e3:.0f} ms and {AIM_BYTES / 1e6:.0f} MB, the program's start included")
+        print(f"  {'':<76} {'least':>8} {'median':>8} {'CPU':>8} {'of aim':>7} {'peak':>9} {'of aim':>7} {'MLflow':>11}")
+        for arguments, question in READS:
+            words = [word.format(run=run) for word in arguments]
+            walls, cpu, peak = process_figures([str(binary), "--home", folder, "--ledger", ledger, *words], READ_REPEATS)
+            least, median = min(walls), statistics.median(walls)
+            beside = mlflow_ratio(peer, store, question, median) if peer and question else ""
+            print(f"  {'trackway ' + ' '.join(arguments):<76} {least * 1e3:5.1f} ms {median * 1e3:5.1f} ms {cpu * 1e3:5.1f} ms "
+                  f"{median / AIM_SECONDS:5.2f} x {peak / 1e6:6.1f} MB {peak / AIM_BYTES:5.2f} x {beside}")
+
+
+def mlflow_ratio(peer: list[str], store: str, question: tuple[str, str], median: float) -> str:
+    """The median of MLflow's searches, without its start, and how often that is what Trackway takes with its start."""
+    asked = subprocess.run([*peer, "ask", store, *question], check=True, capture_output=True, text=True)
+    seconds = statistics.median(float(line) for line in asked.stdout.split())
+    return f"{seconds * 1e3:7.0f} ms, {seconds / median:.0f} x"
 
 
 def in_sqlite(ledger: str, query: str) -> list[float]:
@@ -190,6 +222,7 @@ def record(target: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=Path("target/release"))
+    parser.add_argument("--mlflow", help="a Python with mlflow-skinny, SQLAlchemy and alembic: `reads` compares with its search")
     parser.add_argument("which", nargs="*")
     options = parser.parse_args()
     binary = (options.target / "trackway").resolve()
@@ -205,7 +238,7 @@ def main() -> int:
             case "sql":
                 sql(binary, target)
             case "reads":
-                reads(binary, target)
+                reads(binary, target, options.mlflow)
             case "classify":
                 classify(binary, target)
             case "record":

@@ -3,7 +3,7 @@
 
 Fails when a crate uses one that its layer may not use, or one listed after it, when a walled crate pulls a forbidden package,
 when two versions of a package that must be single are in the tree, when ARCHITECTURE.md and crates/ disagree about which crates
-exist, or when a layer's README.md does not name what the layer may use.
+exist, when a layer's README.md does not name what the layer may use, or when HTML is written outside of crates/app/pages.
 """
 
 import json
@@ -21,8 +21,8 @@ LAYERS = {
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "launch"],
-    "app": ["api", "engine", "flows", "inspect"],
-    "edges": ["python", "cli"],
+    "app": ["api", "engine", "flows", "inspect", "pages"],
+    "edges": ["agent", "python", "cli"],
 }
 # The layers that a layer may use beside itself. The edges use each other in no case.
 MAY_USE = {
@@ -52,6 +52,7 @@ FORBIDDEN = {
     "trackway-checkpoint": TRAINING,
     "trackway-recorder": TRAINING,
     "trackway-python": TRAINING,
+    "trackway-agent": TRAINING + r"|clap|nvml-wrapper|zstd|ring",
     "trackway-ledger": r"datafusion|axum|object_store",
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
@@ -59,7 +60,11 @@ FORBIDDEN = {
     "trackway-engine": r"datafusion|axum|clap|indicatif",
     "trackway-flows": r"axum|clap|indicatif",
     "trackway-inspect": r"axum|clap|indicatif",
+    "trackway-pages": r"axum|clap|indicatif",
 }
+# The crate that writes HTML, and what HTML looks like in the others.
+PAGES = ROOT / "crates" / "app" / "pages" / "src"
+MARKUP = re.compile(r"<(?:!doctype html|html|body|div|table|t[dhr]|svg|h[1-6]|style)[ >]|\bmaud::|\bPreEscaped\b")
 SINGLE = ["arrow-schema", "parquet", "object_store", "libsqlite3-sys", "rustls", "ring", "reqwest", "tokio"]
 
 
@@ -136,8 +141,19 @@ def map_faults() -> list[str]:
     return faults
 
 
+def html_faults() -> list[str]:
+    faults = []
+    for path in sorted(ROOT.glob("crates/*/*/src/**/*.rs")):
+        name, text = path.relative_to(ROOT), path.read_text(encoding="utf-8")
+        if PAGES not in path.parents:
+            faults += [f"{name} writes HTML ({tag}): pages are in {PAGES.relative_to(ROOT)}" for tag in MARKUP.findall(text)]
+        elif path.name != "frame.rs" and "PreEscaped" in text:
+            faults.append(f"{name} bypasses the escaping of texts: only frame.rs may use PreEscaped")
+    return faults
+
+
 def main() -> int:
-    faults = layer_faults() + wall_faults() + version_faults() + map_faults()
+    faults = layer_faults() + wall_faults() + version_faults() + map_faults() + html_faults()
     for fault in faults:
         print(f"wall: {fault}", file=sys.stderr)
     print(f"walls: {len(FORBIDDEN)} crates, {len(LAYERS)} layers, {len(faults)} faults")

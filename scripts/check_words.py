@@ -56,7 +56,9 @@ PATTERNS = {word: re.compile(pattern, re.IGNORECASE) for word, pattern in WORDS.
 ANY = re.compile("|".join(WORDS.values()), re.IGNORECASE)
 
 # Words that no name in Rust code may have, as `snake_case` or `CamelCase` parts.
-NAMES = ["anew", "chance", "let_go", "mend", "nobody", "passed_over", "somebody", "stands", "take_up", "told", "twin", "twins", "whoever"]
+NAMES = (
+    "anew chance let_go mend nobody passed_over somebody stands take_up told twin twins whoever".split()
+)
 NAME_PATTERNS = {name: re.compile(rf"(?:^|_){name}(?=_|$)") for name in NAMES}
 ANY_NAME = re.compile("|".join(pattern.pattern for pattern in NAME_PATTERNS.values()))
 
@@ -130,15 +132,17 @@ def python(path: Path, is_package: bool) -> Found:
 
 
 def lines(path: Path, mark: str) -> Found:
-    yield "comments", " ".join(line.strip().lstrip(mark) for line in path.read_text().split("\n") if line.strip().startswith(mark))
+    stripped = (line.strip() for line in path.read_text().split("\n"))
+    yield "comments", " ".join(line.lstrip(mark) for line in stripped if line.startswith(mark))
 
 
 def texts() -> dict[str, list[tuple[str, str]]]:
     """Kind and text of everything that is read, by file."""
     found = {}
-    for path in [*sorted(ROOT.glob("crates/**/*.rs")), *sorted(ROOT.glob("examples/rust/**/*.rs")), *sorted(ROOT.glob("fuzz/**/*.rs"))]:
-        if "target" not in path.parts:
-            found[path] = list(rust(path))
+    for folder in ("crates", "examples/rust", "fuzz"):
+        for path in sorted(ROOT.glob(f"{folder}/**/*.rs")):
+            if "target" not in path.parts:
+                found[path] = list(rust(path))
     for folder in ("crates/edges/python", "scripts", "bench", "examples"):
         for path in sorted(ROOT.glob(f"{folder}/**/*.py")):
             if path != Path(__file__).resolve():
@@ -147,8 +151,8 @@ def texts() -> dict[str, list[tuple[str, str]]]:
         found[path] = list(lines(path, "#"))
     for path in sorted(ROOT.glob("crates/**/*.sql")):
         found[path] = list(lines(path, "--"))
-    documents = [*ROOT.glob("*.md"), *ROOT.glob("crates/**/README.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
-    for path in sorted(documents):
+    globs = ("*.md", "crates/**/README.md", "examples/*.md", "docs/**/*.md")
+    for path in sorted(path for glob in globs for path in ROOT.glob(glob)):
         if path.name not in ("glossary.md", "CHANGELOG.md"):
             found[path] = [("texts", path.read_text())]
     return {str(path.relative_to(ROOT)): parts for path, parts in found.items()}

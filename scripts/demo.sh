@@ -6,8 +6,8 @@ target=${CARGO_TARGET_DIR:-target}
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold='' plain=''; fi
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-say "Building (profile dev)"
-"${CARGO:-cargo}" build --locked -p trackway
+say "Building (profile dev, of the features only the query engine)"
+"${CARGO:-cargo}" build --locked -p trackway --no-default-features --features sql
 "${CARGO:-cargo}" build --locked --manifest-path examples/rust/Cargo.toml --target-dir "$target"
 PATH="$(cd "$target" && pwd)/debug:$PATH"
 export PATH

@@ -2,21 +2,20 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::Path;
 
 pub use trackway_tower::classify::{ActionKind, OwnAction};
 
-use crate::home::attempt_file;
+use trackway_formats::layout::AttemptLayout;
 
 /// Writes an action down, durably, before it is carried out.
 ///
 /// # Errors
 /// When the file cannot be written; the action should then be carried out all the same.
-pub fn append(attempt_folder: &Path, action: &OwnAction) -> std::io::Result<()> {
+pub fn append(attempt: &AttemptLayout, action: &OwnAction) -> std::io::Result<()> {
     let mut line = serde_json::to_string(action).map_err(std::io::Error::other)?;
     line.push('\n');
-    let path = attempt_folder.join(attempt_file::ACTIONS);
-    let mut file = trackway_files::open_own(OpenOptions::new().create(true).append(true), &path)?;
+    let mut options = OpenOptions::new();
+    let mut file = trackway_files::open_own(options.create(true).append(true), &attempt.actions_jsonl())?;
     file.write_all(line.as_bytes())?;
     file.sync_data()
 }
@@ -25,8 +24,8 @@ pub fn append(attempt_folder: &Path, action: &OwnAction) -> std::io::Result<()> 
 ///
 /// # Errors
 /// When the file exists but cannot be read.
-pub fn read(attempt_folder: &Path) -> std::io::Result<Vec<OwnAction>> {
-    let opened = trackway_files::open_trusted(&attempt_folder.join(attempt_file::ACTIONS));
+pub fn read(attempt: &AttemptLayout) -> std::io::Result<Vec<OwnAction>> {
+    let opened = trackway_files::open_trusted(&attempt.actions_jsonl());
     match opened.and_then(std::io::read_to_string) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -44,17 +43,18 @@ mod tests {
     #[test]
     fn actions_survive_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(read(folder.path()).unwrap().is_empty());
+        let attempt = AttemptLayout::new(folder.path());
+        assert!(read(&attempt).unwrap().is_empty());
         let action =
             |kind| OwnAction { at: Timestamp::from_micros(5), kind, kill_sent: false, why: "test".into() };
-        append(folder.path(), &action(ActionKind::StopRequested)).unwrap();
-        append(folder.path(), &action(ActionKind::HangKill)).unwrap();
-        let path = folder.path().join(attempt_file::ACTIONS);
+        append(&attempt, &action(ActionKind::StopRequested)).unwrap();
+        append(&attempt, &action(ActionKind::HangKill)).unwrap();
+        let path = attempt.actions_jsonl();
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"at\":1,\"ki");
         std::fs::write(&path, text).unwrap();
         assert_eq!(
-            read(folder.path()).unwrap(),
+            read(&attempt).unwrap(),
             [action(ActionKind::StopRequested), action(ActionKind::HangKill)]
         );
     }

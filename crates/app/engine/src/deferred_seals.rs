@@ -20,8 +20,6 @@ const FIRST_PAUSE_SECONDS: f64 = 10.0;
 const PAUSE_SECONDS_MAX: f64 = 3600.0;
 /// Unfinished tries (the command was killed) after which the next one is made at once.
 const UNFINISHED_FREE: u32 = 2;
-/// The folder of these files, in the home.
-const FOLDER: &str = "set-aside";
 /// The longest reason that is kept, in characters.
 const WHY_CHARS_MAX: usize = 2000;
 
@@ -110,7 +108,7 @@ impl Context {
     }
 
     fn set_aside_path(&self, id: &str) -> PathBuf {
-        self.home.folder().join(FOLDER).join(format!("{id}.json"))
+        self.home.layout.set_aside_file(id)
     }
 }
 
@@ -125,7 +123,7 @@ fn after(now: Timestamp, seconds: f64) -> Timestamp {
 
 /// Everything that is set aside in a home, by id; files that cannot be read are left out.
 pub fn of_home(home: &Home) -> Vec<SetAside> {
-    let entries = std::fs::read_dir(home.folder().join(FOLDER)).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(home.layout.set_aside()).into_iter().flatten().flatten();
     let mut found: Vec<SetAside> = entries.filter_map(|entry| read(&entry.path())).collect();
     found.sort_by(|one, other| one.id.cmp(&other.id));
     found

@@ -3,31 +3,17 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use trackway_core::{AttemptId, LaunchKind, RunId, Timestamp};
+use trackway_core::Timestamp;
 use trackway_files::OwnedFolder;
+use trackway_formats::layout::HomeLayout;
 
 use crate::error::{AppError, ErrorKind};
-
-/// What only a home holds; any of them distinguishes it from another folder.
-const HOME_SIGNS: [&str; 4] = ["attempts", "runs", "evaluations", "ledger.db"];
-
-/// What the names of everything in a home begin with.
-const HOME_ENTRIES: [&str; 9] = [
-    "attempts",
-    "runs",
-    "evaluations",
-    "ledger.db",
-    "checkpoints",
-    "records",
-    "data",
-    "import",
-    "config.toml",
-];
 
 /// The folder that holds a ledger, attempts, records and checkpoints.
 #[derive(Debug, Clone)]
 pub struct Home {
-    folder: PathBuf,
+    /// Where everything in it is.
+    pub layout: HomeLayout,
     ledger_url: Option<String>,
 }
 
@@ -36,21 +22,19 @@ impl Home {
     #[must_use]
     pub fn new(folder: PathBuf, ledger_url: Option<String>) -> Self {
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        Self { folder, ledger_url }
+        Self { layout: HomeLayout::new(folder), ledger_url }
     }
 
     /// The folder itself.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.layout.folder()
     }
 
     /// A path of a SQLite file, or a `postgres://` URL.
     #[must_use]
     pub fn ledger_location(&self) -> String {
-        self.ledger_url
-            .clone()
-            .unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
+        self.ledger_url.clone().unwrap_or_else(|| self.layout.ledger_db().to_string_lossy().into_owned())
     }
 
     /// The ledger's file or URL without a password, for people.
@@ -110,16 +94,18 @@ impl Home {
     /// # Errors
     /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
     pub fn make(&self) -> Result<(), AppError> {
-        let failed = |error| AppError::file("make the home", &self.folder, &error);
-        trackway_files::make_folders(&self.folder).map_err(failed)?;
+        let failed = |error| AppError::file("make the home", self.folder(), &error);
+        trackway_files::make_folders(self.folder()).map_err(failed)?;
         let Some(group) =
             std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty())
         else {
             return Ok(());
         };
-        trackway_files::give_to_group(&self.folder, &group).map_err(|error| {
-            let message =
-                format!("cannot set the group of the home `{}` to `{group}`: {error}", self.folder.display());
+        trackway_files::give_to_group(self.folder(), &group).map_err(|error| {
+            let message = format!(
+                "cannot set the group of the home `{}` to `{group}`: {error}",
+                self.folder().display()
+            );
             AppError::new(ErrorKind::Usage, message).hint(
                 "let its owner, who must be in that group, run the first command with TRACKWAY_HOME_GROUP",
             )
@@ -129,7 +115,7 @@ impl Home {
     /// Whether this user may write here. Where a home can only be read, nothing is sealed and nothing tightened.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        trackway_files::may_write(&self.folder)
+        trackway_files::may_write(self.folder())
     }
 
     /// Removes rights of other users that an older Trackway, or a wide umask, left open. The home itself is tightened
@@ -137,28 +123,29 @@ impl Home {
     #[must_use]
     pub fn tighten(&self) -> Option<String> {
         let mut count = 0;
-        let names: Vec<String> = std::fs::read_dir(&self.folder)
+        let names: Vec<String> = std::fs::read_dir(self.folder())
             .into_iter()
             .flatten()
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
-        let (own, other): (Vec<&String>, Vec<&String>) =
-            names.iter().partition(|name| HOME_ENTRIES.iter().any(|entry| name.starts_with(entry)));
+        let (own, other): (Vec<&String>, Vec<&String>) = names
+            .iter()
+            .partition(|name| HomeLayout::ENTRIES.iter().any(|entry| name.starts_with(entry.name)));
         // In a folder with other contents, `data` may be the user's.
         let is_certain = |name: &&&String| {
-            other.is_empty() || HOME_SIGNS.iter().any(|sign| *sign != "runs" && name.starts_with(sign))
+            other.is_empty() || HomeLayout::SIGNS.iter().any(|sign| *sign != "runs" && name.starts_with(sign))
         };
         for name in own.iter().filter(is_certain) {
-            count += u32::from(trackway_files::tighten(&self.folder.join(name)).unwrap_or(false));
+            count += u32::from(trackway_files::tighten(&self.folder().join(name)).unwrap_or(false));
         }
         if other.is_empty() && !own.is_empty() {
-            count += u32::from(trackway_files::tighten(&self.folder).unwrap_or(false));
+            count += u32::from(trackway_files::tighten(self.folder()).unwrap_or(false));
         }
         (count > 0).then(|| {
             format!(
                 "other users could read or write in `{}`: their permissions were removed (for a team: TRACKWAY_HOME_GROUP)",
-                self.folder.display()
+                self.folder().display()
             )
         })
     }
@@ -168,8 +155,8 @@ impl Home {
     /// # Errors
     /// When the path is not below the home, or leads through a link; when the disk refuses.
     pub fn remove(&self, path: &Path) -> std::io::Result<()> {
-        let owned = OwnedFolder::holding(&self.folder, &HOME_SIGNS)?;
-        let mut below = path.strip_prefix(&self.folder).unwrap_or(path).components();
+        let owned = OwnedFolder::holding(self.folder(), &HomeLayout::SIGNS)?;
+        let mut below = path.strip_prefix(self.folder()).unwrap_or(path).components();
         match (below.next(), below.next()) {
             // The first folder below the home may be a link to another disk.
             (Some(Component::Normal(first)), Some(_)) => owned.folder(first)?.remove(path),
@@ -179,75 +166,9 @@ impl Home {
 
     /// Removes what processes which were killed left of writing files in a folder of the home.
     pub(crate) fn clear_abandoned(&self, folder: &Path) -> std::io::Result<()> {
-        let owned = OwnedFolder::holding(&self.folder, &HOME_SIGNS)?;
-        let below = folder.strip_prefix(&self.folder).unwrap_or(folder);
+        let owned = OwnedFolder::holding(self.folder(), &HomeLayout::SIGNS)?;
+        let below = folder.strip_prefix(self.folder()).unwrap_or(folder);
         owned.folder(below)?.clear_abandoned()
-    }
-
-    /// Everything one attempt leaves behind.
-    #[must_use]
-    pub fn attempt_folder(&self, attempt_id: AttemptId) -> PathBuf {
-        self.folder.join("attempts").join(attempt_id.to_string())
-    }
-
-    /// The plan and the supervisor's lock of a run.
-    #[must_use]
-    pub fn run_folder(&self, run_id: RunId) -> PathBuf {
-        self.folder.join("runs").join(run_id.to_string())
-    }
-
-    /// What the files of a run's data were when they were hashed.
-    #[must_use]
-    pub fn data_states(&self, run_id: RunId) -> PathBuf {
-        self.run_folder(run_id).join("data-files.json")
-    }
-
-    /// One root per run × kind × rung, so that a rehearsal never becomes a resume target (DESIGN §3.1).
-    #[must_use]
-    pub fn checkpoint_root(&self, run_id: RunId, kind: LaunchKind, rung: &str) -> PathBuf {
-        self.folder.join("checkpoints").join(run_id.to_string()).join(root_name(kind, rung))
-    }
-
-    /// Hashes of data files that did not change since they were last read.
-    #[must_use]
-    pub fn data_cache(&self) -> PathBuf {
-        self.data_folder().join("manifest-cache.json")
-    }
-
-    /// A path below the home as it is written down, so that a home may be moved.
-    #[must_use]
-    pub fn below(&self, path: &Path) -> String {
-        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
-    }
-
-    /// Raw outputs of evaluations, under their hashes.
-    #[must_use]
-    pub fn evaluation_outputs(&self) -> PathBuf {
-        self.folder.join("evaluations").join("outputs")
-    }
-
-    /// What one evaluator leaves, a folder for each of its launches.
-    #[must_use]
-    pub fn evaluation_folder(&self, evaluation_id: &str) -> PathBuf {
-        self.folder.join("evaluations").join(evaluation_id)
-    }
-
-    /// What its launch of this number leaves, counted from 1.
-    #[must_use]
-    pub fn evaluator_outputs(&self, evaluation_id: &str, launch_number: u32) -> PathBuf {
-        self.evaluation_folder(evaluation_id).join(format!("launch-{launch_number}"))
-    }
-
-    /// The checkpoint that an evaluation reads, if it had to be fetched from a remote.
-    #[must_use]
-    pub fn brought_checkpoint(&self, evaluation_id: &str) -> PathBuf {
-        self.evaluation_folder(evaluation_id).join("checkpoint")
-    }
-
-    /// Snapshots of data, and what is known of files that were read.
-    #[must_use]
-    pub fn data_folder(&self) -> PathBuf {
-        self.folder.join("data")
     }
 }
 
@@ -255,29 +176,6 @@ impl Home {
 pub fn changed_at(path: &Path) -> Option<Timestamp> {
     let since_1970 = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(Timestamp::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)))
-}
-
-/// The name of a checkpoint root within its run.
-pub(crate) fn root_name(kind: LaunchKind, rung: &str) -> String {
-    format!("{}-{rung}", kind.as_str())
-}
-
-/// Names of the files in a run's folder.
-pub mod run_file {
-    /// Its presence means that the supervisor must not launch the next attempt.
-    pub const STOP: &str = "stop";
-}
-
-/// Names of the files in an attempt's folder.
-pub mod attempt_file {
-    /// What Trackway itself did to the attempt, one JSON object a line.
-    pub const ACTIONS: &str = "actions.jsonl";
-    /// What the attempt started from: code, packages, machine, and the part of the environment that may be stored.
-    pub const CAPTURE: &str = "capture.json";
-    /// That the attempt was ended to go back to an earlier checkpoint, and why.
-    pub const ROLL_BACK: &str = "roll-back.json";
-    /// What processes did when the attempt made no progress.
-    pub const STACKS: &str = "stacks";
 }
 
 /// Whether the location of a ledger is of the form `host=… user=… password=…` of libpq.

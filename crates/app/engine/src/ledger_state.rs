@@ -26,7 +26,7 @@ pub(crate) fn orphans_without_ledger(home: &Home) -> Result<bool, AppError> {
 
 /// A ledger elsewhere, beside one that is in its place.
 fn is_second_ledger(home: &Home) -> bool {
-    let own = home.folder().join("ledger.db");
+    let own = home.layout.ledger_db();
     home.ledger_file().is_none_or(|path| path != own)
         && std::fs::metadata(own).is_ok_and(|metadata| metadata.len() > 0)
 }
@@ -37,7 +37,7 @@ pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
     let message = format!(
         "the ledger `{}` {how}, and `{}` holds {count} {}",
         shown_location(home, None),
-        home.folder().join("attempts").display(),
+        home.layout.attempts().display(),
         if count == 1 { "attempt" } else { "attempts" }
     );
     AppError::new(ErrorKind::Integrity, message)
@@ -47,7 +47,7 @@ pub(crate) fn lost_ledger(home: &Home, how: &str) -> AppError {
 
 /// The attempts whose folders are in the home.
 pub fn attempt_folders(home: &Home) -> Vec<AttemptId> {
-    let entries = std::fs::read_dir(home.folder().join("attempts")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(home.layout.attempts()).into_iter().flatten().flatten();
     let mut found: Vec<AttemptId> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     found.sort_by_key(ToString::to_string);
@@ -56,7 +56,7 @@ pub fn attempt_folders(home: &Home) -> Vec<AttemptId> {
 
 /// Every command calls this: it does not list them all.
 fn has_attempts(home: &Home) -> bool {
-    let entries = std::fs::read_dir(home.folder().join("attempts")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(home.layout.attempts()).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .any(|name| name.parse::<AttemptId>().is_ok())

@@ -81,15 +81,15 @@ fn last_of_training(context: &Context, run: &RunRow) -> Result<AttemptRow, AppEr
 
 /// The request is written down before the attempt is ended: the process that seals it decides by that.
 fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDecided) -> Result<(), AppError> {
-    let folder = context.home.attempt_folder(last.attempt_id);
+    let files = context.home.layout.attempt(last.attempt_id);
     let placement = context.placement_of(last)?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", last.attempt_id))
     })?;
-    let failed = |error| AppError::file("write in", &folder, &error);
-    decided.asked.write(&folder).map_err(failed)?;
+    let failed = |error| AppError::file("write in", files.folder(), &error);
+    decided.asked.write(&files).map_err(failed)?;
     let why = format!("{}: {}", told(&decided.back), decided.asked.why);
     let action = OwnAction { kind: ActionKind::Superseded, at: context.clock.now(), kill_sent: true, why };
-    actions::append(&folder, &action).map_err(failed)?;
+    actions::append(&files, &action).map_err(failed)?;
     context
         .launchers
         .of(&placement)?

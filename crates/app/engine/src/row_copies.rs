@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::{AttemptId, RunId, Timestamp};
+use trackway_core::{RunId, Timestamp};
 use trackway_files::{TempFile, make_folders};
+use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     AttemptRow, AttemptSeal, DetectionRow, EvaluationEnd, EvaluationRow, KeptRows, LedgerError, RetryRow,
 };
@@ -16,57 +17,10 @@ use crate::Context;
 use crate::error::AppError;
 use crate::home::Home;
 
-/// The folder of kept rows in a run's folder.
-const FOLDER: &str = "ledger";
-/// The folder of kept rows that belong to no run, in the home.
-const REGISTRY_FOLDER: &str = "registry";
-
-/// Which rows a file holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// The run as it was planned, with its data.
-    Run,
-    /// The state of the run.
-    State,
-    /// What pre-flight found.
-    Checks,
-    /// An attempt that was launched.
-    Attempt(AttemptId),
-    /// An attempt that is sealed.
-    Receipt(AttemptId),
-    /// A roll back from an attempt.
-    RollBack(AttemptId),
-}
-
-impl Kept {
-    fn file_name(self) -> String {
-        match self {
-            Self::Run => "run.json".into(),
-            Self::State => "state.json".into(),
-            Self::Checks => "checks.json".into(),
-            Self::Attempt(id) => format!("attempt-{id}.json"),
-            Self::Receipt(id) => format!("receipt-{id}.json"),
-            Self::RollBack(id) => format!("roll-back-{id}.json"),
-        }
-    }
-}
-
-impl Home {
-    /// Kept rows of a run.
-    pub fn kept_folder(&self, run_id: RunId) -> PathBuf {
-        self.run_folder(run_id).join(FOLDER)
-    }
-
-    /// Kept rows of models, gates and approvals.
-    pub fn kept_registry(&self) -> PathBuf {
-        self.folder().join(REGISTRY_FOLDER)
-    }
-}
-
 impl Context {
     /// Keeps rows of a run, as far as the disk allows: the ledger has them already.
-    pub fn keep(&self, run_id: RunId, kept: Kept, rows: &KeptRows) {
-        write(&self.home, &self.home.kept_folder(run_id).join(kept.file_name()), self.ledger.kept(rows));
+    pub fn keep(&self, run_id: RunId, copy: RowCopy<'_>, rows: &KeptRows) {
+        write(&self.home, &self.home.layout.run(run_id).row_copy(copy), self.ledger.kept(rows));
     }
 
     /// Keeps a sealed receipt, with the decision that followed and what detectors found.
@@ -78,7 +32,7 @@ impl Context {
         detections: &[DetectionRow],
     ) {
         let AttemptRow { run_id, attempt_id, .. } = seal.attempt;
-        let path = self.home.kept_folder(run_id).join(Kept::Receipt(attempt_id).file_name());
+        let path = self.home.layout.run(run_id).row_copy(RowCopy::Receipt(attempt_id));
         write(&self.home, &path, self.ledger.kept_receipt(seal, sealed_at, retry, detections));
     }
 
@@ -98,29 +52,18 @@ impl Context {
 
     fn keep_evaluation(&self, end: &EvaluationEnd) {
         let EvaluationRow { run_id, evaluation_id, .. } = &end.evaluation;
-        let path = self.home.kept_folder(*run_id).join(format!("evaluation-{evaluation_id}.json"));
+        let path = self.home.layout.run(*run_id).row_copy(RowCopy::Evaluation(evaluation_id));
         write(&self.home, &path, self.ledger.kept_evaluation(end));
     }
 
     /// Keeps rows of the registry under a name without separators of paths.
     pub fn keep_in_registry(&self, name: &str, rows: &KeptRows) {
-        write(&self.home, &self.registry_file(name), self.ledger.kept(rows));
+        write(&self.home, &self.home.layout.registry_file(name), self.ledger.kept(rows));
     }
 
     /// Whether rows of the registry are kept under this name.
     pub fn is_kept_in_registry(&self, name: &str) -> bool {
-        self.registry_file(name).exists()
-    }
-
-    fn registry_file(&self, name: &str) -> PathBuf {
-        let plain: String = name
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
-            .collect();
-        // Two names may look the same without their separators.
-        let digest = trackway_formats::sha256_hex(name.as_bytes());
-        let short = digest.get(..12).unwrap_or_default();
-        self.home.kept_registry().join(format!("{plain}-{short}.json"))
+        self.home.layout.registry_file(name).exists()
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use trackway_api::attempts::Attempt;
 use trackway_api::runs::{Run, RungSummary};
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
+use trackway_formats::layout::RowCopy;
 use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunRow, RunState, RungRow,
@@ -14,7 +15,6 @@ use trackway_ledger::{
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-use crate::row_copies::Kept;
 
 impl Context {
     /// A run.
@@ -82,7 +82,7 @@ impl Context {
         last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
             AppError::new(
                 ErrorKind::NotFound,
-                format!("run `{}` has no live attempt: it is {}", run.name, run.state),
+                format!("run `{}` is not running: it is {}", run.name, run.state),
             )
         })
     }
@@ -102,7 +102,7 @@ impl Context {
             run.state = state;
             run.ended_at = state.is_final().then_some(now);
         })?;
-        self.keep(run_id, Kept::State, &KeptRows::of_run(&run, &[], &[]));
+        self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Context {
                 .of(&placement)?
                 .channel(&placement)
                 .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
-            None => Ok(Arc::new(FolderChannel::new(self.home.attempt_folder(attempt.attempt_id)))),
+            None => Ok(Arc::new(FolderChannel::new(self.home.layout.attempt(attempt.attempt_id).folder()))),
         }
     }
 
@@ -131,7 +131,7 @@ impl Context {
         // The supervisor may have died between the launch and the note of it.
         self.launchers
             .named(&attempt.launcher)?
-            .find(attempt.attempt_id, &self.home.attempt_folder(attempt.attempt_id))
+            .find(attempt.attempt_id, self.home.layout.attempt(attempt.attempt_id).folder())
             .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
     }
 }

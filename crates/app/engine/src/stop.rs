@@ -1,17 +1,16 @@
 //! Requests to stop a run.
 
-use std::path::Path;
-
 use trackway_api::runs::{StopMethod, StopRequested};
 use trackway_core::{Clock as _, RunId};
+use trackway_formats::control::Command;
+use trackway_formats::layout::AttemptLayout;
 use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
 use crate::Context;
 use crate::actions::{self, ActionKind, OwnAction};
-use crate::control::{self, Request};
+use crate::control;
 use crate::error::{AppError, ErrorKind};
-use crate::home::run_file;
 use crate::run::supervision::Taken;
 use crate::run::{self, StoredJob};
 
@@ -26,23 +25,23 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
         return stop_waiting(context, &waiting);
     }
     let attempt = context.live_attempt(run)?;
-    let folder = context.home.attempt_folder(attempt.attempt_id);
+    let files = context.home.layout.attempt(attempt.attempt_id);
     let placement = context.placement_of(&attempt)?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", attempt.attempt_id))
     })?;
-    let kill = kill || was_asked_before(&folder)?;
+    let kill = kill || was_asked_before(&files)?;
     let action = OwnAction {
         kind: ActionKind::StopRequested,
         at: context.clock.now(),
         kill_sent: kill,
         why: context.redactor.text(why).into_owned(),
     };
-    actions::append(&folder, &action).map_err(|error| AppError::file("write in", &folder, &error))?;
+    actions::append(&files, &action).map_err(|error| AppError::file("write in", files.folder(), &error))?;
     let mode = if kill {
         StopMode::Kill
     } else {
-        control::request(&*context.channel_of(&attempt)?, Request::Stop, &action.why, action.at)
-            .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+        control::request(&*context.channel_of(&attempt)?, Command::Stop, &action.why, action.at)
+            .map_err(|error| AppError::file("write the control file in", files.folder(), &error))?;
         StopMode::Graceful { grace_seconds: grace_seconds(context, attempt.run_id) }
     };
     context
@@ -59,8 +58,7 @@ pub fn stop(context: &Context, run: RunId, kill: bool, why: &str) -> Result<Stop
 
 /// Between two attempts nothing lives: a file informs the supervisor, or, without one, the run is stopped here.
 fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppError> {
-    let folder = context.home.run_folder(run.run_id);
-    let path = folder.join(run_file::STOP);
+    let path = context.home.layout.run(run.run_id).stop();
     std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
     if let Taken::Mine(_supervision) = run::try_supervise(context, run.run_id)? {
         context.set_run_state(run.run_id, RunState::Stopped)?;
@@ -72,14 +70,14 @@ fn stop_waiting(context: &Context, run: &RunRow) -> Result<StopRequested, AppErr
 }
 
 fn grace_seconds(context: &Context, run_id: RunId) -> f64 {
-    let path = context.home.run_folder(run_id).join("plan.json");
+    let path = context.home.layout.run(run_id).plan_json();
     let stored = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
     stored.map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
 }
 
 /// Whether Trackway sent a stop to the attempt already. The shim takes a second one for a kill, so it is called that and sent as one.
-fn was_asked_before(folder: &Path) -> Result<bool, AppError> {
-    let before =
-        actions::read(folder).map_err(|error| AppError::file("read the actions in", folder, &error))?;
+fn was_asked_before(files: &AttemptLayout) -> Result<bool, AppError> {
+    let before = actions::read(files)
+        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     Ok(!before.is_empty())
 }

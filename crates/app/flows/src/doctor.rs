@@ -73,9 +73,9 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Ho
             why: "its folder exists, but it is not in the ledger".into(),
         })
         .collect();
-    let own = known
-        .iter()
-        .filter(|attempt| Path::new(&attempt.log_directory) == home.attempt_folder(attempt.attempt_id));
+    let own = known.iter().filter(|attempt| {
+        Path::new(&attempt.log_directory) == home.layout.attempt(attempt.attempt_id).folder()
+    });
     for attempt in own {
         findings.extend(finding_of(home, ledger, attempt)?);
     }
@@ -90,10 +90,10 @@ fn finding_of(
 ) -> Result<Option<HomeFinding>, LedgerError> {
     let subject = attempt.attempt_id.to_string();
     if !attempt.sealed {
-        let folder = home.attempt_folder(attempt.attempt_id);
+        let files = home.layout.attempt(attempt.attempt_id);
         let was_launched =
             ledger.attempt(attempt.attempt_id)?.is_some_and(|row| row.placement_json.is_some());
-        return Ok((was_launched && !folder.exists()).then(|| HomeFinding {
+        return Ok((was_launched && !files.folder().exists()).then(|| HomeFinding {
             kind: HomeFindingKind::LostFolder,
             subject,
             why: "it is not sealed, but its folder is missing".into(),
@@ -109,7 +109,7 @@ fn finding_of(
 
 /// Halves of files and of ledgers that a killed command left.
 fn leftovers(home: &Home) -> Vec<HomeFinding> {
-    let folders = [home.folder().to_owned(), home.folder().join("records")];
+    let folders = [home.folder().to_owned(), home.layout.records()];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
     let mut found: Vec<HomeFinding> = entries
         .map(|entry| entry.path())
@@ -119,7 +119,7 @@ fn leftovers(home: &Home) -> Vec<HomeFinding> {
         })
         .map(|path| HomeFinding {
             kind: HomeFindingKind::Leftover,
-            subject: home.below(&path),
+            subject: home.layout.below(&path),
             why: "a command that was killed left it; it may be deleted".into(),
         })
         .collect();

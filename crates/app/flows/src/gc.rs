@@ -11,7 +11,7 @@ use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
 use trackway_formats::EventKind;
-use trackway_launch::AttemptFiles;
+use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, closed_files};
 use trackway_sql::RunSearch;
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
@@ -104,10 +104,10 @@ fn bulk_of(context: &Context, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
         if let Some(launch_run_id) = evaluation.launch_run_id {
             attempts.extend(context.ledger_read(|ledger| ledger.launches_of_run(launch_run_id))?);
         }
-        paths.push(context.home.evaluation_folder(&evaluation.evaluation_id));
+        paths.push(context.home.layout.evaluation(&evaluation.evaluation_id).folder().to_owned());
     }
     for attempt in &attempts {
-        paths.extend(without_artifacts(&context.home.attempt_folder(attempt.attempt_id))?);
+        paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
         paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
     }
     paths.retain(|path| path.exists());
@@ -125,7 +125,7 @@ fn rests_since(context: &Context, run: &RunRow) -> Result<Option<Timestamp>, App
 
 /// A pinned checkpoint holds its run, and so does a running evaluation.
 fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
-    let folder = context.home.folder().join("checkpoints").join(run.run_id.to_string());
+    let folder = context.home.layout.checkpoints_of(run.run_id);
     for root in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if let Some(pin) = view(&root.path())?.pins().into_iter().next() {
             return Ok(Some(format!("a checkpoint is pinned as `{}`", pin.name)));
@@ -139,14 +139,14 @@ fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError
 /// Deletes what processes left that were killed while they wrote the rows of an evaluation.
 fn clear_leftovers(context: &Context, cleared: &mut GcReport) -> Result<(), AppError> {
     let now = context.clock.now();
-    let drafts = std::fs::read_dir(context.home.evaluation_outputs()).into_iter().flatten().flatten();
+    let drafts = std::fs::read_dir(context.home.layout.evaluation_outputs()).into_iter().flatten().flatten();
     for path in drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
         let size_bytes = size_of(&path);
         if !cleared.dry_run {
             context.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
         }
         cleared.freed_bytes += size_bytes;
-        cleared.leftovers.push(Leftover { path: context.home.below(&path), size_bytes });
+        cleared.leftovers.push(Leftover { path: context.home.layout.below(&path), size_bytes });
     }
     Ok(())
 }
@@ -173,8 +173,8 @@ fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) ->
 }
 
 /// An attempt's folder, or what is beside the artifacts in it.
-fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
-    let artifacts = AttemptFiles::new(folder).artifacts();
+fn without_artifacts(files: &AttemptLayout) -> Result<Vec<PathBuf>, AppError> {
+    let (folder, artifacts) = (files.folder(), files.artifacts());
     if !artifacts.exists() {
         return Ok(vec![folder.to_owned()]);
     }

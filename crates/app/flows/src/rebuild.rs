@@ -16,6 +16,7 @@ use trackway_engine::run::StoredJob;
 use trackway_engine::run::lock::RunLock;
 use trackway_engine::{Context, row_copies};
 use trackway_files::unlink;
+use trackway_formats::layout::RowCopyKind;
 use trackway_launch::StoredLaunch;
 use trackway_ledger::{AttemptRow, KeptRows, Ledger, RunRow};
 
@@ -114,7 +115,7 @@ fn fill(
     for run_id in runs {
         filling.evaluations(*run_id);
     }
-    filling.restore_all(&row_copies::files(&home.kept_registry()));
+    filling.restore_all(&row_copies::files(&home.layout.registry()));
     filling.tell_missing().map_err(|error| ledger_error(&error))?;
     let Filling { ledger, receipt_count, other_count, mut failed, mut missing, .. } = filling;
     let location = ledger.location();
@@ -155,34 +156,29 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// Receipts come in the order of their attempts, so that the run ends where the last one left it.
     fn run(&mut self, run_id: RunId) {
-        let files = row_copies::files(&self.home.kept_folder(run_id));
-        let named = |prefix: &str| -> Vec<PathBuf> {
-            let of_kind = |path: &&PathBuf| {
-                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
-            };
-            files.iter().filter(of_kind).cloned().collect()
+        let files = row_copies::files(&self.home.layout.run(run_id).row_copies());
+        let about = |kind| -> Vec<PathBuf> {
+            files.iter().filter(|path| kind_of_copy(path) == Some(kind)).cloned().collect()
         };
-        let kept_run = named("run.json");
+        let kept_run = about(RowCopyKind::Run);
         match kept_run.is_empty() {
             true => self.run_of_plan(run_id),
             false => drop(self.restore_all(&kept_run)),
         }
-        let mut receipts = named("receipt-");
+        let mut receipts = about(RowCopyKind::Receipt);
         receipts.sort_by_key(|path| number_of(path));
         self.receipt_count += self.restore_all(&receipts);
-        self.restore_all(&named("attempt-"));
+        self.restore_all(&about(RowCopyKind::Attempt));
         self.attempts_of_folders(run_id);
-        self.restore_all(&named("state.json"));
-        for prefix in ["roll-back-", "checks"] {
-            self.other_count += self.restore_all(&named(prefix));
+        self.restore_all(&about(RowCopyKind::State));
+        for kind in [RowCopyKind::RollBack, RowCopyKind::Checks] {
+            self.other_count += self.restore_all(&about(kind));
         }
     }
 
     fn evaluations(&mut self, run_id: RunId) {
-        let mut files = row_copies::files(&self.home.kept_folder(run_id));
-        files.retain(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("evaluation-"))
-        });
+        let mut files = row_copies::files(&self.home.layout.run(run_id).row_copies());
+        files.retain(|path| kind_of_copy(path) == Some(RowCopyKind::Evaluation));
         self.other_count += self.restore_all(&files);
     }
 
@@ -196,7 +192,9 @@ impl Filling<'_> {
                 .and_then(|rows| self.ledger.restore(&rows).map_err(|error| error.to_string()));
             match restored {
                 Ok(added) => count += usize::from(added),
-                Err(why) => self.failed.push(format!("`{}` was not taken: {why}", self.home.below(path))),
+                Err(why) => {
+                    self.failed.push(format!("`{}` was not taken: {why}", self.home.layout.below(path)))
+                }
             }
         }
         count
@@ -204,7 +202,7 @@ impl Filling<'_> {
 
     /// A run of a version that kept no rows: its plan describes it.
     fn run_of_plan(&mut self, run_id: RunId) {
-        let path = self.home.run_folder(run_id).join("plan.json");
+        let path = self.home.layout.run(run_id).plan_json();
         let run = std::fs::read(&path)
             .map_err(|error| error.to_string())
             .and_then(|bytes| serde_json::from_slice::<StoredJob>(&bytes).map_err(|error| error.to_string()))
@@ -214,14 +212,15 @@ impl Filling<'_> {
                 self.ledger.restore(&KeptRows::of_run(&run, &[], &[])).map_err(|error| error.to_string())
             });
         if let Err(why) = run {
-            self.failed.push(format!("run {run_id}: `{}` cannot be used: {why}", self.home.below(&path)));
+            self.failed
+                .push(format!("run {run_id}: `{}` cannot be used: {why}", self.home.layout.below(&path)));
         }
     }
 
     /// What a run was for, from its launches.
     fn kind_of(&self, run_id: RunId) -> LaunchKind {
         let launches = attempt_folders(self.home).into_iter().filter_map(|attempt_id| {
-            StoredLaunch::read(&self.home.attempt_folder(attempt_id)).ok().flatten()
+            StoredLaunch::read(self.home.layout.attempt(attempt_id).folder()).ok().flatten()
         });
         launches
             .filter(|launch| launch.run_id == run_id)
@@ -233,13 +232,13 @@ impl Filling<'_> {
     /// Attempts that are known by their folders alone.
     fn attempts_of_folders(&mut self, run_id: RunId) {
         for attempt_id in attempt_folders(self.home) {
-            let folder = self.home.attempt_folder(attempt_id);
-            let Ok(Some(launch)) = StoredLaunch::read(&folder) else { continue };
+            let files = self.home.layout.attempt(attempt_id);
+            let Ok(Some(launch)) = StoredLaunch::read(files.folder()) else { continue };
             if launch.run_id != run_id || self.ledger.attempt(attempt_id).ok().flatten().is_some() {
                 continue;
             }
             let Ok(Some(run)) = self.ledger.run(run_id) else { continue };
-            let row = attempt_of(&run, &launch, &folder);
+            let row = attempt_of(&run, &launch, files.folder());
             match self.ledger.restore(&KeptRows::of_attempt(&row)) {
                 Ok(_) => self.missing.push(format!(
                     "{attempt_id}: its code, environment and price were in the ledger only; `capture.json` in its folder has some"
@@ -258,8 +257,7 @@ impl Filling<'_> {
             }
         }
         let evaluations = self.ledger.evaluation_ids()?;
-        let folders =
-            std::fs::read_dir(self.home.folder().join("evaluations")).into_iter().flatten().flatten();
+        let folders = std::fs::read_dir(self.home.layout.evaluations()).into_iter().flatten().flatten();
         for name in folders.filter_map(|entry| entry.file_name().into_string().ok()) {
             if name.starts_with(EvaluationId::PREFIX) && !evaluations.contains(&name) {
                 self.missing.push(format!("evaluation {name}: its receipt was in the ledger only"));
@@ -300,13 +298,17 @@ fn attempt_of(run: &RunRow, launch: &StoredLaunch, folder: &Path) -> AttemptRow 
     row
 }
 
+fn kind_of_copy(path: &Path) -> Option<RowCopyKind> {
+    RowCopyKind::of_file(path.file_name()?.to_str()?)
+}
+
 fn number_of(path: &Path) -> u32 {
     let attempts = row_copies::read(path).ok().and_then(|rows| rows.attempts().ok()).unwrap_or_default();
     attempts.first().map_or(u32::MAX, |attempt| attempt.attempt_number)
 }
 
 fn run_folders(home: &Home) -> Vec<RunId> {
-    let entries = std::fs::read_dir(home.folder().join("runs")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(home.layout.runs()).into_iter().flatten().flatten();
     let mut found: Vec<RunId> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     found.sort_by_key(ToString::to_string);
@@ -316,8 +318,9 @@ fn run_folders(home: &Home) -> Vec<RunId> {
 fn lock_all(home: &Home, runs: &[RunId]) -> Result<Vec<RunLock>, AppError> {
     runs.iter()
         .map(|run_id| {
-            let folder = home.run_folder(*run_id);
-            let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
+            let files = home.layout.run(*run_id);
+            let lock =
+                RunLock::try_take(&files).map_err(|error| AppError::file("lock", files.folder(), &error))?;
             lock.ok_or_else(|| {
                 AppError::new(
                     ErrorKind::Locked,

@@ -31,7 +31,8 @@ pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
     });
     // A ledger may serve many homes: the locks and files of the others are not here.
     let own = open.iter().filter(|attempt| {
-        context.home.attempt_folder(attempt.attempt_id) == std::path::Path::new(&attempt.log_directory)
+        context.home.layout.attempt(attempt.attempt_id).folder()
+            == std::path::Path::new(&attempt.log_directory)
     });
     let mut told: Vec<String> =
         tightened.into_iter().chain(own.filter_map(|attempt| reconcile_one(context, attempt))).collect();
@@ -46,7 +47,7 @@ pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
 /// When the ledger cannot be read.
 pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, AppError> {
     let open = context.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
-    let own = open.iter().filter(|attempt| context.home.attempt_folder(attempt.attempt_id).is_dir());
+    let own = open.iter().filter(|attempt| context.home.layout.attempt(attempt.attempt_id).folder().is_dir());
     let sealed = own.filter(|attempt| {
         let _supervision = match locks.is_empty() {
             true => match run::try_supervise(context, attempt.run_id).map(Taken::mine) {
@@ -68,7 +69,7 @@ pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, 
 
 fn reconcile_one(context: &Context, attempt: &AttemptRow) -> Option<String> {
     // A home on another machine's disk: the run's folder is there, but its processes cannot be seen from here.
-    let lock = RunLock::try_take(&context.home.run_folder(attempt.run_id)).ok().flatten()?;
+    let lock = RunLock::try_take(&context.home.layout.run(attempt.run_id)).ok().flatten()?;
     context.try_to_seal(&attempt.attempt_id.to_string(), || seal_if_ended(context, attempt, lock))
 }
 

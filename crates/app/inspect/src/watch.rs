@@ -82,7 +82,7 @@ impl Watcher<'_> {
             machine: BTreeMap::new(),
             budgets,
             detections: detections_of(self.context, self.run_id)?,
-            remote: read_status(&self.context.home.run_folder(self.run_id)),
+            remote: read_status(&self.context.home.layout.run(self.run_id)),
         };
         let Some(attempt) = attempts.last() else { return Ok(view) };
         let now = self.context.clock.now();

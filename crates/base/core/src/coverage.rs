@@ -68,6 +68,16 @@ impl RowCoverage {
         self.is_known() && !self.is_complete()
     }
 
+    /// The rows behind a number with this support: `400`, or `10 of 1000` where rows are missing.
+    #[must_use]
+    pub fn words(self, support: u64) -> String {
+        if self.is_partial() {
+            format!("{} of {}", self.rows_used, self.rows_expected)
+        } else {
+            support.to_string()
+        }
+    }
+
     /// Of a number that was computed from two others.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

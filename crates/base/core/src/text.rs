@@ -50,6 +50,54 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A count with its noun: `1 row`, `2 rows`, `0 classes`, `3 entries`. `noun` is in the singular.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        return format!("1 {noun}");
+    }
+    match noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{count} {stem}ies"),
+        None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{count} {noun}es"),
+        None => format!("{count} {noun}s"),
+    }
+}
+
+/// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
+#[must_use]
+pub fn metric(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        format!("{value}")
+    } else if !(1e-4..1e6).contains(&size) {
+        format!("{value:.3e}")
+    } else if size >= 100.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+/// A range such as `[0.00019712422, 0.25)` with long numbers cut to three digits; anything else as it is.
+#[must_use]
+pub fn short_range(text: &str) -> String {
+    let number = |text: &str| {
+        let value: f64 = text.parse().ok()?;
+        let short = format!("{value:.2e}").parse::<f64>().ok()?;
+        Some(if text.len() <= RANGE_DIGITS_MAX { text.to_owned() } else { short.to_string() })
+    };
+    let short = || {
+        let inner = text.strip_prefix('[')?;
+        let end = inner.chars().last().filter(|end| matches!(end, ')' | ']'))?;
+        let (low, high) = inner.strip_suffix(end)?.split_once(", ")?;
+        Some(format!("[{}, {}{end}", number(low)?, number(high)?))
+    };
+    short().unwrap_or_else(|| text.to_owned())
+}
+
+/// Longer numbers of a range are cut.
+const RANGE_DIGITS_MAX: usize = 6;
+
 /// Bytes in lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
@@ -80,6 +128,17 @@ mod tests {
         }
     }
 
+    /// Proves that nouns agree with their count.
+    #[test]
+    fn plurals_are_formed() {
+        let table =
+            [(1, "row", "1 row"), (2, "row", "2 rows"), (0, "class", "0 classes"), (2, "batch", "2 batches")];
+        for (count, noun, text) in table {
+            assert_eq!(counted(count, noun), text);
+        }
+        assert_eq!((counted(3, "log entry"), counted(3, "day")), ("3 log entries".into(), "3 days".into()));
+    }
+
     /// Proves that sizes and numbers keep their order of magnitude, and that no byte loses a digit.
     #[test]
     fn sizes_and_numbers_are_readable() {
@@ -91,5 +150,25 @@ mod tests {
         assert_eq!(number(1.2e-7), "1.20e-7");
         assert_eq!(number(f64::NAN), "NaN");
         assert_eq!(hex(&[0, 10, 255]), "000aff");
+    }
+
+    /// Proves that metrics keep their order of magnitude.
+    #[test]
+    fn metrics_are_readable() {
+        assert_eq!(metric(0.314_16), "0.3142");
+        assert_eq!(metric(1.2e-7), "1.200e-7");
+        assert_eq!(metric(f64::NAN), "NaN");
+    }
+
+    /// Proves that only long numbers of ranges are cut, and that what is not a range of numbers stays.
+    #[test]
+    fn ranges_are_short() {
+        assert_eq!(short_range("[0.00019712422, 0.25)"), "[0.000197, 0.25)");
+        assert_eq!(short_range("[17, 1484705]"), "[17, 1480000]");
+        for same in
+            ["Private", "[a, b)", "[17, 23)", "[2024-01-01T00:00:00Z, 2024-02-01T00:00:00Z)", "(others)", "["]
+        {
+            assert_eq!(short_range(same), same);
+        }
     }
 }

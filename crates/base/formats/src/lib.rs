@@ -1,18 +1,21 @@
-//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file, the settings file and the
+//! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the settings file and the
 //! records of a rehearsal. Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
+pub mod control;
 mod digest;
 pub mod environment;
 pub mod events;
 pub mod gate;
 pub mod hash;
+pub mod layout;
 pub mod printed;
 pub mod promotion;
 pub mod record;
 pub mod rehearsal;
 pub mod rule;
 pub mod runfile;
+mod save_reason;
 pub mod settings;
 pub mod shell;
 pub mod subset;
@@ -22,3 +25,4 @@ pub mod wandb;
 pub use digest::sha256_hex;
 pub use environment::Variable;
 pub use events::EventKind;
+pub use save_reason::SaveReason;

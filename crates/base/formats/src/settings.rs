@@ -5,6 +5,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::runfile::{RunFileError, line_and_column, nearest};
 
+/// The name of a settings file.
+pub const SETTINGS_FILE: &str = "config.toml";
+
 /// A larger file is not a settings file; it is refused before it is parsed.
 pub const SETTINGS_BYTES_MAX: usize = 1 << 16;
 

@@ -3,7 +3,7 @@
 mod args;
 mod commands;
 mod exit;
-mod html;
+mod page;
 mod printer;
 mod settings;
 mod signals;

@@ -11,6 +11,7 @@ use std::ops::Add;
 use indicatif::ProgressBar;
 use trackway_api::Document;
 use trackway_core::visible::{escaped_json, visible, without_colours};
+pub use trackway_flows::data::masked_cut as cut;
 use trackway_flows::data::{masked, masked_json};
 use unicode_width::UnicodeWidthStr;
 
@@ -140,16 +141,6 @@ impl<T: Into<Self>> Add<T> for Shown {
     fn add(mut self, more: T) -> Self {
         self.0.extend(more.into().0);
         self
-    }
-}
-
-/// The first characters of a text, and `…` if there are more. Personal data is always hidden: cut, it could not be
-/// recognised any more.
-pub fn cut(text: &str, letters_max: usize) -> String {
-    let text = masked(text);
-    match text.char_indices().nth(letters_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into_owned(),
     }
 }
 

@@ -13,13 +13,12 @@ use trackway_flows::data::{
     COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
 };
 use trackway_formats::Variable;
+use trackway_formats::layout::PROJECT_FOLDER;
 use trackway_formats::settings::{SettingsFile, Written};
 
 use crate::exit::Failure;
 pub use files::{FileKind, FileState, FoundFile};
 
-/// The folder of a project in which its state and its settings file are.
-const PROJECT_FOLDER: &str = ".trackway";
 /// Names the folder with Trackway's state.
 pub const HOME_VARIABLE: &str = Variable::Home.as_str();
 /// Names the ledger.

@@ -5,9 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 
+use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::SEGMENT_EXTENSION;
-
-use crate::AttemptFiles;
 
 /// Which of the script's two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,14 +61,14 @@ pub trait AttemptChannel: Debug + Send + Sync {
 /// The channel to an attempt whose folder is on this machine.
 #[derive(Debug, Clone)]
 pub struct FolderChannel {
-    files: AttemptFiles,
+    files: AttemptLayout,
 }
 
 impl FolderChannel {
     /// The channel to the attempt in this folder, which need not exist yet.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { files: AttemptFiles::new(directory) }
+        Self { files: AttemptLayout::new(directory) }
     }
 
     fn path(&self, file: GrowingFile<'_>) -> io::Result<PathBuf> {

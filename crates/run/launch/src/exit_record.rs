@@ -3,8 +3,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_formats::layout::AttemptLayout;
 
-use crate::files::{AttemptFiles, read_json};
+use crate::files::read_json;
 
 /// The version of `exit.json` that this crate writes.
 pub const EXIT_VERSION: u32 = 1;
@@ -125,7 +126,7 @@ impl ExitRecord {
     /// # Errors
     /// The file cannot be read or is not an exit record.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
-        read_json(&AttemptFiles::new(directory).exit_json())
+        read_json(&AttemptLayout::new(directory).exit_json())
     }
 
     /// Whether a stop was requested while the script ran.

@@ -1,105 +1,14 @@
-//! The files of an attempt's folder (`docs/formats/attempt-folder.md`), and how whole files are put in place.
+//! How whole files of an attempt's folder are put in place and read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trackway_files::{open_own, open_trusted};
 
 /// A JSON file of an attempt's folder that is larger than this is damaged, not read.
 pub const JSON_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
-/// Where the files of one attempt are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttemptFiles {
-    directory: PathBuf,
-}
-
-macro_rules! file {
-    ($(#[$doc:meta])* $method:ident, $name:literal) => {
-        $(#[$doc])*
-        #[must_use]
-        pub fn $method(&self) -> PathBuf {
-            self.directory.join($name)
-        }
-    };
-}
-
-impl AttemptFiles {
-    /// The files in this folder, which need not exist.
-    #[must_use]
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
-    }
-
-    /// The folder itself.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    file!(
-        /// The launch as requested, without secrets. Written by the launcher before the shim starts.
-        launch_json, "launch.json"
-    );
-    file!(
-        /// Identities of the shim and the script. Written by the shim before the script starts.
-        shim_json, "shim.json"
-    );
-    file!(
-        /// Locked by the shim for as long as it lives.
-        shim_lock, "shim.lock"
-    );
-    file!(
-        /// How the attempt ended. Written by the shim, once, at the very end.
-        exit_json, "exit.json"
-    );
-    file!(
-        /// The space reserved for the exit record while the script runs.
-        exit_reserved, "exit.json.reserved"
-    );
-    file!(
-        /// Copies of files that the script gave as artifacts, under their hashes.
-        artifacts, "artifacts"
-    );
-    file!(
-        /// What the script wrote to its standard output.
-        stdout_log, "stdout.log"
-    );
-    file!(
-        /// What the script wrote to its standard error.
-        stderr_log, "stderr.log"
-    );
-    file!(
-        /// When the lines of `stdout.log` began.
-        stdout_times, "stdout.times"
-    );
-    file!(
-        /// When the lines of `stderr.log` began.
-        stderr_times, "stderr.times"
-    );
-    file!(
-        /// What supervisors did to the attempt.
-        actions_jsonl, "actions.jsonl"
-    );
-    file!(
-        /// Commands to the script (`TRACKWAY_CONTROL`).
-        control_jsonl, "control.jsonl"
-    );
-    file!(
-        /// The flight record's segments (`TRACKWAY_RECORD`).
-        records, "records"
-    );
-    file!(
-        /// What the processes did when the attempt made no progress (`TRACKWAY_STACKS`).
-        stacks, "stacks"
-    );
-    file!(
-        /// Where torchelastic's `@record` leaves the error (`TORCHELASTIC_ERROR_FILE`).
-        error_json, "error.json"
-    );
-}
 
 /// Whether a file must survive a power cut, or only a crash of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Timestamp};
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
-use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
+use crate::{AttemptChannel, ExitRecord, LaunchSpec, StackDump};
 
 /// Starts attempts and reports their states. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -76,7 +77,7 @@ pub trait Launcher: Send + Sync {
     ///
     /// # Errors
     /// [`LaunchError::ForeignPlacement`].
-    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
+    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError>;
 
     /// What every process of a living attempt does at present; needs some seconds at most and changes nothing. An attempt
     /// that has ended has none.
@@ -111,8 +112,8 @@ pub struct Seen {
     pub state: Observation,
     /// When the launcher looked, by the wall clock of the process that looked; an answer from a cache keeps its time.
     pub seen_at: Timestamp,
-    /// The engine's name of the state, such as `PENDING (Priority)`; none without an engine.
-    pub engine_state: Option<String>,
+    /// The state in the engine's own words; none where there is no engine.
+    pub engine_state: Option<EngineState>,
     /// Which start of the job this is about; none before it started.
     pub instance: Option<Instance>,
     /// The machines it runs on, as far as they are known.
@@ -127,6 +128,18 @@ impl Seen {
     pub fn is_final(&self) -> bool {
         self.state.is_final()
     }
+}
+
+/// A state in the words of the engine that has it. What they mean for an end is known to the tables of `trackway-tower`, by engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineState {
+    /// The engine: `slurm`, `kubernetes`, `ray` or another one.
+    pub engine: String,
+    /// The state, such as `OUT_OF_MEMORY`, `Failed` or `PENDING`.
+    pub state: String,
+    /// The reason that the engine gives for it, such as `OOMKilled` or `Priority`; empty where it gives none.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// Which start of a job: where an engine starts a job again by itself, that is another instance. Only ever compared.

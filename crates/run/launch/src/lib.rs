@@ -5,10 +5,10 @@ mod channel;
 pub mod conformance;
 mod exit_record;
 mod files;
+mod gpu;
 mod launcher;
 mod local;
 mod local_offer;
-mod nvml;
 mod process;
 mod request;
 pub mod shim;
@@ -21,10 +21,12 @@ pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
     SpawnError, TreeEnd,
 };
-pub use files::{AttemptFiles, JSON_BYTES_MAX};
-pub use launcher::{Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode};
+pub use files::JSON_BYTES_MAX;
+pub use gpu::{Gpu, GpuDriver};
+pub use launcher::{
+    EngineState, Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+};
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
-pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};

@@ -14,10 +14,11 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Clock as _};
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
-use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::files::{Durability, replace_file};
 use crate::local_offer::LocalOffer;
 use crate::process::{
     MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
@@ -136,7 +137,7 @@ impl Launcher for LocalLauncher {
         if let Some(placement) = find(&spec.directory)? {
             return Ok(placement);
         }
-        let files = AttemptFiles::new(&spec.directory);
+        let files = AttemptLayout::new(&spec.directory);
         trackway_files::make_folders(&spec.directory)
             .map_err(|error| file_error("make the folder", spec.directory.clone(), error))?;
         let stored = serde_json::to_vec_pretty(&spec.stored(redactor)).map_err(io::Error::from);
@@ -219,8 +220,8 @@ impl Launcher for LocalLauncher {
         Ok(Arc::new(FolderChannel::new(place_of(placement)?.directory)))
     }
 
-    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
-        Ok(AttemptFiles::new(place_of(placement)?.directory))
+    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError> {
+        Ok(AttemptLayout::new(place_of(placement)?.directory))
     }
 
     fn stacks(&self, placement: &Placement) -> Result<StackDump, LaunchError> {
@@ -234,7 +235,7 @@ impl Launcher for LocalLauncher {
         let mut processes =
             processes_of_attempt(&place.attempt_id).map_err(|error| unavailable(WHAT, &error))?;
         processes.retain(|process| process.pid != place.shim.pid);
-        Ok(stacks::take(&processes, &AttemptFiles::new(&place.directory).stacks()))
+        Ok(stacks::take(&processes, &AttemptLayout::new(&place.directory).stacks()))
     }
 }
 
@@ -263,7 +264,7 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
 
 /// The attempt in a folder, by what its shim wrote there.
 fn find(directory: &Path) -> Result<Option<Placement>, LaunchError> {
-    let files = AttemptFiles::new(directory);
+    let files = AttemptLayout::new(directory);
     let shim = ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
     let launch =
         StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
@@ -374,7 +375,7 @@ fn survivors(place: &LocalPlace) -> io::Result<Vec<ProcessStat>> {
 
 /// Whether some process holds the shim's lock. Tried shared, so that two observers do not see each other.
 fn lock_is_held(directory: &Path) -> io::Result<bool> {
-    let path = AttemptFiles::new(directory).shim_lock();
+    let path = AttemptLayout::new(directory).shim_lock();
     let file = match OpenOptions::new().read(true).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::Variable;
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
 use crate::EngineRequest;
-use crate::files::{AttemptFiles, read_json};
+use crate::files::read_json;
 
 /// The version of `launch.json` that this crate writes.
 pub const LAUNCH_VERSION: u32 = 1;
@@ -120,7 +121,7 @@ impl LaunchSpec {
     /// What the script finds in its environment besides what it inherits: the additions, then Trackway's variables.
     #[must_use]
     pub fn script_environment(&self) -> BTreeMap<String, String> {
-        let files = AttemptFiles::new(&self.directory);
+        let files = AttemptLayout::new(&self.directory);
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut environment = self.environment.clone();
         environment.entry("PYTHONUNBUFFERED".into()).or_insert_with(|| "1".into());
@@ -160,6 +161,6 @@ impl StoredLaunch {
     /// # Errors
     /// The file cannot be read or is not a launch.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
-        read_json(&AttemptFiles::new(directory).launch_json())
+        read_json(&AttemptLayout::new(directory).launch_json())
     }
 }

@@ -13,12 +13,13 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Clock, Timestamp};
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use crate::conformance::Faults;
 use crate::{
-    AttemptChannel, AttemptFiles, EXIT_VERSION, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec,
+    AttemptChannel, EXIT_VERSION, EngineState, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec,
     Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
 };
 
@@ -49,7 +50,19 @@ struct State {
     hidden_polls: u32,
     /// Submits from now on that are carried out without an answer.
     lost_replies: u32,
+    /// How the job that is submitted next is ended by the engine.
+    ending: Option<Ending>,
     polls: u32,
+}
+
+/// An end that the engine makes.
+#[derive(Debug, Clone)]
+struct Ending {
+    /// Polls of the running job before.
+    polls_left: u32,
+    state: EngineState,
+    /// Whether the exit of its process is recorded, as where only the script was ended and not its machine.
+    is_recorded: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +74,7 @@ struct Job {
     is_settled: bool,
     /// When it is killed, because its end was requested.
     kill_at_micros: Option<i64>,
+    ending: Option<Ending>,
 }
 
 #[derive(Debug)]
@@ -68,6 +82,41 @@ enum Phase {
     Queued { polls_left: u32 },
     Running { group: Pid },
     Ended(Observation),
+}
+
+impl Job {
+    /// Ends it when the engine is to do so.
+    fn end_by_engine(&mut self) {
+        let (Phase::Running { group }, Some(ending)) = (&self.phase, &mut self.ending) else { return };
+        if ending.polls_left > 0 {
+            ending.polls_left -= 1;
+            return;
+        }
+        killpg(*group, Signal::SIGKILL).ok();
+        self.is_settled = false;
+        if !ending.is_recorded {
+            let why = "the engine reports that it ended".to_owned();
+            self.phase = Phase::Ended(Observation::Gone { why, rebooted: false });
+        }
+    }
+
+    /// The engine's words for what was observed.
+    fn words(&self, observed: &Observation) -> EngineState {
+        let word = |state: &str, reason: &str| EngineState {
+            engine: NAME.into(),
+            state: state.into(),
+            reason: reason.into(),
+        };
+        match (observed, &self.ending) {
+            (Observation::Pending { why }, _) => word("PENDING", why),
+            (Observation::Running(_) | Observation::CannotTell { .. }, _) => word("RUNNING", ""),
+            (
+                Observation::Exited(_) | Observation::Gone { .. },
+                Some(Ending { polls_left: 0, state, .. }),
+            ) => state.clone(),
+            (Observation::Exited(_) | Observation::Gone { .. }, _) => word("ENDED", ""),
+        }
+    }
 }
 
 impl Faults for FakeEngine {
@@ -109,6 +158,12 @@ impl FakeEngine {
         }
     }
 
+    /// The engine ends the job that is submitted next after so many polls of it, and gives this state; `is_recorded`: the exit of its
+    /// process is on record.
+    pub fn end_next(&self, polls: u32, state: EngineState, is_recorded: bool) {
+        self.state().ending = Some(Ending { polls_left: polls, state, is_recorded });
+    }
+
     /// How often the engine was polled.
     #[must_use]
     pub fn polls(&self) -> u32 {
@@ -123,9 +178,10 @@ impl FakeEngine {
     fn submit(&self, key: &str, spec: &LaunchSpec) -> Option<usize> {
         let mut state = self.state();
         let (number, polls_left) = (state.jobs.len() + 1, std::mem::take(&mut state.held_polls));
+        let ending = state.ending.take();
         let new = || {
             let phase = if polls_left == 0 { self.start(key, spec) } else { Phase::Queued { polls_left } };
-            Job { spec: spec.clone(), number, phase, is_settled: false, kill_at_micros: None }
+            Job { spec: spec.clone(), number, phase, is_settled: false, kill_at_micros: None, ending }
         };
         let number = state.jobs.entry(key.to_owned()).or_insert_with(new).number;
         if state.lost_replies > 0 {
@@ -135,9 +191,9 @@ impl FakeEngine {
         Some(number)
     }
 
-    /// The engine's answer about a job, which starts when its polls in the queue are over.
-    fn poll(&self, key: &str) -> Observation {
-        let hidden = |why: &str| Observation::CannotTell { why: why.to_owned(), is_lasting: false };
+    /// The engine's answer about a job, which starts when its polls in the queue are over, and the state that it gives.
+    fn poll(&self, key: &str) -> (Observation, Option<EngineState>) {
+        let hidden = |why: &str| (Observation::CannotTell { why: why.to_owned(), is_lasting: false }, None);
         let mut state = self.state();
         state.polls += 1;
         if state.hidden_polls > 0 {
@@ -151,7 +207,8 @@ impl FakeEngine {
             killpg(*group, Signal::SIGKILL).ok();
             (job.is_settled, job.kill_at_micros) = (false, None);
         }
-        match &job.phase {
+        job.end_by_engine();
+        let observed = match &job.phase {
             Phase::Queued { polls_left } => {
                 let polls_left = polls_left.saturating_sub(1);
                 job.phase =
@@ -160,7 +217,9 @@ impl FakeEngine {
             }
             Phase::Running { .. } => Observation::Running(Running::default()),
             Phase::Ended(end) => end.clone(),
-        }
+        };
+        let words = job.words(&observed);
+        (observed, Some(words))
     }
 
     fn start(&self, key: &str, spec: &LaunchSpec) -> Phase {
@@ -189,7 +248,9 @@ impl FakeEngine {
         record.ended_at = self.0.clock.now();
         record.main_ended_at = Some(record.ended_at);
         record.wall_seconds = record.ended_at.seconds_since(record.started_at);
-        if let Some(job) = self.state().jobs.get_mut(key) {
+        if let Some(job) = self.state().jobs.get_mut(key)
+            && matches!(job.phase, Phase::Running { .. })
+        {
             job.phase = Phase::Ended(Observation::Exited(Box::new(record)));
         }
         self.0.ended.notify_all();
@@ -230,7 +291,7 @@ impl FakeEngine {
 }
 
 fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
-    let files = AttemptFiles::new(&spec.directory);
+    let files = AttemptLayout::new(&spec.directory);
     let mut arguments = spec.argv.iter();
     Command::new(arguments.next().map_or("", String::as_str))
         .args(arguments)
@@ -294,18 +355,12 @@ impl FakeLauncher {
     }
 }
 
-fn dated(state: Observation, key: &str, seen_at: Timestamp) -> Seen {
+fn dated((state, engine_state): (Observation, Option<EngineState>), key: &str, seen_at: Timestamp) -> Seen {
     let has_started = matches!(state, Observation::Running(_) | Observation::Exited(_));
-    let word = match &state {
-        Observation::Pending { why } => Some(format!("PENDING ({why})")),
-        Observation::Running(_) => Some("RUNNING".to_owned()),
-        Observation::Exited(_) | Observation::Gone { .. } => Some("ENDED".to_owned()),
-        Observation::CannotTell { .. } => None,
-    };
     Seen {
         state,
         seen_at,
-        engine_state: word,
+        engine_state,
         instance: has_started.then(|| Instance(format!("{key}/1"))),
         hosts: has_started.then(|| "fake-1".to_owned()).into_iter().collect(),
         devices: Vec::new(),
@@ -368,7 +423,7 @@ impl Launcher for FakeLauncher {
         Ok(Arc::new(FolderChannel::new(self.place_of(placement)?.files)))
     }
 
-    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
-        Ok(AttemptFiles::new(self.place_of(placement)?.files))
+    fn files(&self, placement: &Placement) -> Result<AttemptLayout, LaunchError> {
+        Ok(AttemptLayout::new(self.place_of(placement)?.files))
     }
 }

@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
+use trackway_formats::layout::AttemptLayout;
 use trackway_launch::shim::{LineTime, ShimRecord};
 use trackway_launch::testing::FakeEngine;
 use trackway_launch::{
-    AttemptFiles, EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
-    Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
+    EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Running,
+    SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
 use trackway_recorder::Origin;
 use trackway_redact::Redactor;
@@ -135,7 +136,7 @@ impl Place {
     }
 
     /// Launches and waits: the exit record and the files.
-    fn run(&self, spec: &LaunchSpec) -> (ExitRecord, AttemptFiles) {
+    fn run(&self, spec: &LaunchSpec) -> (ExitRecord, AttemptLayout) {
         let placement = self.launch(spec);
         match self.end(&placement) {
             Observation::Exited(exit) => (*exit, self.launcher.files(&placement).unwrap()),
@@ -143,7 +144,7 @@ impl Place {
         }
     }
 
-    fn sh(&self, script: &str) -> (ExitRecord, AttemptFiles) {
+    fn sh(&self, script: &str) -> (ExitRecord, AttemptLayout) {
         self.run(&self.spec(&["sh", "-c", script]))
     }
 }
@@ -232,7 +233,7 @@ fn outputs_stay_apart_exact_and_dated() {
     assert_eq!((exit.exit_code, exit.lines, exit.log_bytes_lost), (Some(0), 401, 0));
     assert_eq!(exit.stdout_bytes, stdout.len() as u64);
     assert!(exit.wall_seconds > 0.4 && exit.peak_rss_bytes > 0 && !exit.clock_went_backwards);
-    let mode = std::fs::metadata(files.directory()).unwrap().permissions().mode();
+    let mode = std::fs::metadata(files.folder()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700, "others must not read an attempt");
 }
 
@@ -444,7 +445,7 @@ fn secrets_never_reach_the_disk() {
     let (exit, files) = place.run(&spec);
     assert_eq!(exit.exit_code, Some(0));
     let mut bytes = Vec::new();
-    let mut folders = vec![files.directory().to_owned()];
+    let mut folders = vec![files.folder().to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if entry.is_dir() { folders.push(entry) } else { bytes.extend(std::fs::read(entry).unwrap()) }
@@ -490,7 +491,7 @@ fn a_killed_shim_is_no_death_of_the_script() {
     let place = Place::new();
     let placement = place.launch(&place.spec(&["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]));
     let child =
-        || ShimRecord::read(place.launcher.files(&placement).unwrap().directory()).unwrap().unwrap().child;
+        || ShimRecord::read(place.launcher.files(&placement).unwrap().folder()).unwrap().unwrap().child;
     until("both sleep", || {
         let cmdline = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         child().is_some_and(|child| cmdline(child.pid) == "sleep\n")

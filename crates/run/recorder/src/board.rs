@@ -1,7 +1,6 @@
 use trackway_checkpoint::{Notice, Notices};
 use trackway_core::Step;
-
-use crate::save_reason::SaveReason;
+use trackway_formats::SaveReason;
 
 /// A notice is at most so many steps ahead.
 const NOTICE_STEPS_MAX: f64 = 1_000.0;
@@ -60,6 +59,6 @@ impl Board {
     /// The reason of the saves announced up to this step.
     pub fn take_saves(&mut self, step: Step) -> Option<SaveReason> {
         let due = self.saves.extract_if(.., |notice| notice.step <= step);
-        due.map(|notice| SaveReason::from_word(&notice.reason).unwrap_or(SaveReason::Asked)).max()
+        due.map(|notice| notice.reason.parse().unwrap_or(SaveReason::Asked)).max()
     }
 }

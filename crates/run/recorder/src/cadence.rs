@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use trackway_core::Step;
+use trackway_formats::SaveReason;
 
 use crate::inner::Inner;
 use crate::process::ProcessSlot;
-use crate::save_reason::SaveReason;
 
 /// A save must fit so many times into what is left of the grace period: the next one may take longer than the last.
 pub(crate) const SAVE_MARGIN: f64 = 1.25;

@@ -1,12 +1,11 @@
 //! What saving costs, measured at every save and recorded as metrics: the input of the advice on cadence.
 
 use trackway_core::Step;
-use trackway_formats::EventKind;
+use trackway_formats::{EventKind, SaveReason};
 
 use crate::cadence::SAVE_MARGIN;
 use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
-use crate::save_reason::SaveReason;
 
 /// Metric: seconds for which a save blocked the training loop.
 pub const STALL_SECONDS: &str = "trackway/checkpoint_stall_seconds";

@@ -10,14 +10,13 @@ use trackway_checkpoint::bulk::{
 };
 use trackway_checkpoint::{CheckpointError, Commit, Kind};
 use trackway_core::Step;
-use trackway_formats::EventKind;
+use trackway_formats::{EventKind, SaveReason};
 
 use crate::cost::SaveCost;
 use crate::inner::Inner;
 use crate::pending::Pending;
 use crate::process::{ProcessSlot, once};
 use crate::recorder::{NO_ROOT, Recorder};
-use crate::save_reason::SaveReason;
 use crate::together::is_given_up;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.

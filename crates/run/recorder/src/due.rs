@@ -3,12 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use trackway_core::Step;
-use trackway_formats::EventKind;
+use trackway_formats::{EventKind, SaveReason};
 
 use crate::cadence::STOP_PUT_OFF_SECONDS_MAX;
 use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
-use crate::save_reason::SaveReason;
 
 impl Inner {
     /// Why a checkpoint is due at the end of this step, if it is.

@@ -1,5 +1,13 @@
-use crate::control::Asked;
-use crate::save_reason::SaveReason;
+use trackway_formats::SaveReason;
+
+/// A checkpoint that a line of the control file requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub id: u64,
+    pub reason: SaveReason,
+    /// By whom and why.
+    pub why: String,
+}
 
 /// A draft, or a save that is being written, and what to report when it is done.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use trackway_checkpoint::{Commit, Decliner};
 use trackway_core::Step;
 
 use crate::board::Board;
-use crate::control::{Asked, ControlReader};
+use crate::control::ControlReader;
 use crate::keeper::Keeper;
 use crate::pace::Pace;
-use crate::pending::Pending;
+use crate::pending::{Asked, Pending};
 use crate::rehearsal_plan::LossWatch;
 use crate::root::Root;
 use crate::segment_writer::SegmentWriter;

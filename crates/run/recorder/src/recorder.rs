@@ -9,18 +9,18 @@ use trackway_checkpoint::{
     RankGroup, RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
-use trackway_formats::EventKind;
-use trackway_formats::Variable;
+use trackway_formats::control::{Command, Line};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS};
+use trackway_formats::{EventKind, SaveReason, Variable};
 use trackway_system::{SystemClock, SystemIds};
 
-use crate::control::{Asked, Command, ControlReader};
+use crate::control::ControlReader;
 use crate::cost::SaveCost;
 use crate::data_rung::DataRung;
 use crate::inner::Inner;
+use crate::pending::Asked;
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::root::Root;
-use crate::save_reason::SaveReason;
 use crate::segment_writer::SegmentWriter;
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
@@ -511,27 +511,27 @@ impl Inner {
 
     fn read_control(&self, slot: &ProcessSlot) {
         let mut control = slot.control();
-        let commands = control.reader.as_mut().map(ControlReader::poll).unwrap_or_default();
-        for command in commands {
-            match command {
-                Command::Stop { id } => {
+        let lines = control.reader.as_mut().map(ControlReader::poll).unwrap_or_default();
+        for line in lines {
+            match line {
+                Line::Request { id, command: Command::Stop, .. } => {
                     control.stops.push(id);
                     slot.segment().control_ack(id, ControlOutcome::Accepted, None);
                     slot.stop_asked.store(true, Ordering::Relaxed);
                     slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
                 }
-                Command::CheckpointNow(asked) if self.settings.checkpoint_root.is_none() => {
-                    slot.segment().control_ack(asked.id, ControlOutcome::Refused, None);
+                Line::Request { id, command: Command::CheckpointNow(_), .. }
+                    if self.settings.checkpoint_root.is_none() =>
+                {
+                    slot.segment().control_ack(id, ControlOutcome::Refused, None);
                 }
-                Command::CheckpointNow(asked) => {
-                    slot.segment().control_ack(asked.id, ControlOutcome::Accepted, None);
-                    control.checkpoints.push(asked);
+                Line::Request { id, command: Command::CheckpointNow(reason), why } => {
+                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                    control.checkpoints.push(Asked { id, reason, why });
                     slot.checkpoint_asked.store(true, Ordering::Relaxed);
                 }
-                Command::Unknown { id } => {
-                    slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None)
-                }
-                Command::Unreadable { why } => {
+                Line::Unknown { id } => slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None),
+                Line::Unreadable { why } => {
                     slot.segment().event(EventKind::ControlLineUnreadable.as_str(), None, &[("why", &why)]);
                 }
             }

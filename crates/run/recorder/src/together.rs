@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use trackway_checkpoint::{CheckpointError, Notice, RankError};
 use trackway_core::Step;
-use trackway_formats::EventKind;
+use trackway_formats::{EventKind, SaveReason};
 
 use crate::board::Board;
 use crate::cadence::STOP_PUT_OFF_SECONDS_MAX;
 use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
-use crate::save_reason::SaveReason;
 
 /// Rank 0 announces a step so long before it, when that is more than a step: other machines may see changes of a shared
 /// folder a little late.

@@ -49,11 +49,7 @@ pub use resolve::Resolver;
 pub use select::MAX_FILES;
 pub use state::FileStates;
 
-/// `1 row`, `2 rows`.
-fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
+use trackway_core::text::counted;
 
 #[cfg(test)]
 mod tests;

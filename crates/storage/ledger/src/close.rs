@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::EventKind;
+use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{
     CheckpointFrame, ControlAck, Event, Frame, Origin, SEGMENT_EXTENSION, Segment, read_segment,
 };
@@ -128,17 +129,13 @@ pub enum Points {
 }
 
 impl Points {
-    /// The name of the Parquet file below `records/`.
-    fn file_name(self, attempt_id: AttemptId) -> String {
-        match self {
-            Self::Metrics => format!("{attempt_id}.parquet"),
-            Self::Telemetry => format!("{attempt_id}.telemetry.parquet"),
-        }
-    }
-
     /// Where the closed points of an attempt are.
     pub fn path(self, home: &Path, attempt_id: AttemptId) -> PathBuf {
-        home.join("records").join(self.file_name(attempt_id))
+        let home = HomeLayout::new(home);
+        match self {
+            Self::Metrics => home.metrics_parquet(attempt_id),
+            Self::Telemetry => home.telemetry_parquet(attempt_id),
+        }
     }
 }
 
@@ -171,7 +168,7 @@ impl NamedSegment {
 
 /// Every segment of an attempt, by file name; none when there is no folder.
 pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
-    let folder = home.join("attempts").join(attempt_id.to_string()).join("records");
+    let folder = HomeLayout::new(home).attempt(attempt_id).records();
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -213,7 +210,7 @@ impl ClosedRecords {
         }
         let path = points.path(home, subject.attempt_id);
         write_metrics(&path, subject, segments)?;
-        let shown = format!("records/{}", points.file_name(subject.attempt_id));
+        let shown = HomeLayout::new(home).below(&path);
         let written =
             self.segments.iter_mut().filter(|row| segments.iter().any(|named| named.name == row.path));
         written.for_each(|row| row.parquet_path = Some(shown.clone()));

@@ -116,6 +116,14 @@ pub enum LedgerError {
         /// The message of the database.
         why: String,
     },
+    /// This build lacks what is needed.
+    #[error("this build has no {what}: build it with feature `{feature}`")]
+    NotBuilt {
+        /// What is missing.
+        what: String,
+        /// The feature of the binary that adds it.
+        feature: &'static str,
+    },
     /// A query is wrong.
     #[error("{0}")]
     Query(String),
@@ -160,7 +168,7 @@ impl LedgerError {
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::Integrity { .. } | Self::Superseded { .. } => ErrorKind::Integrity,
             Self::Changed { .. } => ErrorKind::Changed,
-            Self::Query(_) | Self::Import { .. } => ErrorKind::Usage,
+            Self::Query(_) | Self::NotBuilt { .. } | Self::Import { .. } => ErrorKind::Usage,
             Self::Open { .. } | Self::Database { .. } | Self::File { .. } | Self::Parquet { .. } => {
                 ErrorKind::Fault
             }

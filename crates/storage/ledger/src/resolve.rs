@@ -143,7 +143,7 @@ impl Ledger {
     pub fn resolve_evaluation(&self, word: &str, now: Timestamp) -> Result<EvaluationRow, LedgerError> {
         if word == LAST {
             let newest = self.newest_evaluation(now)?;
-            return newest.ok_or_else(|| not_found("evaluation", word, " (there is none yet)"));
+            return newest.ok_or_else(|| not_found("evaluation", word, "; there are no evaluations yet"));
         }
         if let Some(evaluation) = self.evaluation(word)? {
             return Ok(evaluation);

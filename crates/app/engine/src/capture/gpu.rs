@@ -1,11 +1,11 @@
-//! The GPUs of the machine, from NVIDIA's management library where it is installed.
+//! The GPUs of the machine, as its driver reports them.
 
 use std::sync::mpsc;
 use std::time::Duration;
 
-use nvml_wrapper::Nvml;
-use nvml_wrapper::error::NvmlError;
 use serde::{Deserialize, Serialize};
+pub use trackway_launch::Gpu;
+use trackway_launch::GpuDriver;
 
 use super::CaptureInputs;
 
@@ -25,19 +25,6 @@ pub struct GpuInventory {
     pub cuda_visible_devices: Option<String>,
     /// Why nothing is known.
     pub why_missing: Option<String>,
-}
-
-/// One GPU.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gpu {
-    /// The driver's number for it.
-    pub index: u32,
-    /// The model.
-    pub name: Option<String>,
-    /// `GPU-…`; stays the same over reboots.
-    pub uuid: Option<String>,
-    /// Its memory.
-    pub memory_bytes: Option<u64>,
 }
 
 impl GpuInventory {
@@ -62,29 +49,11 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> GpuInventory {
 }
 
 fn inventory() -> Result<GpuInventory, String> {
-    let nvml = trackway_launch::open_nvml().map_err(|error| match error {
-        NvmlError::LibloadingError(_) => "no NVIDIA driver is installed".to_owned(),
-        error => format!("the NVIDIA driver gives no answer: {error}"),
-    })?;
-    let count =
-        nvml.device_count().map_err(|error| format!("the NVIDIA driver counts no devices: {error}"))?;
-    let cuda = nvml.sys_cuda_driver_version().ok();
+    let driver = GpuDriver::open()?;
     Ok(GpuInventory {
-        gpus: (0..count).map(|index| gpu(&nvml, index)).collect(),
-        driver_version: nvml.sys_driver_version().ok(),
-        cuda_version: cuda.map(|version| format!("{}.{}", version / 1000, version % 1000 / 10)),
+        gpus: driver.gpus()?,
+        driver_version: driver.version(),
+        cuda_version: driver.cuda_version(),
         ..GpuInventory::default()
     })
-}
-
-fn gpu(nvml: &Nvml, index: u32) -> Gpu {
-    let Ok(device) = nvml.device_by_index(index) else {
-        return Gpu { index, name: None, uuid: None, memory_bytes: None };
-    };
-    Gpu {
-        index,
-        name: device.name().ok(),
-        uuid: device.uuid().ok(),
-        memory_bytes: device.memory_info().ok().map(|memory| memory.total),
-    }
 }

@@ -1,17 +1,16 @@
 //! What the next attempt changes, as `retries.changes_json` holds it, and the request for a roll back that may be part of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::detect::Detector;
 use trackway_core::{BatchRange, Step, TerminationReason, Timestamp};
 use trackway_files::TempFile;
+use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::RetryRow;
 use trackway_tower::roll_back::Back;
 
 use crate::error::AppError;
-use crate::home::attempt_file;
 use crate::stored::read_stored;
 
 /// What the next attempt changes, as `retries.changes_json` holds it.
@@ -98,9 +97,9 @@ impl Asked {
     ///
     /// # Errors
     /// When the file cannot be written; the attempt must then not be ended for it.
-    pub fn write(&self, attempt_folder: &Path) -> std::io::Result<()> {
+    pub fn write(&self, attempt: &AttemptLayout) -> std::io::Result<()> {
         use std::io::Write as _;
-        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+        let path = attempt.roll_back_json();
         let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
         let (temporary, mut file) = TempFile::beside(&path)?;
         file.write_all(&bytes)?;
@@ -115,8 +114,8 @@ impl Asked {
     ///
     /// # Errors
     /// When the file exists and cannot be read.
-    pub fn read(attempt_folder: &Path) -> Result<Option<Self>, AppError> {
-        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+    pub fn read(attempt: &AttemptLayout) -> Result<Option<Self>, AppError> {
+        let path = attempt.roll_back_json();
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)

@@ -29,7 +29,6 @@ use super::watchdog::Limits;
 use crate::Context;
 use crate::actions::{self, ActionKind};
 use crate::error::{AppError, ErrorKind};
-use crate::home::run_file;
 use crate::reporter::{Notice, Reporter};
 use crate::rows::rung_of;
 use crate::run::seal::{self, Sealed};
@@ -366,7 +365,7 @@ fn seal_patiently(context: &Context, launched: &Launched) -> Result<Sealed, AppE
 /// A fault that was never injected is reported: it proved nothing.
 fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injection>, reporter: &dyn Reporter) {
     let Some(injection) = asked else { return };
-    let done = actions::read(&context.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
+    let done = actions::read(&context.home.layout.attempt(launched.row.attempt_id)).unwrap_or_default();
     let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
     if !done.iter().any(|action| kinds.contains(&action.kind)) {
         let text = format!("`--inject {injection}` did not happen: the attempt ended before");
@@ -417,7 +416,7 @@ fn after(
     if !launches {
         return Ok(Next::Rest);
     }
-    let asked = context.home.run_folder(prepared.run.run_id).join(run_file::STOP);
+    let asked = context.home.layout.run(prepared.run.run_id).stop();
     if !wait(context, decision.delay_seconds.unwrap_or(0.0), &asked) {
         let _ = trackway_files::unlink(&asked);
         context.set_run_state(prepared.run.run_id, RunState::Stopped)?;

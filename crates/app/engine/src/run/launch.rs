@@ -7,11 +7,10 @@ use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Rung};
 use trackway_formats::Variable;
+use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
-use trackway_launch::{
-    AttemptFiles, EngineRequest, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
-};
+use trackway_launch::{EngineRequest, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::ladder::Ladder;
@@ -25,9 +24,8 @@ use crate::Context;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, view};
 use crate::error::{AppError, ErrorKind};
-use crate::home::{attempt_file, changed_at};
+use crate::home::changed_at;
 use crate::reporter::{Notice, Reporter};
-use crate::row_copies::Kept;
 use crate::rows::rung_of;
 
 /// The batches that the script skips since the run was rolled back: `docs/detectors.md`.
@@ -128,7 +126,7 @@ pub fn launch_next(
     };
     let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
     context.ledger_write(|ledger| ledger.insert_attempt(&row))?;
-    context.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     if let Some(previous) = previous {
         context.ledger_write(|ledger| {
             ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id)
@@ -154,7 +152,7 @@ pub fn launch_next(
     if let Ok(seen) = launcher.observe(&placement) {
         note_seen(&mut row, &seen);
     }
-    context.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
     match launched.note_now(context) {
         Err(error) if !error.kind.is_passing() => return Err(error),
@@ -191,7 +189,7 @@ fn store_capture(context: &Context, prepared: &Prepared, spec: &LaunchSpec) -> R
     let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
     environment.extend(context.redactor.settings(&named.collect()));
     let stored = StoredCapture { capture: &prepared.capture, environment };
-    let path = spec.directory.join(attempt_file::CAPTURE);
+    let path = AttemptLayout::new(&spec.directory).capture_json();
     let mut stored = serde_json::to_value(&stored)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
     context.redactor.json(&mut stored);
@@ -234,7 +232,7 @@ fn planned_row(
     row.epoch = Some(u64::from(number));
     row.command.clone_from(&prepared.job.stored_plan.run.command);
     row.working_directory = prepared.job.working_directory().to_string_lossy().into_owned();
-    row.log_directory = context.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
+    row.log_directory = context.home.layout.attempt(attempt_id).folder().to_string_lossy().into_owned();
     row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
     row.launcher = prepared.job.plan.launch.on.as_str().into();
@@ -292,7 +290,7 @@ fn resume_target(
     reporter: &dyn Reporter,
 ) -> Result<Option<CheckpointInfo>, AppError> {
     let run = context.run_by_id(prepared.run.run_id)?;
-    let root = context.home.checkpoint_root(run.run_id, run.kind, &row.rung);
+    let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &row.rung);
     let why = match view(&root)?.resume_target() {
         Ok(None) => match run.last_committed_step {
             Some(step) => format!(
@@ -392,13 +390,13 @@ fn spec_of(
         kind: row.kind,
         rung: rung_of(row).fraction().to_string(),
         epoch: row.epoch.unwrap_or(1),
-        directory: context.home.attempt_folder(row.attempt_id),
+        directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
         working_directory: prepared.job.working_directory(),
         argv: plan.run.command.clone(),
         environment,
         grace_seconds: plan.supervise.grace_seconds,
         linger_seconds: None,
-        checkpoint_root: context.home.checkpoint_root(row.run_id, row.kind, &row.rung),
+        checkpoint_root: context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung),
         seed: plan.run.seed,
         config_sha256: row.config_sha256.clone(),
         data_sha256: row.data_sha256.clone(),
@@ -411,7 +409,7 @@ fn spec_of(
 
 /// Whether a shim may have been started so lately that it did not introduce itself yet.
 pub fn may_be_starting(context: &Context, attempt: &AttemptRow) -> bool {
-    let files = AttemptFiles::new(context.home.attempt_folder(attempt.attempt_id));
+    let files = context.home.layout.attempt(attempt.attempt_id);
     changed_at(&files.launch_json()).is_some_and(|written| {
         context.clock.now().seconds_since(written) < f64::from(START_MILLIS_MAX) / 1000.0
     })

@@ -30,7 +30,7 @@ pub(crate) fn step_back(context: &Context, run: &RunRow) -> Result<Option<String
     attempts.retain(|attempt| attempt.state == AttemptState::Sealed && rung_of(attempt) == rung);
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
-    let root = context.home.checkpoint_root(run.run_id, run.kind, &rung.to_string());
+    let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &rung.to_string());
     let remote = RemotePlan::of_run(context, run, rung)?;
     let why = why(&crash, &attempts);
     let Some(info) = mark(context, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };

@@ -3,9 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg};
+use trackway_formats::layout::RunLayout;
 
 /// Held while this process supervises a run. The kernel releases it when the process ends, however it ends.
 #[derive(Debug)]
@@ -18,10 +18,9 @@ impl RunLock {
     ///
     /// # Errors
     /// When the folder cannot be made or the file cannot be opened.
-    pub fn try_take(run_folder: &Path) -> io::Result<Option<Self>> {
-        std::fs::create_dir_all(run_folder)?;
-        let path = run_folder.join("supervisor.lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+    pub fn try_take(run: &RunLayout) -> io::Result<Option<Self>> {
+        std::fs::create_dir_all(run.folder())?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(run.supervisor_lock())?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(file) => Ok(Some(Self { file })),
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
@@ -47,10 +46,11 @@ mod tests {
     #[test]
     fn one_supervisor_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
-        let first = RunLock::try_take(folder.path()).unwrap().unwrap();
-        assert!(RunLock::try_take(folder.path()).unwrap().is_none());
+        let run = RunLayout::new(folder.path());
+        let first = RunLock::try_take(&run).unwrap().unwrap();
+        assert!(RunLock::try_take(&run).unwrap().is_none());
         let id = first.id().unwrap();
         drop(first);
-        assert_eq!(RunLock::try_take(folder.path()).unwrap().unwrap().id().unwrap(), id);
+        assert_eq!(RunLock::try_take(&run).unwrap().unwrap().id().unwrap(), id);
     }
 }

@@ -21,7 +21,7 @@ pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError>
         state: run.state,
         attempts: attempts.into_iter().map(attempt_outcome).collect(),
         rungs: context.rungs_of(run_id)?,
-        remote: read_status(&context.home.run_folder(run_id)),
+        remote: read_status(&context.home.layout.run(run_id)),
     })
 }
 

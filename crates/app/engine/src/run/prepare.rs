@@ -8,6 +8,7 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{UNWATCHED, Watch};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
+use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
@@ -20,7 +21,6 @@ use crate::Context;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
-use crate::row_copies::Kept;
 use crate::run::supervision;
 
 /// A run that is ready to be driven by this process, its supervisor.
@@ -90,17 +90,17 @@ pub fn begin(
     let run_id = RunId::new(&context.ids);
     let mut run = run_row(context, run_id, job, data_sha256.clone(), capture)?;
     run.kind = kind;
-    let folder = context.home.run_folder(run_id);
-    let lock = RunLock::try_take(&folder)
-        .map_err(|error| AppError::file("lock", &folder, &error))?
+    let files = context.home.layout.run(run_id);
+    let lock = RunLock::try_take(&files)
+        .map_err(|error| AppError::file("lock", files.folder(), &error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
     store_plan(context, run_id, job, data_sha256.clone())?;
-    keep_states(&context.home.data_states(run_id), states)?;
+    keep_states(&files.data_files_json(), states)?;
     let snapshots = record_data(context, manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
     context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     let supervision = supervised(supervision::supervise_with(context, run_id, lock)?, &run)?;
-    context.keep(run_id, Kept::Run, &KeptRows::of_run(&run, &used, &snapshots));
+    context.keep(run_id, RowCopy::Run, &KeptRows::of_run(&run, &used, &snapshots));
     reporter.notice(&Notice::RunStarted {
         run_id,
         name: run.name.clone(),
@@ -135,11 +135,11 @@ pub fn take_up(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
         return Err(AppError::new(
             ErrorKind::Usage,
-            format!("run `{}` is at its end: {}", run.name, run.state),
+            format!("run `{}` cannot be resumed: it is {}", run.name, run.state),
         )
         .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
-    let path = context.home.run_folder(run.run_id).join("plan.json");
+    let path = context.home.layout.run(run.run_id).plan_json();
     let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
     let stored: StoredJob = serde_json::from_str(&text)
         .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
@@ -168,7 +168,7 @@ fn resolve_data(
     if job.plan.data.is_empty() {
         return Ok(Vec::new());
     }
-    let cache_path = context.home.data_cache();
+    let cache_path = context.home.layout.data_cache();
     let cache = HashCache::load(&cache_path);
     let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
     let watch = Watch { progress: &progress, ..*UNWATCHED };
@@ -257,7 +257,7 @@ fn store_plan(
     job: &Job,
     data_sha256: Option<String>,
 ) -> Result<(), AppError> {
-    let path = context.home.run_folder(run_id).join("plan.json");
+    let path = context.home.layout.run(run_id).plan_json();
     let stored = job.stored(run_id, data_sha256, &context.redactor);
     let text = serde_json::to_vec_pretty(&stored)
         .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;

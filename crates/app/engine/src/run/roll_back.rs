@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use trackway_checkpoint::{Housekeeper, State};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step};
 use trackway_formats::EventKind;
+use trackway_formats::layout::RowCopy;
 use trackway_ledger::{AttemptRow, EventRow, KeptRows, RollBackRow, RunRow};
 use trackway_tower::decide::{self, DecisionRule};
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
@@ -18,7 +19,6 @@ use crate::Context;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
-use crate::row_copies::Kept;
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
 
@@ -28,7 +28,7 @@ pub type Due = (Option<Asked>, decide::RollBack);
 /// What the decision after an attempt needs; none if no rollback was requested. A damaged request or log gives no place
 /// to go back to: it must not keep the receipt from being sealed.
 pub fn due(context: &Context, row: &AttemptRow) -> Result<Option<Due>, AppError> {
-    let asked = match Asked::read(&context.home.attempt_folder(row.attempt_id)) {
+    let asked = match Asked::read(&context.home.layout.attempt(row.attempt_id)) {
         Ok(None) => return Ok(None),
         Ok(Some(asked)) => asked,
         Err(error) => {
@@ -75,7 +75,7 @@ pub fn place(
 
 /// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
 fn resumable(context: &Context, left: &AttemptRow) -> Result<Vec<Step>, AppError> {
-    let root = context.home.checkpoint_root(left.run_id, left.kind, &left.rung);
+    let root = context.home.layout.checkpoint_root(left.run_id, left.kind, &left.rung);
     let infos = view(&root)?.list();
     let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
     Ok(infos
@@ -147,7 +147,7 @@ pub fn go_back(
 ) -> Result<String, AppError> {
     let RollBackDecided { asked, back } = decided;
     let summary = told(back);
-    let root = context.home.checkpoint_root(run.run_id, run.kind, &left.rung);
+    let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &left.rung);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house =
         Housekeeper::open(&root, Arc::clone(&context.clock), Arc::clone(&context.ids)).map_err(fault)?;
@@ -184,7 +184,7 @@ pub fn go_back(
         why: asked.why.clone(),
     };
     context.ledger_write(|ledger| ledger.insert_roll_back(&row))?;
-    context.keep(row.run_id, Kept::RollBack(row.attempt_id), &KeptRows::of_roll_back(&row));
+    context.keep(row.run_id, RowCopy::RollBack(row.attempt_id), &KeptRows::of_roll_back(&row));
     let beside =
         if listed.is_empty() { String::new() } else { format!("; no longer resumed from: {listed}") };
     let text = format!("{summary}{beside}: {}", asked.why);

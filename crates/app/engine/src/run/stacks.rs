@@ -1,11 +1,8 @@
 //! The stacks of an attempt that makes no progress: taken once by the launcher, kept as a file of its folder, reported
 //! in a line.
 
-use std::path::Path;
-
+use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
-
-use crate::home::attempt_file;
 
 /// Dumps of one attempt that are kept.
 const DUMPS_MAX: usize = 20;
@@ -25,27 +22,30 @@ pub struct Stacks {
 ///
 /// # Errors
 /// Why there are none: the training continues without.
-pub fn take(launcher: &dyn Launcher, placement: &Placement, attempt_folder: &Path) -> Result<Stacks, String> {
+pub fn take(
+    launcher: &dyn Launcher,
+    placement: &Placement,
+    attempt: &AttemptLayout,
+) -> Result<Stacks, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the stacks could not be taken: {error}");
-    let folder = attempt_folder.join(attempt_file::STACKS);
-    let name = (1..=DUMPS_MAX)
-        .map(|number| format!("dump-{number}.json"))
-        .find(|name| !folder.join(name).exists())
+    let path = (1..=DUMPS_MAX)
+        .map(|number| attempt.stack_dump(number))
+        .find(|path| !path.exists())
         .ok_or_else(|| failed(&format!("there are {DUMPS_MAX} dumps of this attempt already")))?;
     let dump = launcher.stacks(placement).map_err(|error| failed(&error))?;
     if dump.processes.is_empty() {
         return Err(failed(&"no process of the attempt can be seen"));
     }
     let bytes = serde_json::to_vec_pretty(&dump).map_err(|error| failed(&error))?;
-    std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::write(folder.join(&name), bytes))
+    std::fs::create_dir_all(attempt.stacks())
+        .and_then(|()| std::fs::write(&path, bytes))
         .map_err(|error| failed(&error))?;
-    Ok(Stacks { path: format!("{}/{name}", attempt_file::STACKS), summary: summary(&dump) })
+    Ok(Stacks { path: attempt.below(&path), summary: summary(&dump) })
 }
 
 /// The dump that a detection names, a line for each process; none where it is gone with the attempt's other files.
-pub fn lines(attempt_folder: &Path, path: &str) -> Vec<String> {
-    let dump = std::fs::read(attempt_folder.join(path))
+pub fn lines(attempt: &AttemptLayout, path: &str) -> Vec<String> {
+    let dump = std::fs::read(attempt.folder().join(path))
         .ok()
         .and_then(|bytes| serde_json::from_slice::<StackDump>(&bytes).ok());
     dump.map(|dump| dump.processes.iter().map(ProcessStack::told).collect()).unwrap_or_default()

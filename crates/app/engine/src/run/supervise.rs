@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
+use trackway_formats::SaveReason;
+use trackway_formats::control::Command;
+use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
-    AttemptChannel, AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+    AttemptChannel, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
-use trackway_recorder::SaveReason;
 use trackway_system::Cancel;
 
 use super::changes::{Asked, AskedBy};
@@ -20,7 +22,7 @@ use super::sight::{Next, Sight};
 use super::stacks::{self, Stacks};
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
-use crate::control::{self, Request};
+use crate::control;
 use crate::reporter::{Notice, Reporter};
 
 /// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
@@ -37,7 +39,7 @@ pub struct Watched<'a> {
     /// Where it is.
     pub placement: &'a Placement,
     /// Its files.
-    pub files: AttemptFiles,
+    pub files: AttemptLayout,
     /// The way to what it writes, and to its script.
     pub channel: Arc<dyn AttemptChannel>,
     /// What it may take.
@@ -313,8 +315,8 @@ impl Supervisor<'_> {
         findings.retain(|finding| detection.desk.wants(finding));
         for finding in &mut findings {
             let hangs = lives && finding.firing.detector == Detector::Hang;
-            let stacks = hangs
-                .then(|| stacks::take(self.launcher, self.watched.placement, self.watched.files.directory()));
+            let stacks =
+                hangs.then(|| stacks::take(self.launcher, self.watched.placement, &self.watched.files));
             let beside = beside(&self.record, finding, stacks);
             detection.desk.take(finding, beside);
         }
@@ -339,7 +341,7 @@ impl Supervisor<'_> {
         let why = finding.sentence();
         match finding.policy {
             DetectionPolicy::Checkpoint => {
-                let request = Request::CheckpointNow(SaveReason::Anomaly);
+                let request = Command::CheckpointNow(SaveReason::Anomaly);
                 let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
@@ -365,7 +367,7 @@ impl Supervisor<'_> {
             last_batch: batch_at(firing.step),
         };
         let asked = Asked { at: self.clock.now(), by, why: why.into() };
-        match asked.write(self.watched.files.directory()) {
+        match asked.write(&self.watched.files) {
             Ok(()) => self.kill(finding.roll_back_kind(), why),
             failed => self.tell_failure("request a rollback, so that the attempt continues", failed.err()),
         }
@@ -429,8 +431,7 @@ impl Supervisor<'_> {
             Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
             Intervention::Hang => {
                 // Before it is ended, which makes it do something else.
-                let stacks =
-                    stacks::take(self.launcher, self.watched.placement, self.watched.files.directory());
+                let stacks = stacks::take(self.launcher, self.watched.placement, &self.watched.files);
                 let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
                 self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
             }
@@ -442,7 +443,7 @@ impl Supervisor<'_> {
         self.note_down(kind, false, why);
         // A preemption does not write to the control file first; its rehearsal does not either.
         if kind != ActionKind::InjectedTerm {
-            let asked = control::request(&*self.watched.channel, Request::Stop, why, self.clock.now());
+            let asked = control::request(&*self.watched.channel, Command::Stop, why, self.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
         self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
@@ -458,7 +459,7 @@ impl Supervisor<'_> {
     fn note_down(&mut self, kind: ActionKind, kill_sent: bool, why: &str) {
         self.stopping = true;
         let action = OwnAction { kind, at: self.clock.now(), kill_sent, why: why.into() };
-        let written = actions::append(self.watched.files.directory(), &action);
+        let written = actions::append(&self.watched.files, &action);
         self.tell_failure("write down the action", written.err());
         self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
     }

@@ -66,9 +66,9 @@ impl Taken {
 /// # Errors
 /// When the run's folder or the ledger cannot be written.
 pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
-    let folder = context.home.run_folder(run_id);
-    let failed = |error| AppError::file("lock", &folder, &error);
-    match RunLock::try_take(&folder).map_err(failed)? {
+    let files = context.home.layout.run(run_id);
+    let failed = |error| AppError::file("lock", files.folder(), &error);
+    match RunLock::try_take(&files).map_err(failed)? {
         Some(lock) => supervise_with(context, run_id, lock),
         None => Ok(Taken::By("another process on this machine".into())),
     }
@@ -79,14 +79,14 @@ pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError
 /// # Errors
 /// When the ledger cannot be written.
 pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<Taken, AppError> {
-    let folder = context.home.run_folder(run_id);
+    let files = context.home.layout.run(run_id);
     let machine = MachineIdentity::current()
         .map_err(|error| AppError::fault("this machine cannot be identified", &error))?;
     let holder = Holder {
         name: format!("`{}`, process {}", machine.host, std::process::id()),
         instance: format!("{:032x}", context.ids.next_ulid()),
         boot_id: machine.boot_id,
-        lock_id: lock.id().map_err(|error| AppError::file("look at the lock in", &folder, &error))?,
+        lock_id: lock.id().map_err(|error| AppError::file("look at the lock in", files.folder(), &error))?,
     };
     let answer = context.ledger_write(|ledger| ledger.acquire_lease(run_id, &holder, lease_seconds()))?;
     Ok(match answer {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
+use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
+use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
 use trackway_ledger::{AttemptRow, RetryRow};
@@ -136,6 +138,33 @@ fn retries_wait_by_the_clock() {
     }
 }
 
+fn names_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.map(|name| name.into_string().unwrap()).collect()
+}
+
+/// Proves that a run leaves only files in its home that the layout names.
+#[test]
+fn a_run_leaves_what_the_layout_names() {
+    let world = World::new(SETTLES);
+    let done = world.run("echo hello; exit 3", "");
+    let home = world.context().home.layout;
+    let attempt = &done.attempts[0];
+    let is_of = |entries: &[Entry], name: &str| entries.iter().any(|entry| entry.name == name);
+    for name in names_in(home.folder()) {
+        assert!(is_of(HomeLayout::ENTRIES, &name) || name.starts_with("ledger.db-"), "`{name}`");
+    }
+    for name in names_in(home.run(attempt.run_id).folder()) {
+        assert!(is_of(RunLayout::ENTRIES, &name), "`{name}`");
+    }
+    for name in names_in(home.attempt(attempt.attempt_id).folder()) {
+        assert!(is_of(AttemptLayout::ENTRIES, &name), "`{name}`");
+    }
+    for name in names_in(&home.run(attempt.run_id).row_copies()) {
+        assert!(RowCopyKind::of_file(&name).is_some(), "`{name}`");
+    }
+}
+
 /// Proves that a budget ends a run when it is spent, and that the receipts show it.
 #[test]
 fn a_spent_budget_ends_the_run() {
@@ -172,4 +201,39 @@ fn an_engine_that_is_away_costs_nothing() {
     let notes = world.notes.0.lock().unwrap();
     assert!(notes.iter().any(|note| note.contains("cannot be observed now")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("observed again")), "{notes:?}");
+}
+
+/// Proves that the words of an engine decide why an attempt ended, with their source, whether the exit of the process is on record or
+/// not; that the run retries by that reason and completes; and that the words are kept in the attempt's folder.
+#[test]
+fn the_words_of_an_engine_are_evidence() {
+    let states = [
+        ("slurm", "OUT_OF_MEMORY", "", true, "slurm.out_of_memory", TerminationReason::HostOom),
+        ("slurm", "NODE_FAIL", "NodeDown", false, "slurm.node_fail", TerminationReason::NodeFailure),
+        ("kubernetes", "Evicted", "Preempted", false, "kubernetes.preempted", TerminationReason::Preempted),
+    ];
+    for (engine, state, reason, is_recorded, rule, found) in states {
+        let world = World::new(SETTLES);
+        let state = EngineState { engine: engine.into(), state: state.into(), reason: reason.into() };
+        world.engine.end_next(3, state.clone(), is_recorded);
+        let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";
+        let more = "[retry]\nhost_oom = { attempts = 1, plan = [{ set = { WORKERS = \"1\" } }] }\n";
+        let done = world.run(script, more);
+        assert_eq!(
+            (done.outcome.state.as_str(), done.attempts.len()),
+            ("completed", 2),
+            "{:?}",
+            done.reasons()
+        );
+        let first = &done.attempts[0];
+        assert_eq!((first.termination_rule.as_deref(), first.termination_reason), (Some(rule), Some(found)));
+        let evidence = first.termination_evidence.as_ref().unwrap()[0].clone();
+        assert_eq!(evidence["source"], "launcher");
+        let text = format!("{engine} reports {} {reason}", state.state);
+        assert_eq!(evidence["text"], text.trim_end());
+        let files = world.context().home.layout.attempt(first.attempt_id);
+        let kept: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(files.engine_json()).unwrap()).unwrap();
+        assert_eq!((&kept["engine"], &kept["state"]), (&engine.into(), &state.state.as_str().into()));
+    }
 }

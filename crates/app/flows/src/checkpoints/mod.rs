@@ -30,9 +30,9 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::remote::RemotePlan;
 use trackway_engine::{Context, run};
+pub use trackway_formats::SaveReason;
 use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
-pub use trackway_recorder::SaveReason;
 use trackway_system::{SystemClock, SystemIds};
 
 use entry::{Facts, checkpoint, judge};
@@ -96,7 +96,7 @@ pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Chec
     let remote = RemotePlan::of_run(context, &row, rung)?.filter(|_| row.kind == LaunchKind::Train);
     Ok(Checkpoints {
         remote,
-        root: context.home.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
+        root: context.home.layout.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
         subject: row.run_id.to_string(),
         run: Some(RunFacts { row, attempts, events }),
         clock: Arc::clone(&context.clock),

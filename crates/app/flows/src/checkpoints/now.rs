@@ -3,11 +3,11 @@ use std::time::Duration;
 use trackway_api::checkpoints::{CheckpointRequested, RequestOutcome};
 use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
-use trackway_engine::control::{self, Request};
+use trackway_engine::control;
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
-use trackway_formats::record::ControlOutcome;
-use trackway_recorder::SaveReason;
+use trackway_formats::SaveReason;
+use trackway_formats::control::Command;
 
 /// How long `checkpoint now` waits for the training process to answer.
 const ANSWER_SECONDS_MAX: f64 = 30.0;
@@ -25,10 +25,10 @@ pub fn checkpoint_now(
     why: &str,
 ) -> Result<CheckpointRequested, AppError> {
     let attempt = context.live_attempt(run)?;
-    let folder = context.home.attempt_folder(attempt.attempt_id);
+    let files = context.home.layout.attempt(attempt.attempt_id);
     let channel = context.channel_of(&attempt)?;
-    let request_id = control::request(&*channel, Request::CheckpointNow(reason), why, context.clock.now())
-        .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+    let request_id = control::request(&*channel, Command::CheckpointNow(reason), why, context.clock.now())
+        .map_err(|error| AppError::file("write the control file in", files.folder(), &error))?;
     let mut record = LiveRecord::of(channel);
     let deadline = context.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
     loop {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, JointDrift, Role};
+pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, DriftTest, JointDrift, Role};
 use trackway_data::drift::{
     DriftSettings, JointError, JointSettings, SAMPLED_ROWS_MIN, compare, joint_drift,
 };

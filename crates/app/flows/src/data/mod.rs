@@ -15,7 +15,7 @@ pub use trackway_data::limits::{
     COLUMNS_VARIABLE, DEFAULT as DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
     use_limits,
 };
-pub use trackway_data::personal::{masked, masked_json};
+pub use trackway_data::personal::{masked, masked_cut, masked_json};
 
 pub use remote::install as read_urls;
 pub use snapshot::snapshot_data;

@@ -36,7 +36,7 @@ pub struct SnapshotRequest {
 /// The snapshots of a home.
 #[must_use]
 pub fn store(home: &Home) -> SnapshotStore {
-    SnapshotStore::new(&home.data_folder())
+    SnapshotStore::new(&home.layout.data())
 }
 
 /// The id of a reference that is not a path: `snapshot:NAME`, or a name or an id that no file has.
@@ -133,7 +133,7 @@ impl Taken {
         label: Option<&str>,
         onlooker: &Onlooker<'_>,
     ) -> Result<Self, AppError> {
-        let cache = HashCache::load(&home.data_cache());
+        let cache = HashCache::load(&home.layout.data_cache());
         let watch = onlooker.watch();
         let resolver = Resolver { base, cache: Some(&cache), clock: &SystemClock, watch: &watch };
         let kept = store(home).profiles();
@@ -146,7 +146,7 @@ impl Taken {
         let resolved = resolver.resolve_with_profile(set, &spec, &table.paths, &keeper);
         let (manifest, profile) = resolved.map_err(data_error)?;
         // A cache that cannot be kept costs time only.
-        let _ = std::fs::create_dir_all(home.data_folder()).and_then(|()| cache.save());
+        let _ = std::fs::create_dir_all(home.layout.data()).and_then(|()| cache.save());
         let snapshot = Snapshot::of(&manifest, &spec.missing);
         let files_read = (manifest.files.len() as u64).saturating_sub(cache.hits());
         Ok(Self { manifest, snapshot, profile, files_read })

@@ -14,8 +14,6 @@ use crate::evaluate::collect;
 
 /// How often finishing an evaluation is begun: one whose outputs crash every command must not do so for ever.
 const FINISHES_MAX: u64 = 3;
-/// The file in an evaluation's folder that has a byte for each of these times.
-const FINISHES: &str = "finishes";
 
 /// Ends every evaluation of this home without a supervisor and without a live launch. If the evaluator ended well, its
 /// output is evaluated and the receipt sealed as its supervisor would have done; else it has failed. Returns a line for
@@ -40,7 +38,7 @@ pub(super) fn let_go_of(
     checkpoints: &Checkpoints,
     evaluation_id: &str,
 ) -> Result<(), AppError> {
-    let brought = context.home.brought_checkpoint(evaluation_id);
+    let brought = context.home.layout.evaluation(evaluation_id).checkpoint();
     writable_again(&brought);
     context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
     checkpoints.let_go(evaluation_id)
@@ -48,9 +46,8 @@ pub(super) fn let_go_of(
 
 fn close_lost(context: &Context, row: &EvaluationRow) -> Option<String> {
     let launch_run_id = row.launch_run_id?;
-    let folder = context.home.run_folder(launch_run_id);
     // A ledger may serve many homes: what is conducted elsewhere is not here.
-    if !folder.join("plan.json").exists() {
+    if !context.home.layout.run(launch_run_id).plan_json().exists() {
         return None;
     }
     let _supervision = run::try_supervise(context, launch_run_id).ok()?.mine()?;
@@ -108,7 +105,7 @@ fn end_of_lost(
         };
     }
     let number = last.map_or(1, |last| last.attempt_number);
-    let folder = context.home.evaluator_outputs(&row.evaluation_id, number);
+    let folder = context.home.layout.evaluation(&row.evaluation_id).launch(number);
     match collect::collected(context, row.clone(), &folder) {
         Err(error)
             if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable) =>
@@ -123,14 +120,14 @@ fn end_of_lost(
 fn check_subject(context: &Context, row: &EvaluationRow) -> Result<(), AppError> {
     let checkpoints = checkpoints::checkpoints(context, row.run_id)?;
     let chosen = checkpoints.chosen(&CheckpointRef::Manifest(row.checkpoint_manifest_sha256.clone()))?;
-    let far = context.home.brought_checkpoint(&row.evaluation_id);
+    let far = context.home.layout.evaluation(&row.evaluation_id).checkpoint();
     checkpoints.writable_again(&chosen);
     checkpoints.check_unchanged(&chosen, &far)
 }
 
 /// Counts that finishing an evaluation is begun, before it is.
 fn count_finish(context: &Context, evaluation_id: &str) -> Result<u64, AppError> {
-    let path = context.home.evaluation_folder(evaluation_id).join(FINISHES);
+    let path = context.home.layout.evaluation(evaluation_id).finishes();
     let count = || -> std::io::Result<u64> {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         file.write_all(b".")?;

@@ -114,7 +114,7 @@ pub(super) fn bound(
     seed: u64,
 ) -> EvaluationEnd {
     if let Some(predictions) = &outputs.predictions {
-        row.raw_outputs_location = Some(context.home.below(&predictions.path));
+        row.raw_outputs_location = Some(context.home.layout.below(&predictions.path));
         row.raw_outputs_sha256 = Some(predictions.sha256.clone());
         row.raw_outputs_rows = Some(predictions.rows);
         let mut failures = masked_value(json!(sampled(&predictions.frame, judged.columns(), seed)));

@@ -80,7 +80,7 @@ fn take_over(
     let seed = foreign.seed.unwrap_or(0);
     let mut outputs = Outputs::default();
     if !foreign.rows.is_empty() {
-        let folder = context.home.evaluation_folder(&row.evaluation_id).join("import");
+        let folder = context.home.layout.evaluation(&row.evaluation_id).import();
         write_rows(&folder, foreign)?;
         outputs = read_outputs(&context.home, &folder, &section, seed)?;
         notes.extend(outputs.notes.iter().cloned());

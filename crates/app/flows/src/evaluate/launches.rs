@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
-use trackway_engine::home::run_file;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Rehearsal, rehearse, wait};
@@ -75,7 +74,7 @@ impl Launches {
             why: decision.why.clone(),
             delay_seconds: decision.delay_seconds.filter(|_| launches),
         });
-        let asked = case.context.home.run_folder(case.prepared.run.run_id).join(run_file::STOP);
+        let asked = case.context.home.layout.run(case.prepared.run.run_id).stop();
         launches && wait(case.context, decision.delay_seconds.unwrap_or(0.0), &asked)
     }
 }

@@ -240,7 +240,7 @@ impl Case<'_> {
 
     /// An empty folder for one launch.
     fn out_folder(&self, number: u32) -> Result<PathBuf, AppError> {
-        let folder = self.context.home.evaluator_outputs(&self.evaluation_id, number);
+        let folder = self.context.home.layout.evaluation(&self.evaluation_id).launch(number);
         std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
         Ok(folder)
     }
@@ -251,7 +251,7 @@ impl Case<'_> {
 
     /// The checkpoint's files, every byte of them read; fetched if they are only at the remote.
     fn verified_folder(&self, reporter: &dyn Reporter) -> Result<PathBuf, AppError> {
-        let far = self.context.home.brought_checkpoint(&self.evaluation_id);
+        let far = self.context.home.layout.evaluation(&self.evaluation_id).checkpoint();
         if self.chosen.is_far() && !far.exists() {
             let text = format!("step {} is only at the remote, and is brought here", self.chosen.step);
             reporter.notice(&Notice::Note { text });
@@ -261,7 +261,7 @@ impl Case<'_> {
 
     /// Whether the evaluator left the checkpoint as it was.
     fn check_unchanged(&self) -> Result<(), AppError> {
-        let far = self.context.home.brought_checkpoint(&self.evaluation_id);
+        let far = self.context.home.layout.evaluation(&self.evaluation_id).checkpoint();
         self.checkpoints.check_unchanged(&self.chosen, &far)
     }
 

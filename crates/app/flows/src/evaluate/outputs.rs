@@ -214,7 +214,7 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 
 /// Keeps the whole table as a Parquet file that is named after its content. The same content is kept once.
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
-    let folder = home.evaluation_outputs();
+    let folder = home.layout.evaluation_outputs();
     fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
     let draft = TempFolder::beside(&folder.join(DRAFT_NAME))
         .map_err(|error| AppError::file("make a folder in", &folder, &error))?;

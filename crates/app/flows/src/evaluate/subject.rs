@@ -240,7 +240,7 @@ fn newest_run(
 
 /// The plan of a run as it was stored; with overrides its run file is read again.
 fn job_of(context: &Context, run: &RunRow, overrides: &[String]) -> Result<Job, AppError> {
-    let path = context.home.run_folder(run.run_id).join("plan.json");
+    let path = context.home.layout.run(run.run_id).plan_json();
     let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))

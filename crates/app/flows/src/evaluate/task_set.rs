@@ -34,7 +34,7 @@ impl TaskSet {
         let sha256 = if local.is_file() {
             file_sha256(&local).map_err(|error| AppError::file("read the task set", &local, &error))?.0
         } else {
-            let cache = HashCache::load(&context.home.data_cache());
+            let cache = HashCache::load(&context.home.layout.data_cache());
             let spec =
                 DataSpec { path: path.to_owned(), format: Some(DataFormat::Other), ..DataSpec::default() };
             let resolver = Resolver { base, cache: Some(&cache), clock: &context.clock, watch: &UNWATCHED };

@@ -281,6 +281,9 @@ fn mistake(rule: &str, error: &RuleError) -> AppError {
     let told = AppError::new(ErrorKind::Usage, format!("the gate `{rule}` {}", error.message));
     match &error.hint {
         Some(hint) => told.hint(hint.clone()),
-        None => told.hint(format!("it is about `{}`", &rule[error.span.clone()])),
+        None => {
+            let column = rule[..error.span.start].chars().count() + 1;
+            told.hint(format!("the mistake is at column {column}: `{}`", &rule[error.span.clone()]))
+        }
     }
 }

@@ -7,7 +7,7 @@ use trackway_core::{Clock as _, RunId};
 use trackway_data::personal::masked_value;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::row_copies::Kept;
+use trackway_formats::layout::RowCopy;
 use trackway_ledger::{KeptRows, PreflightCheckRow};
 
 use super::Verdict;
@@ -53,7 +53,7 @@ pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Res
     };
     let rows: Vec<PreflightCheckRow> = report.checks.iter().enumerate().map(row).collect();
     context.ledger_write(|ledger| ledger.insert_preflight_checks(&rows))?;
-    context.keep(run_id, Kept::Checks, &KeptRows::of_checks(&rows));
+    context.keep(run_id, RowCopy::Checks, &KeptRows::of_checks(&rows));
     Ok(())
 }
 

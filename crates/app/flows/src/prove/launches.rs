@@ -289,13 +289,17 @@ impl<'a> Launches<'a> {
     }
 
     fn root(&self, prepared: &Prepared) -> std::path::PathBuf {
-        self.context.home.checkpoint_root(prepared.run.run_id, prepared.run.kind, &Rung::FULL.to_string())
+        self.context.home.layout.checkpoint_root(
+            prepared.run.run_id,
+            prepared.run.kind,
+            &Rung::FULL.to_string(),
+        )
     }
 
     fn was_killed(&self, row: &AttemptRow) -> Result<bool, AppError> {
-        let folder = self.context.home.attempt_folder(row.attempt_id);
-        let done =
-            actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+        let files = self.context.home.layout.attempt(row.attempt_id);
+        let done = actions::read(&files)
+            .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
         Ok(done.iter().any(|action| action.kind == ActionKind::InjectedKill))
     }
 

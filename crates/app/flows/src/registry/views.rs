@@ -183,14 +183,14 @@ pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<ModelAt,
 fn summary(row: &ModelChangeRow) -> String {
     use trackway_core::registry::ModelChange::{DropAlias, Policy, Promote, Register, RollBack, SetAlias};
     let version = row.version.map_or_else(String::new, |version| format!("version {version}"));
-    let instead = row.was_version.map(|version| format!(", where version {version} was")).unwrap_or_default();
+    let instead = row.was_version.map(|version| format!(" (before: version {version})")).unwrap_or_default();
     let alias = row.alias.as_deref().unwrap_or_default();
     match row.kind {
         Register => format!("{version} registered"),
         Promote => format!("{version} to {}{instead}", row.stage.map_or("", ModelStage::as_str)),
         RollBack => format!("production back to {version}{instead}"),
-        SetAlias => format!("`{alias}` to {version}{instead}"),
-        DropAlias => format!("`{alias}` to nothing{instead}"),
+        SetAlias => format!("alias `{alias}` to {version}{instead}"),
+        DropAlias => format!("alias `{alias}` removed{instead}"),
         Policy => "policy changed".into(),
     }
 }

@@ -22,7 +22,6 @@ use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Prepared, Rehearsal, Source, Start, begin, read, rehearse as launch};
 use trackway_formats::Variable;
 use trackway_formats::runfile::PreflightSection;
-use trackway_launch::AttemptFiles;
 use trackway_ledger::AttemptRow;
 use trackway_system::Cancel;
 use trackway_tower::config_checks::TrainingConfig;
@@ -303,7 +302,7 @@ impl Launches<'_> {
 
     fn evidence(&self, sealed: &Sealed) -> LaunchEvidence {
         let row = &sealed.row;
-        let files = AttemptFiles::new(self.context.home.attempt_folder(row.attempt_id));
+        let files = self.context.home.layout.attempt(row.attempt_id);
         let reason = row.termination_reason.unwrap_or(TerminationReason::Unknown);
         let id = row.attempt_id;
         LaunchEvidence {

@@ -138,7 +138,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         termination: termination(attempt),
         resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
         checkpoints,
-        remote: read_status(&context.home.run_folder(run.run_id)),
+        remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
         resume_proof: proof_card(context, run, attempt)?,
         cadence: cadence::cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
@@ -299,7 +299,8 @@ pub fn visit_logs(
     selection: LogSelection,
     visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
 ) -> Result<(), AppError> {
-    let folder = context.home.attempt_folder(attempt);
+    let files = context.home.layout.attempt(attempt);
+    let folder = files.folder();
     if !folder.is_dir() {
         let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
         return Err(AppError::new(ErrorKind::NotFound, message));
@@ -307,7 +308,7 @@ pub fn visit_logs(
     let row = context.ledger_read(|ledger| ledger.attempt(attempt))?;
     let channel: Arc<dyn AttemptChannel> = match &row {
         Some(row) => context.channel_of(row)?,
-        None => Arc::new(FolderChannel::new(&folder)),
+        None => Arc::new(FolderChannel::new(folder)),
     };
     visit_lines(&*channel, selection, visit)
         .map_err(|error| AppError::file("read the logs in", &folder, &error))

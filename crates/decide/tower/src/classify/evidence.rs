@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::{LaunchKind, Step, TerminationReason as Reason, Timestamp};
 
+use super::rule::FactRule;
 use crate::scan::LogEvidence;
 
 /// Which of the script's streams.
@@ -72,19 +73,19 @@ impl ActionKind {
     }
 
     /// The reason of an action and its rule. An injected fault has the reason that it imitates.
-    pub(super) fn meaning(self) -> (Reason, &'static str) {
+    pub(super) fn meaning(self) -> (Reason, FactRule) {
         match self {
-            Self::Fenced => (Reason::Fenced, "own_action.fenced"),
-            Self::Superseded => (Reason::Superseded, "own_action.superseded"),
-            Self::StopRequested => (Reason::Cancelled, "own_action.stop_requested"),
-            Self::BudgetStop => (Reason::BudgetExhausted, "own_action.budget_stop"),
-            Self::TimeoutKill => (Reason::Timeout, "own_action.timeout_kill"),
-            Self::HangKill => (Reason::Hang, "own_action.hang_kill"),
-            Self::DivergenceStop => (Reason::NumericDivergence, "own_action.divergence_stop"),
-            Self::EarlyStop => (Reason::EarlyStopped, "own_action.early_stop"),
-            Self::PreemptionNotice => (Reason::Preempted, "own_action.preemption_notice"),
-            Self::InjectedKill => (Reason::NodeFailure, "own_action.injected_kill"),
-            Self::InjectedTerm => (Reason::Preempted, "own_action.injected_term"),
+            Self::Fenced => (Reason::Fenced, FactRule::OwnFenced),
+            Self::Superseded => (Reason::Superseded, FactRule::OwnSuperseded),
+            Self::StopRequested => (Reason::Cancelled, FactRule::OwnStopRequested),
+            Self::BudgetStop => (Reason::BudgetExhausted, FactRule::OwnBudgetStop),
+            Self::TimeoutKill => (Reason::Timeout, FactRule::OwnTimeoutKill),
+            Self::HangKill => (Reason::Hang, FactRule::OwnHangKill),
+            Self::DivergenceStop => (Reason::NumericDivergence, FactRule::OwnDivergenceStop),
+            Self::EarlyStop => (Reason::EarlyStopped, FactRule::OwnEarlyStop),
+            Self::PreemptionNotice => (Reason::Preempted, FactRule::OwnPreemptionNotice),
+            Self::InjectedKill => (Reason::NodeFailure, FactRule::OwnInjectedKill),
+            Self::InjectedTerm => (Reason::Preempted, FactRule::OwnInjectedTerm),
         }
     }
 }
@@ -151,7 +152,10 @@ pub struct Evidence {
     pub exit_code: Option<i32>,
     /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
     pub signal: Option<i32>,
-    /// The launcher's statement.
+    /// Whether a signal reached the script through Trackway before it ended; none if that was not recorded.
+    #[serde(default)]
+    pub was_signalled: Option<bool>,
+    /// The state that the engine gives.
     pub launcher: Option<LauncherState>,
     /// What Trackway did.
     pub own_actions: Vec<OwnAction>,
@@ -187,6 +191,7 @@ impl Evidence {
             kind,
             exit_code: None,
             signal: None,
+            was_signalled: None,
             launcher: None,
             own_actions: Vec::new(),
             killed_after_grace: false,

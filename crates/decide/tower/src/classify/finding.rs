@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, Domain, TerminationReason as Reason};
 
 use super::evidence::Stream;
+use super::rule::TerminationRule;
 
 /// Where a piece of evidence comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +50,7 @@ pub struct SecondaryFinding {
     /// Its meaning alone.
     pub reason: Reason,
     /// Its rule.
-    pub rule: String,
+    pub rule: TerminationRule,
     /// What was seen.
     pub text: String,
 }
@@ -58,7 +59,7 @@ pub struct SecondaryFinding {
 #[derive(Debug, Clone)]
 pub(super) struct Finding {
     pub(super) reason: Reason,
-    pub(super) rule: String,
+    pub(super) rule: TerminationRule,
     pub(super) confidence: Confidence,
     pub(super) domain: Option<Domain>,
     pub(super) items: Vec<EvidenceItem>,
@@ -70,7 +71,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(reason: Reason, rule: impl Into<String>, confidence: Confidence) -> Self {
+    pub(super) fn new(reason: Reason, rule: impl Into<TerminationRule>, confidence: Confidence) -> Self {
         Self {
             reason,
             rule: rule.into(),

@@ -9,8 +9,9 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::{Evidence, Stream};
 use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
-use crate::signatures::Role;
+use crate::signatures::{Role, checkpoint, code, node};
 
 /// Evidence lines listed for one reason.
 const MAX_ITEMS: usize = 4;
@@ -173,14 +174,14 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let store = earlier.reason == Reason::NetworkError
         && later.reason == Reason::StorageError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
-    let killed = earlier.signature == "node.cluster_lost"
+    let killed = earlier.signature == node::CLUSTER_LOST
         && later.role == Role::Verdict
         && later.reason == Reason::HostOom;
-    let checked = earlier.signature == "code.native_check"
+    let checked = earlier.signature == code::NATIVE_CHECK
         && later.reason != Reason::CodeError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
-    let broken_device = earlier.signature == "code.gpu_fault"
-        && later.signature != "node.launch_failure"
+    let broken_device = earlier.signature == code::GPU_FAULT
+        && later.signature != node::LAUNCH_FAILURE
         && later.reason == Reason::NodeFailure;
     preempted || crash || store || killed || checked || broken_device
 }
@@ -192,7 +193,7 @@ fn was_judges(later: &Hit, earlier: &Hit) -> bool {
 
 /// How a process dies of many causes.
 fn is_crash(hit: &Hit) -> bool {
-    matches!(hit.signature.as_str(), "code.crash" | "code.native_check")
+    matches!(hit.signature, code::CRASH | code::NATIVE_CHECK)
 }
 
 /// A launcher may report the abort before the watchdog that aborted is heard.
@@ -249,7 +250,7 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Find
     let again = placed.iter().filter(|other| other.hit.role == hit.role && other.hit.text == hit.text);
     hit.phases.extend(again.flat_map(|other| &other.hit.phases));
     let reason = reason_in_phase(&hit);
-    let mut finding = Finding::new(reason, found.hit.signature.clone(), confidence(found, strength, placed));
+    let mut finding = Finding::new(reason, found.hit.signature, confidence(found, strength, placed));
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.hit.role == Role::Verdict;
     finding.items.push(item(found));
@@ -270,7 +271,7 @@ fn reason_in_phase(hit: &Hit) -> Reason {
         );
     let specific_code = hit.role == Role::Cause;
     let unreadable_sample =
-        matches!(hit.signature.as_str(), "checkpoint.unreadable_archive" | "checkpoint.hdf5_weights")
+        matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
             && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
     if in_evaluation {
         Reason::EvaluatorError
@@ -332,7 +333,7 @@ fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Opti
         |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
     let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
     let hinted = |found: &Placed<'_>| {
-        let mut finding = Finding::new(found.hit.reason, found.hit.signature.clone(), Confidence::Guess);
+        let mut finding = Finding::new(found.hit.reason, found.hit.signature, Confidence::Guess);
         finding.items.push(item(*found));
         finding
     };
@@ -349,7 +350,7 @@ fn unknown_by_name(placed: &[Placed<'_>]) -> Option<Finding> {
     let found = placed
         .iter()
         .find(|found| found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence)?;
-    let mut finding = Finding::new(Reason::Unknown, found.hit.signature.clone(), Confidence::Guess);
+    let mut finding = Finding::new(Reason::Unknown, found.hit.signature, Confidence::Guess);
     finding.items.push(item(*found));
     Some(finding)
 }
@@ -366,7 +367,7 @@ fn torn_traceback(end: &TracebackEnd) -> Finding {
     } else {
         Reason::CodeError
     };
-    let mut finding = Finding::new(reason, "traceback.without_its_end", Confidence::Guess);
+    let mut finding = Finding::new(reason, FactRule::TornTraceback, Confidence::Guess);
     finding.items.push(EvidenceItem {
         source: EvidenceSource::Log,
         line_number: Some(end.line_number),
@@ -389,7 +390,7 @@ fn item(found: Placed<'_>) -> EvidenceItem {
 fn secondary(found: &Placed<'_>) -> SecondaryFinding {
     SecondaryFinding {
         reason: found.hit.reason,
-        rule: found.hit.signature.clone(),
+        rule: found.hit.signature.into(),
         text: found.hit.text.clone(),
     }
 }

@@ -3,7 +3,8 @@
 //! The order in which evidence is heard (the first that answers, wins):
 //! 1. what Trackway itself did, because intent is known;
 //! 2. a command that could not be started;
-//! 3. the launcher's statement, unless the log holds an earlier cause that the statement only followed from;
+//! 3. the words of the engine, unless the log holds an earlier cause that they only followed from, or the script had ended by itself
+//!    before;
 //! 4. the kernel's count of OOM kills in our own cgroup;
 //! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
 //!    causes only when nothing else is there ;
@@ -18,6 +19,7 @@ mod fingerprint;
 mod launcher;
 mod logs;
 mod process;
+mod rule;
 mod verdict;
 
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
@@ -28,6 +30,7 @@ pub use evidence::{
 use finding::Finding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
+pub use rule::{FactRule, TerminationRule};
 pub use verdict::Verdict;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
@@ -36,7 +39,7 @@ pub fn classify(evidence: &Evidence) -> Verdict {
     let log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
-        .or_else(|| launcher::state(evidence).map(|stated| unless_caused_earlier(stated, &log)))
+        .or_else(|| launcher::state(evidence).map(|stated| unless_finished_first(stated, evidence, &log)))
         .or_else(|| process::kernel_oom_kill(evidence))
         .or_else(|| process::clean_exit(evidence, &log))
         .or_else(|| log.cause.clone())
@@ -46,12 +49,12 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
-        .unwrap_or_else(|| Finding::new(Reason::Unknown, "unknown.no_evidence", Confidence::Guess));
+        .unwrap_or_else(|| Finding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     }
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
-        finding = Finding::new(Reason::RungRejected, "rung.promotion_refused", Confidence::Certain)
+        finding = Finding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
             .with(EvidenceSource::Rule, why)
             .and_also(finding);
     }
@@ -105,13 +108,28 @@ fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     } else {
         (Reason::Unknown, Confidence::Guess)
     };
-    let mut finding = Finding::new(reason, "process.could_not_start", confidence);
+    let mut finding = Finding::new(reason, FactRule::CouldNotStart, confidence);
     finding.domain = Some(if is_ours { Domain::Operator } else { Domain::Infrastructure });
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
 
-/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the cause.
-/// Statements about memory, machines and preemption are not overridden.
+/// An engine reports a job as preempted, timed out or cancelled that had ended by itself in the meantime. Where the end was recorded with
+/// exit code 0 and no signal had reached the script, that counts.
+fn unless_finished_first(stated: Finding, evidence: &Evidence, log: &logs::LogReading) -> Finding {
+    let may_be_late = matches!(stated.reason, Reason::Preempted | Reason::Timeout | Reason::Cancelled);
+    let finished =
+        process::clean_exit(evidence, log).filter(|_| may_be_late && evidence.was_signalled == Some(false));
+    match finished {
+        Some(finding) => {
+            let confidence = finding.confidence.max(Confidence::Likely);
+            Finding { confidence, ..finding }.and_also(stated)
+        }
+        None => unless_caused_earlier(stated, log),
+    }
+}
+
+/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
+/// cause. Statements about memory, machines and preemption are not overridden.
 fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {
@@ -133,7 +151,7 @@ fn detector(evidence: &Evidence) -> Option<Finding> {
     let event =
         evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
     Some(
-        Finding::new(event.reason, "detector.ended_run", Confidence::Likely)
+        Finding::new(event.reason, FactRule::DetectorEndedRun, Confidence::Likely)
             .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),
     )
 }

@@ -5,6 +5,7 @@ use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 use super::evidence::Evidence;
 use super::finding::{EvidenceSource, Finding};
 use super::logs::LogReading;
+use super::rule::FactRule;
 
 const SIGKILL: i32 = 9;
 
@@ -21,7 +22,7 @@ pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
     let was_main = evidence.signal == Some(SIGKILL);
     let confidence = if was_main { Confidence::Certain } else { Confidence::Likely };
     Some(
-        Finding::new(Reason::HostOom, "cgroup.oom_kill", confidence)
+        Finding::new(Reason::HostOom, FactRule::CgroupOomKill, confidence)
             .with(EvidenceSource::Cgroup, format!("the attempt's cgroup counted {kills} OOM kills")),
     )
 }
@@ -46,7 +47,7 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
     }
     let clean = log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
     let confidence = if clean { Confidence::Certain } else { Confidence::Likely };
-    Some(exited(Finding::new(Reason::Completed, "process.exit_0", confidence)))
+    Some(exited(Finding::new(Reason::Completed, FactRule::ExitZero, confidence)))
 }
 
 /// Ended by itself after the recorder requested it, at the last step of a bounded launch. Scripts have different exit
@@ -56,7 +57,7 @@ pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
     let text =
         format!("the script was limited to its last step (TRACKWAY_MAX_STEPS) and exited with code {code}");
     Some(
-        Finding::new(Reason::Completed, "process.ended_at_last_step", Confidence::Likely)
+        Finding::new(Reason::Completed, FactRule::EndedAtLastStep, Confidence::Likely)
             .with(EvidenceSource::WaitStatus, text),
     )
 }
@@ -65,9 +66,9 @@ pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn lost(evidence: &Evidence) -> Option<Finding> {
     let why = evidence.shim_lost.as_ref()?;
     let finding = if evidence.rebooted {
-        Finding::new(Reason::NodeFailure, "process.machine_restarted", Confidence::Likely)
+        Finding::new(Reason::NodeFailure, FactRule::MachineRestarted, Confidence::Likely)
     } else {
-        Finding::new(Reason::Unknown, "process.exit_not_recorded", Confidence::Guess)
+        Finding::new(Reason::Unknown, FactRule::ExitNotRecorded, Confidence::Guess)
     };
     Some(finding.with(EvidenceSource::WaitStatus, format!("no exit was recorded: {why}")))
 }
@@ -93,9 +94,9 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
         return None; // not informative: let a weak reading of the log speak first
     }
     let finding = match code {
-        2 => Finding::new(Reason::CodeError, "process.exit_2_usage", Confidence::Guess),
-        124 => Finding::new(Reason::Timeout, "process.exit_124_timeout", Confidence::Guess),
-        126 | 127 => Finding::new(Reason::CodeError, "process.command_not_runnable", Confidence::Likely),
+        2 => Finding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
+        124 => Finding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
+        126 | 127 => Finding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely),
         _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
             by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
         }
@@ -108,15 +109,15 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
 /// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.
 fn by_signal(signal: i32, strongest: Confidence) -> Finding {
     let (reason, rule, confidence) = match signal {
-        2 => (Reason::Cancelled, "process.interrupted", strongest),
-        4 => (Reason::CodeError, "process.illegal_instruction", strongest),
-        6 => (Reason::CodeError, "process.abort", Confidence::Guess),
-        7 => (Reason::HostOom, "process.bus_error", Confidence::Guess),
-        8 => (Reason::CodeError, "process.arithmetic_fault", strongest),
-        11 => (Reason::CodeError, "process.segmentation_fault", strongest),
-        24 => (Reason::Timeout, "process.cpu_time_limit", strongest),
-        25 => (Reason::StorageError, "process.file_size_limit", strongest),
-        _ => (Reason::Unknown, "process.killed_from_outside", Confidence::Guess),
+        2 => (Reason::Cancelled, FactRule::Interrupted, strongest),
+        4 => (Reason::CodeError, FactRule::IllegalInstruction, strongest),
+        6 => (Reason::CodeError, FactRule::Abort, Confidence::Guess),
+        7 => (Reason::HostOom, FactRule::BusError, Confidence::Guess),
+        8 => (Reason::CodeError, FactRule::ArithmeticFault, strongest),
+        11 => (Reason::CodeError, FactRule::SegmentationFault, strongest),
+        24 => (Reason::Timeout, FactRule::CpuTimeLimit, strongest),
+        25 => (Reason::StorageError, FactRule::FileSizeLimit, strongest),
+        _ => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
     };
     Finding::new(reason, rule, confidence)
 }

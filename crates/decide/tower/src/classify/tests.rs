@@ -2,6 +2,7 @@ use trackway_core::Timestamp;
 
 use super::*;
 use crate::scan::LogScanner;
+use crate::signatures::{self, engine};
 
 fn of_log(log: &str) -> Evidence {
     let mut evidence = Evidence::new(LaunchKind::Train);
@@ -88,6 +89,104 @@ fn process_level_table() {
     for (index, (evidence, reason, confidence)) in rows.into_iter().enumerate() {
         let verdict = classify(&evidence);
         assert_eq!((verdict.reason, verdict.confidence), (reason, confidence), "row {index}: {verdict:#?}");
+    }
+}
+
+/// Proves what the states of Slurm, Kubernetes with Kueue, and Ray mean, each in the words of its engine, and that the rule names the engine.
+#[test]
+fn states_of_engines() {
+    use Confidence::{Certain, Likely};
+    let rows = [
+        ("slurm", "OUT_OF_MEMORY", "", "slurm.out_of_memory", Reason::HostOom, Certain),
+        ("slurm", "OUT_OF_ME+", "", "slurm.out_of_memory", Reason::HostOom, Certain),
+        ("slurm", "NODE_FAIL", "", "slurm.node_fail", Reason::NodeFailure, Certain),
+        ("slurm", "BOOT_FAIL", "", "slurm.boot_fail", Reason::NodeFailure, Certain),
+        ("slurm", "PREEMPTED", "", "slurm.preempted", Reason::Preempted, Certain),
+        ("slurm", "REVOKED", "", "slurm.revoked", Reason::Preempted, Likely),
+        ("slurm", "TIMEOUT", "TimeLimit", "slurm.timeout", Reason::Timeout, Certain),
+        ("slurm", "DEADLINE", "", "slurm.deadline", Reason::Timeout, Likely),
+        ("slurm", "CANCELLED by 1000", "", "slurm.cancelled", Reason::Cancelled, Likely),
+        ("slurm", "CANCELLED", "AssocGrpGRESMinutes", "slurm.quota", Reason::BudgetExhausted, Likely),
+        ("kubernetes", "Failed", "OOMKilled", "kubernetes.oom_killed", Reason::HostOom, Certain),
+        ("kubernetes", "Evicted", "", "kubernetes.evicted", Reason::Preempted, Likely),
+        ("kubernetes", "Evicted", "Preempted", "kubernetes.preempted", Reason::Preempted, Certain),
+        (
+            "kubernetes",
+            "Failed",
+            "Evicted: The node was low on resource: memory",
+            "kubernetes.evicted_for_memory",
+            Reason::HostOom,
+            Certain,
+        ),
+        (
+            "kubernetes",
+            "Failed",
+            "DeadlineExceeded",
+            "kubernetes.deadline_exceeded",
+            Reason::Timeout,
+            Certain,
+        ),
+        (
+            "kubernetes",
+            "Failed",
+            "DeletionByTaintManager",
+            "kubernetes.taint_manager",
+            Reason::NodeFailure,
+            Likely,
+        ),
+        ("kubernetes", "Pending", "ImagePullBackOff", "kubernetes.image", Reason::CodeError, Likely),
+        ("ray", "STOPPED", "", "ray.stopped", Reason::Cancelled, Likely),
+        ("ray", "FAILED", "JOB_SUPERVISOR_ACTOR_DIED", "ray.supervisor", Reason::NodeFailure, Likely),
+        (
+            "ray",
+            "FAILED",
+            "JOB_SUPERVISOR_ACTOR_START_TIMEOUT",
+            "ray.supervisor",
+            Reason::NodeFailure,
+            Likely,
+        ),
+        ("ray", "FAILED", "RUNTIME_ENV_SETUP_FAILURE", "ray.runtime_environment", Reason::CodeError, Likely),
+    ];
+    for (engine, state, word, rule, reason, confidence) in rows {
+        // The process of a job that its engine ends is killed, or its end is not recorded.
+        for evidence in [ended(None, Some(9), ""), ended(None, None, "")] {
+            let verdict = classify(&with_state(evidence, engine, state, word));
+            assert_eq!((verdict.rule.as_str(), verdict.reason), (rule, reason), "{engine} {state} {word}");
+            assert_eq!(verdict.confidence, confidence, "{engine} {state} {word}");
+            let first = &verdict.evidence[0];
+            assert_eq!(first.source, EvidenceSource::Launcher);
+            assert!(first.text.starts_with(&format!("{engine} reports {state}")), "{}", first.text);
+        }
+    }
+    for (engine, state) in [
+        ("slurm", "COMPLETED"),
+        ("slurm", "FAILED"),
+        ("kubernetes", "Failed"),
+        ("ray", "FAILED"),
+        ("ray", "SUCCEEDED"),
+    ] {
+        let verdict = classify(&with_state(ended(Some(1), None, ""), engine, state, ""));
+        assert_eq!(verdict.reason, Reason::Unknown, "{engine} {state} says nothing more than the exit code");
+    }
+}
+
+/// Proves that an end with exit code 0 that no signal caused counts before a late word of the engine, and that it does not where a
+/// signal came first or memory ran out.
+#[test]
+fn a_script_that_finished_first_has_finished() {
+    for (state, was_signalled, reason) in [
+        ("PREEMPTED", Some(false), Reason::Completed),
+        ("TIMEOUT", Some(false), Reason::Completed),
+        ("CANCELLED", Some(false), Reason::Completed),
+        ("PREEMPTED", Some(true), Reason::Preempted),
+        ("PREEMPTED", None, Reason::Preempted),
+        ("OUT_OF_MEMORY", Some(false), Reason::HostOom),
+    ] {
+        let evidence = Evidence { was_signalled, ..ended(Some(0), None, "") };
+        let verdict = classify(&with_state(evidence, "slurm", state, ""));
+        assert_eq!(verdict.reason, reason, "{state} {was_signalled:?}");
+        let is_secondary = verdict.secondary.iter().any(|other| other.text.contains(state));
+        assert_eq!(is_secondary, reason == Reason::Completed, "{verdict:#?}");
     }
 }
 
@@ -310,4 +409,51 @@ fn a_refused_rung_is_told_of_a_good_end_only() {
     assert_eq!(verdict.secondary[0].reason, Reason::Completed);
     evidence.exit_code = Some(1);
     assert_ne!(classify(&evidence).reason, Reason::RungRejected);
+}
+
+/// Proves that the names of rules are unique and are read back from their text.
+#[test]
+fn rules_have_names_of_their_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for rule in TerminationRule::all() {
+        assert!(seen.insert(rule.as_str()), "two rules are called `{rule}`");
+        assert_eq!(rule.as_str().parse::<TerminationRule>().unwrap(), rule);
+    }
+    assert!(seen.len() > 150, "{}", seen.len());
+    assert!("slurm.cancelled.twice".parse::<TerminationRule>().is_err());
+}
+
+/// Proves that `docs/termination-reasons.md` has every rule of terminations (`TRACKWAY_BLESS=1` writes the tables of states and lines).
+#[test]
+fn every_termination_rule_is_documented() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/termination-reasons.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    for rule in FactRule::ALL {
+        assert!(
+            text.contains(&format!("| `{rule}` |")),
+            "docs/termination-reasons.md has no row for `{rule}`"
+        );
+    }
+    let mut tables =
+        "### States of engines\n| rule | reason | confidence | words |\n|---|---|---|---|\n".to_owned();
+    for (_, state) in engine::all() {
+        let confidence = if state.conclusive { Confidence::Certain } else { Confidence::Likely };
+        tables += &format!(
+            "| `{}` | {} | {confidence} | `{}` |\n",
+            state.rule,
+            state.reason,
+            state.words.join("`, `")
+        );
+    }
+    tables += "\n### Lines of logs\n| rule | reason | role |\n|---|---|---|\n";
+    for line in signatures::all() {
+        let role = serde_json::to_value(line.role).unwrap();
+        tables += &format!("| `{}` | {} | {} |\n", line.name, line.reason, role.as_str().unwrap());
+    }
+    let (before, _) = text.split_once("### States of engines\n").expect("the heading of the tables");
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{tables}")).unwrap();
+    } else {
+        assert_eq!(text, format!("{before}{tables}"), "run with TRACKWAY_BLESS=1");
+    }
 }

@@ -9,6 +9,7 @@ use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
+use super::rule::TerminationRule;
 
 /// Other findings listed in a verdict at most.
 const MAX_SECONDARY: usize = 8;
@@ -20,7 +21,7 @@ pub struct Verdict {
     /// The reason.
     pub reason: Reason,
     /// The rule that decided.
-    pub rule: String,
+    pub rule: TerminationRule,
     /// How far the evidence carries.
     pub confidence: Confidence,
     /// Whose matter it is.
@@ -41,7 +42,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
     for other in log.cause.iter().chain(&log.weak) {
         let first = other.items.first().map(|item| item.text.clone()).unwrap_or_default();
         if other.rule != finding.rule && !decided.contains(&first.as_str()) {
-            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule.clone(), text: first });
+            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text: first });
         }
     }
     secondary.extend(log.others.iter().filter(|other| !decided.contains(&other.text.as_str())).cloned());
@@ -89,7 +90,7 @@ fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
         let step = evidence.progress.last_step.map_or(String::new(), |step| format!(" at step {step}"));
         items.push(item(
             EvidenceSource::Heartbeat,
-            format!("last heartbeat{step} {seconds:.0} s before the end"),
+            format!("last heartbeat{step}, {seconds:.0} s before the end"),
         ));
     }
     items

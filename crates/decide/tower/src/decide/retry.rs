@@ -61,7 +61,7 @@ pub(super) fn evaluator(
     let limit = policy.evaluator.attempts;
     let budget = BudgetUse { name: "evaluator".into(), spent: f64::from(spent), limit: f64::from(limit) };
     if spent > limit {
-        let why = format!("the evaluation failed {spent} times; the training attempt stays good");
+        let why = format!("the evaluation failed {spent} times; the training attempt is not affected");
         return Some(stop(
             DecisionRule::EvaluatorBudgetSpent,
             why,
@@ -72,7 +72,7 @@ pub(super) fn evaluator(
     }
     let delay_seconds = policy.evaluator.delay_seconds(spent, jitter);
     if has_something_to_evaluate(last) {
-        let why = "the evaluation failed; the training attempt stays good".to_owned();
+        let why = "the evaluation failed: only the evaluator is launched again; the training attempt is not affected".to_owned();
         return Some(Decision::RetryEvaluator {
             rule: DecisionRule::EvaluatorAlone,
             why,

@@ -185,7 +185,7 @@ fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
         return Err("no baseline was named to compare with".into());
     }
     if let Some(why) = evidence.inconclusive.get(&number.name).filter(|_| !number.baseline) {
-        return Err(format!("`{}` decides nothing: {why}", number.name));
+        return Err(format!("`{}` cannot be judged: {why}", number.name));
     }
     match number.over {
         Over::One => match numbers.get(&number.name) {
@@ -232,7 +232,7 @@ fn decided(measured: &Measured, number: &Number, name: &str, evidence: &Evidence
         return Ok(Found { range: Range::point(value), support: None });
     };
     if let Some(why) = evidence.unmatched.as_ref().filter(|_| !number.baseline) {
-        return Err(format!("`{name}` decides nothing: {why}"));
+        return Err(format!("`{name}` cannot be judged: {why}"));
     }
     if coverage.is_partial() {
         return Err(format!(
@@ -244,7 +244,7 @@ fn decided(measured: &Measured, number: &Number, name: &str, evidence: &Evidence
         _ if number.alone => Range::point(value),
         None => {
             return Err(format!(
-                "`{name}`{whose} is {} without an interval, which proves nothing; record the rows behind it, or use `value({name})`",
+                "`{name}`{whose} is {} without an interval, so it cannot be judged; record the rows behind it, or use `value({name})`",
                 digits(value)
             ));
         }
@@ -265,7 +265,7 @@ fn unmeasured(number: &Number, name: &str, numbers: &Numbers) -> String {
         .map(|known| (common_letters(known, name), known))
         .max()
         .filter(|(common, _)| common * 2 > name.len());
-    let hint = alike.map(|(_, known)| format!("; there is `{known}`")).unwrap_or_default();
+    let hint = alike.map(|(_, known)| format!("; did you mean `{known}`?")).unwrap_or_default();
     format!("{whose} metric `{name}`{hint}")
 }
 
@@ -306,8 +306,9 @@ fn in_words(range: Range, relation: Relation, settles_at: Option<u64>) -> String
     let Range { value, low, high } = range;
     let interval =
         if low == high { String::new() } else { format!(" ({} … {})", digits(low), digits(high)) };
-    let settles = settles_at.map(|rows| format!("; about {rows} rows would settle it")).unwrap_or_default();
-    format!("left − right is {}{interval}, required {relation} 0{settles}", digits(value))
+    let settles =
+        settles_at.map(|rows| format!("; about {rows} rows would be enough to decide")).unwrap_or_default();
+    format!("the difference of both sides is {}{interval}, required {relation} 0{settles}", digits(value))
 }
 
 /// Five digits that count.

@@ -64,7 +64,7 @@ fn unmatched_rows_decide_nothing() {
     ] {
         let judged = judged(rule, &unmatched);
         assert_eq!(judged.verdict, Inconclusive, "{rule}: {}", judged.why);
-        assert!(judged.why.contains("decides nothing: the tasks are no table"), "{rule}: {}", judged.why);
+        assert!(judged.why.contains("cannot be judged: the tasks are no table"), "{rule}: {}", judged.why);
     }
     assert_eq!(judged("size_bytes < 2e9", &unmatched).verdict, Pass);
 }
@@ -147,13 +147,13 @@ fn a_verdict_says_why() {
     let cases = [
         (
             "bare > 0",
-            "`bare` is 0.9 without an interval, which proves nothing; record the rows behind it, or use `value(bare)`",
+            "`bare` is 0.9 without an interval, so it cannot be judged; record the rows behind it, or use `value(bare)`",
         ),
-        ("acuracy > 0", "there is no metric `acuracy`; there is `accuracy`"),
+        ("acuracy > 0", "there is no metric `acuracy`; did you mean `accuracy`?"),
         ("baseline(`slice.women.recall`) > 0", "the baseline has no metric `slice.women.recall`"),
         (
             "accuracy >= 0.85",
-            "accuracy is 0.86 (0.84 … 0.88); left − right is 0.01 (-0.01 … 0.03), required >= 0; about 4000 rows would settle it",
+            "accuracy is 0.86 (0.84 … 0.88); the difference of both sides is 0.01 (-0.01 … 0.03), required >= 0; about 4000 rows would be enough to decide",
         ),
     ];
     for (rule, wanted) in cases {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::{TerminationReason, Timestamp};
 
-use crate::signatures::Role;
+use crate::signatures::{Role, RuleName};
 
 /// What the code that raised an error was doing, from the frames of its traceback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum Handling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// The signature's name.
-    pub signature: String,
+    pub signature: RuleName,
     /// The reason of the signature.
     pub reason: TerminationReason,
     /// What the line means for the end.

@@ -6,7 +6,7 @@ use super::compiled::{Compiled, Found, Owner};
 use super::evidence::{Handling, Hit, LogEvidence};
 use super::line;
 use super::traceback::TracebackState;
-use crate::signatures::{Role, Signature, markers};
+use crate::signatures::{Role, RuleName, Signature, markers};
 
 /// Hits kept from the start of each signature's series; its latest hit is kept as well.
 pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
@@ -37,7 +37,7 @@ pub struct LogScanner {
     /// Bytes before `pending`.
     bytes_before: u64,
     byte_count: u64,
-    series: HashMap<&'static str, Series>,
+    series: HashMap<RuleName, Series>,
     hits: Vec<(u64, Hit)>,
     sequence: u64,
     traceback: TracebackState,
@@ -216,7 +216,7 @@ impl LogScanner {
         }
         series.last_offset = position;
         let hit = Hit {
-            signature: signature.name.to_owned(),
+            signature: signature.name,
             reason: signature.reason,
             role: signature.role,
             conclusive: signature.conclusive && !line::only_mentions(line, matched_at),
@@ -236,7 +236,7 @@ impl LogScanner {
         }
     }
 
-    fn take_marker(&mut self, name: &str, line: &[u8], line_number: u64) {
+    fn take_marker(&mut self, name: RuleName, line: &[u8], line_number: u64) {
         match name {
             markers::EXCEPTION_IGNORED => self.ignores_from = Some(line_number),
             markers::RESUMED => {

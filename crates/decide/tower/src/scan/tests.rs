@@ -33,7 +33,7 @@ fn any_split_and_any_line_end_give_the_same_hits() {
     }
     let windows = LogScanner::scan(log.replace('\n', "\r\n").as_bytes());
     assert_eq!(names(&windows), names(&whole));
-    let found = whole.hits.iter().find(|hit| hit.signature == "device_oom.allocator").unwrap();
+    let found = whole.hits.iter().find(|hit| hit.signature.as_str() == "device_oom.allocator").unwrap();
     assert_eq!(found.line_number, 5);
 }
 
@@ -46,7 +46,8 @@ fn an_endless_binary_line_is_scanned_in_bounded_memory() {
         log.extend_from_slice(b" OSError: [Errno 28] No space left on device ");
         log.extend(std::iter::repeat_n(b'y', 300_000));
         let evidence = LogScanner::scan(&log);
-        let hits: Vec<_> = evidence.hits.iter().filter(|hit| hit.signature == "storage.no_space").collect();
+        let hits: Vec<_> =
+            evidence.hits.iter().filter(|hit| hit.signature.as_str() == "storage.no_space").collect();
         assert_eq!(hits.len(), 1, "lead {lead}");
         assert!(hits[0].text.len() <= 3 * MAX_TEXT_BYTES, "invalid bytes become three bytes each at most");
         assert_eq!((evidence.line_count, evidence.byte_count), (1, log.len() as u64));
@@ -61,7 +62,7 @@ fn a_flood_keeps_the_first_hits_and_the_last() {
     let lines: Vec<u64> = evidence
         .hits
         .iter()
-        .filter(|hit| hit.signature == "device_oom.allocator")
+        .filter(|hit| hit.signature.as_str() == "device_oom.allocator")
         .map(|hit| hit.line_number)
         .collect();
     assert_eq!(lines, [1, 2, 3, 4, 50_000]);
@@ -98,7 +99,7 @@ fn handling_is_read_from_the_lines_around() {
     ];
     for (log, handling) in cases {
         let evidence = LogScanner::scan(log.as_bytes());
-        let hit = evidence.hits.iter().find(|hit| hit.signature == "device_oom.allocator");
+        let hit = evidence.hits.iter().find(|hit| hit.signature.as_str() == "device_oom.allocator");
         assert_eq!(hit.map(|hit| hit.handling), handling, "{log}");
     }
 }
@@ -119,7 +120,7 @@ fn statements_about_the_past_do_not_conclude() {
     ];
     for (log, handling, conclusive) in cases {
         let evidence = LogScanner::scan(log.as_bytes());
-        let hit = evidence.hits.iter().find(|hit| hit.signature == "scheduler.time_limit").unwrap();
+        let hit = evidence.hits.iter().find(|hit| hit.signature.as_str() == "scheduler.time_limit").unwrap();
         assert_eq!((hit.handling, hit.conclusive), (handling, conclusive), "{log}");
     }
 }

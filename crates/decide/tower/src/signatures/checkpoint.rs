@@ -2,7 +2,12 @@
 
 use trackway_core::TerminationReason::CheckpointError;
 
-use super::{Signature, cause, hint};
+use super::{RuleName, Signature, cause, hint};
+
+/// An archive of a checkpoint, or of data, cannot be read.
+pub(crate) const UNREADABLE_ARCHIVE: RuleName = RuleName("checkpoint.unreadable_archive");
+/// An HDF5 file cannot be read.
+pub(crate) const HDF5_WEIGHTS: RuleName = RuleName("checkpoint.hdf5_weights");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -12,7 +17,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"warning|were not used|newly initialized"),
     cause(
-        "checkpoint.unreadable_archive",
+        UNREADABLE_ARCHIVE.as_str(),
         CheckpointError,
         r"pytorchstreamreader failed|failed finding central directory|attempting to deserialize object on|could not find MARK|file in archive is not in|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
     )
@@ -29,7 +34,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"not found in checkpoint|unsuccessful tensorslicereader|checksum does not match[^\n]*|(not found|notfounderror)[^\n]*(restoring|checkpoint)|restoring from checkpoint failed|not an sstable|unable to open table file|tensor_bundle|tensor name \S+ not found in checkpoint|assign requires shapes of both tensors to match|tensor[^\n]*shapes? (in checkpoint|mismatch)[^\n]*",
     ),
     cause(
-        "checkpoint.hdf5_weights",
+        HDF5_WEIGHTS.as_str(),
         CheckpointError,
         r"truncated file: eof|file signature not found|layer count mismatch|load(ing)? (a )?weights? file containing \d+|weight count mismatch|into a model with \d+ layers|unable to (synchronously )?open file \([^)]*(truncated|signature|unable to read)|shape mismatch in layer|expects \d+ weight\(s\), but|variables during loading",
     ),

@@ -2,7 +2,14 @@
 
 use trackway_core::TerminationReason::{CodeError, Unknown};
 
-use super::{Role, Signature, cause, consequence, hint};
+use super::{Role, RuleName, Signature, cause, consequence, hint};
+
+/// A device reports a fault that a program can cause.
+pub(crate) const GPU_FAULT: RuleName = RuleName("code.gpu_fault");
+/// How a process dies of many causes.
+pub(crate) const CRASH: RuleName = RuleName("code.crash");
+/// A check of native code failed, whatever the cause.
+pub(crate) const NATIVE_CHECK: RuleName = RuleName("code.native_check");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -42,24 +49,24 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"shapes cannot be multiplied|size of tensor a|incompatible shapes|is invalid for input of size|expected scalar type|expected all tensors to be on the same device|should be the same\b|incompatible with the layer|backward through the graph a second time|does not require grad and does not have|modified by an inplace operation|marked as ready (only once|twice)|finished reduction in the prior iteration|sizes of tensors must match|given groups=\d+|logits and labels must|not aligned|could not be broadcast together|must have (the )?same dtype|dimensions? must be equal|dimension out of range|target size .{0,60}input size|mat1 and mat2",
     ),
     cause(
-        "code.gpu_fault",
+        GPU_FAULT.as_str(),
         CodeError,
         r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|memory access fault by gpu|invalid device pointer|(cuda|hip)[^\n]{0,20}error: (invalid (argument|configuration argument|resource handle|program counter)|an illegal instruction)",
     ),
     cause(
-        "code.crash",
+        CRASH.as_str(),
         CodeError,
         r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|access violation|heap corruption|munmap_chunk|malloc\(\): \w+|buffer overflow detected",
     )
     .unless(r"potential root causes|\b(unexpected|or other)\b"),
     cause(
-        "code.native_check",
+        NATIVE_CHECK.as_str(),
         CodeError,
         r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
     )
     .unless(r"cancel|DistBackendError|nccl"),
     Signature {
-        name: "code.exception",
+        name: RuleName("code.exception"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
@@ -67,7 +74,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors"),
     },
     Signature {
-        name: "code.exception_other",
+        name: RuleName("code.exception_other"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,

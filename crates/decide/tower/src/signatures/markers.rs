@@ -2,12 +2,12 @@
 
 use trackway_core::TerminationReason::Unknown;
 
-use super::{Role, Signature};
+use super::{Role, RuleName, Signature};
 
 /// Marks the exception that follows.
-pub(crate) const EXCEPTION_IGNORED: &str = "marker.exception_ignored";
+pub(crate) const EXCEPTION_IGNORED: RuleName = RuleName("marker.exception_ignored");
 /// Marks that the run was resumed.
-pub(crate) const RESUMED: &str = "marker.resumed";
+pub(crate) const RESUMED: RuleName = RuleName("marker.resumed");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     Signature::new(
@@ -18,9 +18,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     // A tracker reports its uploads; what the interpreter ignores at its end is in the lines that follow.
     .unless(r"^\W*wandb|ignored in\b"),
-    Signature::new(EXCEPTION_IGNORED, Unknown, Role::Handled, r"exception ignored in\b"),
+    Signature::new(EXCEPTION_IGNORED.as_str(), Unknown, Role::Handled, r"exception ignored in\b"),
     Signature::new(
-        RESUMED,
+        RESUMED.as_str(),
         Unknown,
         Role::Handled,
         r"(resum|restart|continu)(ing|ed)[^\n]{0,20} (training )?(from|at) [^\n]{0,60}(step|epoch|checkpoint|iter|ckpt)",

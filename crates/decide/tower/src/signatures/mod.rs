@@ -5,24 +5,30 @@
 //! a line alone; `classify` decides what it means beside other lines.
 
 mod budget;
-mod checkpoint;
-mod code;
+pub(crate) mod checkpoint;
+pub(crate) mod code;
 mod collective;
 mod data;
 mod early_stop;
+pub mod engine;
 mod evaluator;
 pub(crate) mod markers;
 mod memory_device;
 mod memory_host;
 mod network;
-mod node;
+pub(crate) mod node;
 mod numeric;
 mod operator;
+mod rule_name;
 mod scheduler;
 mod schema;
 mod storage;
 
-use trackway_core::TerminationReason;
+use std::str::FromStr;
+
+use trackway_core::{TerminationReason, UnknownWord};
+
+pub use rule_name::RuleName;
 
 /// What a line that matches a signature means for the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -48,7 +54,7 @@ pub enum Role {
 #[derive(Debug, Clone, Copy)]
 pub struct Signature {
     /// A stable name, `family.mechanism`; it is the rule's name in a verdict.
-    pub name: &'static str,
+    pub name: RuleName,
     /// The reason if this mechanism is the cause.
     pub reason: TerminationReason,
     /// What the line means for the end.
@@ -63,7 +69,7 @@ pub struct Signature {
 
 impl Signature {
     const fn new(name: &'static str, reason: TerminationReason, role: Role, pattern: &'static str) -> Self {
-        Self { name, reason, role, conclusive: false, pattern, unless: None }
+        Self { name: RuleName(name), reason, role, conclusive: false, pattern, unless: None }
     }
 
     const fn conclusive(mut self) -> Self {
@@ -117,4 +123,19 @@ const FAMILIES: &[&[Signature]] = &[
 /// Every signature, in the order in which they are tried.
 pub fn all() -> impl Iterator<Item = &'static Signature> {
     FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+impl RuleName {
+    /// Every name, in the order of the tables.
+    pub fn every() -> impl Iterator<Item = Self> {
+        all().map(|row| row.name).chain(engine::all().map(|(_, state)| state.rule))
+    }
+}
+
+impl FromStr for RuleName {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::every().find(|name| name.as_str() == word).ok_or_else(|| UnknownWord::new(word, "signature"))
+    }
 }

@@ -2,11 +2,16 @@
 
 use trackway_core::TerminationReason::NodeFailure;
 
-use super::{Signature, cause, hint, verdict};
+use super::{RuleName, Signature, cause, hint, verdict};
 
 /// Xids that mean a broken device or link, from NVIDIA's Xid catalogue (48 double-bit ECC, 63/64 row remapping,
 /// 74 NVLink, 79 off the bus, 92 ECC rate, 94/95 contained/uncontained ECC, 119/120 GSP, 121 C2C, 140 ECC, 154
 /// recovery action). 13, 31, 43 and 45 are usually the program's doing and are left out.
+/// A cluster lost a machine, whatever the cause.
+pub(crate) const CLUSTER_LOST: RuleName = RuleName("node.cluster_lost");
+/// A device reports that a kernel could not be launched.
+pub(crate) const LAUNCH_FAILURE: RuleName = RuleName("node.launch_failure");
+
 pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.xid",
@@ -42,7 +47,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
     ),
     verdict(
-        "node.cluster_lost",
+        CLUSTER_LOST.as_str(),
         NodeFailure,
         r"node[^\n]{0,120}marked dead|its node has died|node has died|miss(ed|ing) too many heartbeats|DeletionByTaintManager|DeletionByPodGC|NodeDiedError|node (is dead|went down|died)|lost contact with (node|host|agent|worker)|ExecutorLostFailure|(slave|executor|worker) lost",
     ),
@@ -58,7 +63,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"memory (isn|is not|not|exhaust)|out of memory|\balloc"),
     cause(
-        "node.launch_failure",
+        LAUNCH_FAILURE.as_str(),
         NodeFailure,
         r"cuda(_| )?error:? (unspecified launch failure|unknown error)|unspecified launch failure",
     )

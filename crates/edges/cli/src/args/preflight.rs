@@ -24,6 +24,9 @@ pub struct PreflightArgs {
     pub only: Vec<String>,
     #[command(flatten)]
     pub skip: SkipArgs,
+    /// Also list checks that do not apply to the run
+    #[arg(long)]
+    pub all: bool,
     /// Write a self-contained HTML report with histograms
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

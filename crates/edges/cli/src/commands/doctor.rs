@@ -9,6 +9,7 @@ use trackway_flows::rebuild::rebuild as rebuild_ledger;
 
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::units::counted;
 
 /// Something is wrong, or could not be put back.
 const INTEGRITY: u8 = 7;
@@ -43,7 +44,10 @@ fn show(diagnosis: &HomeDiagnosis, printer: Printer) {
         printer.table(&["finding", "subject", "why"], rows);
     }
     if diagnosis.unlisted_count > 0 {
-        printer.note(format!("{} more findings of the same kinds", diagnosis.unlisted_count));
+        printer.note(format!(
+            "{} of the same kinds not shown",
+            counted(diagnosis.unlisted_count as u64, "more finding")
+        ));
     }
     let how = match diagnosis.ledger_state {
         LedgerState::Sound if diagnosis.healthy => "no problems found".to_owned(),
@@ -51,16 +55,21 @@ fn show(diagnosis: &HomeDiagnosis, printer: Printer) {
         state => word(state.as_str()),
     };
     printer.note(format!(
-        "ledger `{}`: {how}; attempt folders in the home: {}",
-        diagnosis.ledger, diagnosis.attempt_folder_count
+        "ledger `{}`: {how}; {} in the home",
+        diagnosis.ledger,
+        counted(diagnosis.attempt_folder_count as u64, "attempt folder")
     ));
     diagnosis.hints.iter().for_each(|hint| printer.note(format!("hint: {hint}")));
 }
 
 fn show_rebuilt(rebuilt: &RebuiltLedger, printer: Printer) {
     printer.line(format!(
-        "{}: runs in the files {}, receipts put back {}, computed again {}, other rows {}",
-        rebuilt.ledger, rebuilt.run_count, rebuilt.receipt_count, rebuilt.computed_count, rebuilt.other_count
+        "{}: {} found, {} restored, {} computed again, {} restored",
+        rebuilt.ledger,
+        counted(rebuilt.run_count as u64, "run"),
+        counted(rebuilt.receipt_count as u64, "receipt"),
+        counted(rebuilt.computed_count as u64, "receipt"),
+        counted(rebuilt.other_count as u64, "other row")
     ));
     if let Some(old) = &rebuilt.old_ledger {
         printer.note(format!("the old ledger is kept as {old}"));

@@ -19,7 +19,7 @@ use super::evaluate::few_metrics;
 use super::preflight::counted_verdicts;
 use super::{explain_machine, progressive};
 use crate::printer::{Printer, Shown, Tone};
-use crate::units::{bytes, duration, metric, short_hash};
+use crate::units::{bytes, counted, duration, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
@@ -216,7 +216,11 @@ fn ended(printer: Printer, termination: &Termination) {
     let reason = printer.tone(tone, &termination.reason);
     let by = format!(" ({}, rule `{}`)", termination.confidence, termination.rule);
     fact(printer, "ended", reason + by);
-    fact(printer, "domain", format!("{}; retry outlook: {}", termination.domain, termination.retry_outlook));
+    fact(
+        printer,
+        "domain",
+        format!("{}; retry outlook: {}", termination.domain, termination.retry_outlook.replace('_', " ")),
+    );
     for item in &termination.evidence {
         fact(printer, "evidence", evidence_line(item));
     }
@@ -313,8 +317,8 @@ fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     );
     optional(printer, "container", attempt.container_digest.clone());
     for set in &page.data.sets {
-        let rows = set.rows.map(|rows| format!(", {rows} rows")).unwrap_or_default();
-        let files = if set.file_count == 1 { "1 file".into() } else { format!("{} files", set.file_count) };
+        let rows = set.rows.map(|rows| format!(", {}", counted(rows, "row"))).unwrap_or_default();
+        let files = counted(set.file_count, "file");
         let text = format!(
             "{}: {files}{rows}, {}, {}",
             set.name,
@@ -450,7 +454,7 @@ fn resume_proof(printer: Printer, page: &Explanation) {
     let text = match &page.resume_proof {
         Some(proof) => proved(proof),
         None if page.checkpoints.is_empty() => return,
-        None => "never proved; `trackway prove FILE --steps N` does".into(),
+        None => "never proved exact; prove it with `trackway prove FILE --steps N`".into(),
     };
     fact(printer, "resume", &text);
 }
@@ -475,7 +479,7 @@ fn proved(proof: &ProofCard) -> String {
 }
 
 fn cadence(printer: Printer, advice: &CadenceAdvice) {
-    section(printer, "How often to save");
+    section(printer, "Checkpoint interval");
     let costs = &advice.costs;
     let slowdown = match costs.slowdown {
         none if none <= 0.0 => String::new(),
@@ -483,8 +487,8 @@ fn cadence(printer: Printer, advice: &CadenceAdvice) {
     };
     let uploaded = costs.upload_lag_seconds.map(|lag| format!(", at the remote {} later", duration(lag)));
     let measured = format!(
-        "{} saves: the loop was blocked for {}, committed after {}{slowdown}{}; a step takes {}",
-        costs.save_count,
+        "{}: each stops training for {} and is committed after {}{slowdown}{}; a step takes {}",
+        counted(costs.save_count, "save"),
         duration(costs.stall_seconds),
         duration(costs.commit_lag_seconds),
         uploaded.unwrap_or_default(),
@@ -517,13 +521,13 @@ fn cadence(printer: Printer, advice: &CadenceAdvice) {
             format!("{:.2} %", line.waste * 100.0),
         ]
     });
-    printer.table(&["  fails every", "save every", "wastes"], rows.collect());
+    printer.table(&["  one failure every", "save every", "lost time"], rows.collect());
 }
 
 fn failures(advice: &CadenceAdvice) -> String {
     let history = &advice.history;
     let seen =
-        format!("{} in {} of training like this", history.failures, duration(history.observed_seconds));
+        format!("{} in {} of comparable training", history.failures, duration(history.observed_seconds));
     let hours = |hours: Option<f64>| hours.map(|hours| duration(hours * 3600.0));
     let low = hours(advice.mttf_hours_low).unwrap_or_else(|| "?".into());
     let range = match hours(advice.mttf_hours_high) {

@@ -12,6 +12,7 @@ use trackway_flows::outputs;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
+use crate::units::counted;
 
 pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -45,7 +46,7 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
     let rows = receipt.gates.iter().map(|gate| row![&gate.rule, verdict(printer, gate.verdict), &gate.why]);
     printer.table(&["gate", "verdict", "why"], rows.collect());
     printer.note(format!(
-        "gates of {}: {}; receipt {}",
+        "all gates of {}: {} (receipt {})",
         receipt.evaluation_id,
         receipt.verdict,
         &receipt.gate_receipt_id[..12]
@@ -57,7 +58,7 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
 fn unverified(printer: Printer, rules: &[String]) {
     for rule in rules {
         printer.note(format!(
-            "`{rule}` never blocked a bad model: no promotion rests on it (trackway gates test)"
+            "`{rule}` is not verified: it never rejected a known-bad model, and promotions need a gate that did; verify it with `trackway gates test`"
         ));
     }
 }
@@ -96,15 +97,19 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
 
 fn print_tests(printer: Printer, tests: &GateTests) {
     let rows = tests.tests.iter().map(|test| {
-        let said = match test.verdict {
-            GateVerdict::Fail => printer.tone(Tone::Good, "blocked"),
+        let result = match test.verdict {
+            GateVerdict::Fail => printer.tone(Tone::Good, "rejected"),
             GateVerdict::Inconclusive => printer.tone(Tone::Warning, "inconclusive"),
-            GateVerdict::Pass => printer.tone(Tone::Bad, "let through"),
+            GateVerdict::Pass => printer.tone(Tone::Bad, "accepted"),
         };
-        row![&test.rule, &test.fixture, said, &test.why]
+        row![&test.rule, &test.fixture, result, &test.why]
     });
-    printer.table(&["gate", "bad model", "said", "why"], rows.collect());
-    printer.note(format!("{} verified, {} not", tests.verified.len(), tests.unverified.len()));
+    printer.table(&["gate", "known-bad model", "result", "why"], rows.collect());
+    printer.note(format!(
+        "{} verified, {} not",
+        counted(tests.verified.len() as u64, "gate"),
+        tests.unverified.len()
+    ));
     unverified(printer, &tests.unverified);
 }
 
@@ -124,13 +129,15 @@ fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8
     if printer.is_json() {
         printer.document(&fixture);
     } else {
-        printer.note(format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
+        printer.note(format!("wrote the evidence of `{}` to {}", fixture.name, args.out.display()));
     }
     Ok(0)
 }
 
 fn change(text: &str) -> Result<(String, f64), Failure> {
-    let wrong = || Failure::usage(format!("`{text}` sets no number"), "such as `accuracy=0.5`");
+    let wrong = || {
+        Failure::usage(format!("invalid change `{text}`"), "expected NUMBER=VALUE, such as `accuracy=0.5`")
+    };
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
     let value: f64 = value.trim().parse().map_err(|_| wrong())?;
     if value.is_finite() { Ok((name.trim().to_owned(), value)) } else { Err(wrong()) }

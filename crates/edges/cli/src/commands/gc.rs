@@ -32,15 +32,15 @@ fn seconds(text: &str) -> Result<f64, Failure> {
 }
 
 fn show(cleared: &GcReport, printer: Printer) {
-    let goes = if cleared.dry_run { "would go" } else { "is deleted" };
+    let goes = if cleared.dry_run { "would be deleted" } else { "deleted" };
     let gone = cleared.gone.iter().map(|run| {
         vec![run.run_id.to_string(), run.name.clone(), goes.into(), bytes(run.size_bytes), String::new()]
     });
     let kept = cleared.kept.iter().map(|run| {
-        vec![run.run_id.to_string(), run.name.clone(), "stays".into(), String::new(), run.why.clone()]
+        vec![run.run_id.to_string(), run.name.clone(), "kept".into(), String::new(), run.why.clone()]
     });
     let leftovers = cleared.leftovers.iter().map(|one| {
-        vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), "left half written".into()]
+        vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), "incomplete".into()]
     });
     let rows: Vec<Vec<String>> = gone.chain(kept).chain(leftovers).collect();
     if !rows.is_empty() {
@@ -49,7 +49,7 @@ fn show(cleared: &GcReport, printer: Printer) {
     let freed = bytes(cleared.freed_bytes);
     printer.note(&match (cleared.gone.is_empty() && cleared.leftovers.is_empty(), cleared.dry_run) {
         (true, _) => "nothing to delete".into(),
-        (false, true) => format!("{freed} would be freed; delete with --yes"),
+        (false, true) => format!("{freed} would be freed; nothing was deleted: repeat with --yes to delete"),
         (false, false) => format!("{freed} freed; receipts are kept"),
     });
 }

@@ -5,6 +5,7 @@ use trackway_ledger::ForeignTool;
 use crate::args::ImportArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::units::counted;
 
 pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
     let tool = ForeignTool::ALL
@@ -12,10 +13,15 @@ pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<
         .find(|tool| tool.as_str() == args.tool)
         .expect("the argument parser admits no other value");
     let report = import::import(context, tool, &args.path, |run| {
-        let done = if run.is_new { "imported" } else { "known:  " };
-        printer.note(format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));
+        let done = if run.is_new { "imported" } else { "known already:" };
+        printer.note(format!(
+            "{done} {} as {} ({})",
+            run.name,
+            run.run_id,
+            counted(run.point_count, "value")
+        ));
         if let Some(own) = &run.renamed_from {
-            printer.note(format!("`{own}` has another meaning here: the run is named `{}`", run.name));
+            printer.note(format!("the run is named `{}`, because `{own}` is reserved", run.name));
         }
     })?;
     if printer.is_json() {
@@ -25,6 +31,10 @@ pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<
     for skipped in &report.skipped {
         printer.note(format!("skipped {}: {}", skipped.path, skipped.why));
     }
-    printer.line(format!("{} imported, {} already known", report.imported_count, report.known_count));
+    printer.line(format!(
+        "{} imported, {} known already",
+        counted(report.imported_count as u64, "run"),
+        report.known_count
+    ));
     Ok(0)
 }

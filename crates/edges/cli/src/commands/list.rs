@@ -9,7 +9,7 @@ use trackway_sql::{FoundRuns, Page, RunSearch};
 use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::units::{duration, metric};
+use crate::units::{duration, metric, timestamp};
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
     let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
@@ -25,9 +25,9 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
     } else if found.runs.is_empty() && args.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
-        printer.note("no run meets the condition");
+        printer.note("no runs match the condition");
     } else if found.runs.is_empty() {
-        printer.note("no run yet; start one with: trackway run -- COMMAND …");
+        printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
         table(&found, args, printer);
         if let Some(next) = found.next {
@@ -102,7 +102,7 @@ fn run_cells(run: &RunRow) -> Vec<String> {
         run.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         run.last_committed_step.map(|step| step.to_string()).unwrap_or_default(),
         duration(run.wall_seconds),
-        run.created_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+        timestamp(run.created_at),
     ]
 }
 
@@ -113,7 +113,7 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Res
     if printer.is_json() {
         printer.document(&attempts);
     } else if attempts.is_empty() {
-        printer.note("no attempt yet");
+        printer.note("no attempts yet");
     } else {
         printer.table(
             &[

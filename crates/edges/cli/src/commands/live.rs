@@ -176,7 +176,7 @@ fn sentence(notice: &Notice) -> String {
             format!("attempt {attempt_number} ended: {reason} (rule `{rule}`): {evidence}")
         }
         Notice::Decided { rule, why, delay_seconds } => match delay_seconds {
-            Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`), in {}", duration(*delay)),
+            Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`); launches in {}", duration(*delay)),
             _ => format!("{why} (rule `{rule}`)"),
         },
         Notice::Note { text } => text.clone(),

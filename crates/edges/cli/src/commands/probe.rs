@@ -12,11 +12,10 @@ use super::residuals;
 use super::slices::loss;
 use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
 use crate::exit::Failure;
-use crate::html::probe::{change, page};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::sparkline::sparkline;
-use crate::units::{duration, metric};
+use crate::units::{counted, duration, metric};
 
 /// Rows of a table that a person is shown; `--json` has all.
 const SHOWN_MAX: usize = 15;
@@ -33,8 +32,8 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
     let told = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
     if let Some(path) = &args.html {
-        let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
-        save(path, &page(&title, &report), "page", printer)?;
+        let subject = format!("`{}` with {}", args.command, args.table.paths.join(", "));
+        save(path, "page", printer, |about| trackway_pages::probe(&subject, &report, about))?;
     }
     if printer.is_json() {
         printer.document(&report);
@@ -94,13 +93,13 @@ fn print(printer: Printer, report: &ProbeReport) {
     section(
         printer,
         "importance",
-        &["feature", "error rises by", ""],
+        &["feature", "error rises by", "interval"],
         found.importance.iter().map(importance),
     );
     section(
         printer,
         "dependence",
-        &["feature", "class", "predicted", "from", "to"],
+        &["feature", "class", "mean prediction", "first", "last"],
         found.dependence.iter().flat_map(dependence),
     );
     let mut perturbations: Vec<&Perturbation> = found.perturbations.iter().collect();
@@ -115,7 +114,7 @@ fn print(printer: Printer, report: &ProbeReport) {
     section(
         printer,
         "perturbations",
-        &["feature", "change", "flipped", "moved by", "error rises by"],
+        &["feature", "change", "flipped", "mean shift", "error rises by"],
         perturbations.into_iter().map(perturbation),
     );
     if let Some(it) = &found.sensitivity {
@@ -125,29 +124,28 @@ fn print(printer: Printer, report: &ProbeReport) {
     section(
         printer,
         "smallest changes",
-        &["row", "predicted", "then", "changes"],
+        &["row", "prediction", "becomes", "with the change"],
         counterfactuals.map(counterfactual),
     );
     let rows = found.leverage.iter().flat_map(|it| &it.rows);
     section(
         printer,
         "high-leverage rows",
-        &["row", "leverage", "residual in deviations", "Cook's distance", "unusual in"],
+        &["row", "leverage", "standardized residual", "Cook's distance", "unusual in"],
         rows.map(high_row),
     );
     if let Some(it) = found.leverage.as_ref().filter(|it| !it.skipped.is_empty()) {
-        printer.line(format!("leverage is without {}", it.skipped.join(", ")));
+        printer.line(format!("not used for the leverage: {}", it.skipped.join(", ")));
     }
     if let Some(why) = &found.no_sensitivity {
-        printer.line(printer.tone(Tone::Dim, format!("no small steps: {why}")));
+        printer.line(printer.tone(Tone::Dim, format!("sensitivity was not computed: {why}")));
     }
-    let error =
-        found.error.map_or(String::new(), |error| format!(", error {} on average", metric(error.value)));
+    let error = found.error.map_or(String::new(), |error| format!(", average error {}", metric(error.value)));
     printer.line(format!(
-        "{} of {} rows{error}; the model scored {} rows in {}",
+        "{} of {} used{error}; the model scored {} in {}",
         found.rows,
-        report.rows_read,
-        found.scored_rows,
+        counted(report.rows_read, "row"),
+        counted(found.scored_rows, "row"),
         duration(report.seconds)
     ));
 }
@@ -168,7 +166,7 @@ fn section<C: Into<Shown>>(
     printer.line(printer.tone(Tone::Dim, name));
     printer.table(header, rows);
     if more > 0 {
-        printer.line(format!("{more} more in --json"));
+        printer.line(format!("… {more} more; --json has all"));
     }
     printer.line("");
 }
@@ -209,7 +207,7 @@ fn perturbation(it: &Perturbation) -> Vec<String> {
         None => flipped.unwrap_or_else(|| "–".to_owned()),
     };
     let rises = number(it.increase.map(|increase| increase.value));
-    vec![it.feature.clone(), change(it.kind).to_owned(), flipped, number(it.shift), rises]
+    vec![it.feature.clone(), it.kind.label().to_owned(), flipped, number(it.shift), rises]
 }
 
 /// A number as short as others, a class as it is.
@@ -233,17 +231,17 @@ fn counterfactual(it: &Counterfactual) -> Vec<Shown> {
 fn sensitivity(printer: Printer, it: &Sensitivity) {
     section(
         printer,
-        "small steps along gradients",
-        &["standard deviations", "flipped", "at random", "moved by", "at random"],
+        "sensitivity: small steps along the gradient",
+        &["standard deviations", "flipped", "in a random direction", "mean shift", "in a random direction"],
         it.steps.iter().map(small_step),
     );
     let slope = |slope: &trackway_flows::probe::parts::Slope| {
         vec![slope.feature.clone(), metric(slope.per_deviation.value)]
     };
-    section(printer, "slopes", &["feature", "moved by a standard deviation"], it.slopes.iter().map(slope));
+    section(printer, "slopes", &["feature", "shift per standard deviation"], it.slopes.iter().map(slope));
     if !it.check.features.is_empty() {
         let names = it.check.features.join(", ");
-        let told = format!("gradients of {names} are not those of the predictions");
+        let told = format!("the gradients of {names} do not match the predictions");
         printer.line(printer.tone(Tone::Warning, told));
         printer.line("");
     }

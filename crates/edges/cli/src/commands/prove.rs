@@ -9,7 +9,7 @@ use crate::args::ProveArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
 use crate::signals;
-use crate::units::{duration, short_hash};
+use crate::units::{counted, duration, short_hash};
 
 /// The check ran and could not decide.
 const INCONCLUSIVE: u8 = 5;
@@ -62,14 +62,18 @@ fn print(printer: Printer, proof: &Proof) {
     }
     let tone = if proof.verdict == ProofVerdict::Equal { Tone::Good } else { Tone::Bad };
     printer.line(printer.tone(tone, proof.verdict.as_str()) + ": " + sentence(proof));
-    printer.note(format!("{} launches in {}", proof.launches.len(), duration(proof.wall_seconds)));
+    printer.note(format!(
+        "{} in {}",
+        counted(proof.launches.len() as u64, "launch"),
+        duration(proof.wall_seconds)
+    ));
 }
 
 fn sentence(proof: &Proof) -> String {
     match (&proof.why, proof.killed_at_step, proof.resumed_from_step) {
         (Some(why), _, _) => why.clone(),
         (None, Some(killed), Some(resumed)) => format!(
-            "`{}` makes {} steps, or is killed at step {killed} and resumed from step {resumed}, and ends in the same state",
+            "`{}` ends in the same state after {} steps, whether it is interrupted or killed at step {killed} and resumed from step {resumed}",
             proof.name, proof.steps
         ),
         (None, _, _) => format!("`{}` ends in the same state", proof.name),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
-use trackway_core::Timestamp;
 use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_engine::Context;
 use trackway_flows::checkpoints::{Watch, Which};
@@ -20,7 +19,7 @@ use crate::args::{
 };
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{bytes, duration};
+use crate::units::{bytes, counted, duration, timestamp};
 
 pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -55,7 +54,7 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
     }
     let rows = models.into_iter().map(|model| {
         let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
-        let since = model.production_since.map(moment).unwrap_or_default();
+        let since = model.production_since.map(timestamp).unwrap_or_default();
         let aliases: Vec<String> =
             model.aliases.iter().map(|(alias, version)| format!("{alias} → v{version}")).collect();
         vec![model.model, model.version_count.to_string(), production, since, aliases.join(", ")]
@@ -86,7 +85,7 @@ fn print_model(printer: Printer, view: &ModelDetails) {
             version.evaluation_id.as_deref().unwrap_or("none"),
             version.gates.map_or("not judged", GateVerdict::as_str),
             approvers(version),
-            moment(version.registered_at),
+            timestamp(version.registered_at),
         ]
     });
     let header = [
@@ -104,8 +103,8 @@ fn print_model(printer: Printer, view: &ModelDetails) {
     printer.table(&header, rows.collect());
     if view.policy.approvals > 0 {
         printer.note(format!(
-            "a promotion to production needs {} approvals, valid for {}",
-            view.policy.approvals,
+            "a promotion to production needs {}, valid for {}",
+            counted(view.policy.approvals.into(), "approval"),
             duration(view.policy.approval_seconds)
         ));
     }
@@ -113,8 +112,10 @@ fn print_model(printer: Printer, view: &ModelDetails) {
         return;
     };
     for refusal in &newest.refusals {
-        printer
-            .note(format!("against v{} in production: {} ({})", newest.version, refusal.why, refusal.rule));
+        printer.note(format!(
+            "v{} cannot be promoted to production: {} ({})",
+            newest.version, refusal.why, refusal.rule
+        ));
     }
 }
 
@@ -131,10 +132,6 @@ fn stage(printer: Printer, stage: ModelStage) -> Shown {
         ModelStage::Candidate | ModelStage::Archived => Tone::Dim,
     };
     printer.tone(tone, stage.as_str())
-}
-
-fn moment(at: Timestamp) -> String {
-    at.to_rfc3339().chars().take(19).collect::<String>().replace('T', " ")
 }
 
 fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
@@ -183,7 +180,10 @@ fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
         None => Ok(None),
         Some("none") => Ok(Some(None)),
         Some(text) => text.trim_start_matches('v').parse().map(|version| Some(Some(version))).map_err(|_| {
-            Failure::usage(format!("`--expect {text}` names no version"), "a number, or `none`")
+            Failure::usage(
+                format!("invalid version `{text}` of `--expect`"),
+                "expected a version number or `none`",
+            )
         }),
     }
 }
@@ -224,15 +224,15 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
     }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
     if !changed.refusals.is_empty() {
-        printer.note(format!("{version} of `{}` was refused; nothing changed", changed.model));
+        printer.note(format!("{version} of `{}` was not promoted; nothing changed", changed.model));
         for refusal in &changed.refusals {
             printer.note(format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
         }
         return;
     }
-    let instead = changed.was_version.map(|was| format!(", where version {was} was")).unwrap_or_default();
-    let stood = if changed.change_number.is_none() { " already" } else { "" };
-    printer.note(format!("{version} of `{}` is{stood} {what}{instead}", changed.model));
+    let before = changed.was_version.map(|was| format!(" (before: version {was})")).unwrap_or_default();
+    let since = if changed.change_number.is_none() { "already" } else { "now" };
+    printer.note(format!("{version} of `{}` is {since} {what}{before}", changed.model));
     if changed.verify_seconds > 0.0 {
         let (verified, rest) = (duration(changed.verify_seconds), duration(changed.control_seconds));
         printer.note(format!("files verified in {verified}, everything else took {rest}"));
@@ -244,12 +244,12 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
 
 fn tell_copy(printer: Printer, deployed: &Deployed) {
     let how = match deployed.copied_bytes {
-        0 => "a copy that verifies was there".to_owned(),
+        0 => "an intact copy exists already".to_owned(),
         count => format!("{} copied in {}", bytes(count), duration(deployed.copy_seconds)),
     };
     let points = match deployed.current_version {
         Some(_) if deployed.is_current => "; `current` points to it".to_owned(),
-        Some(newer) => format!("; `current` points to version {newer}, which a newer change released"),
+        Some(newer) => format!("; `current` points to version {newer}, which was promoted later"),
         None => String::new(),
     };
     printer.note(format!("{how}: {}{points}", deployed.folder.display()));
@@ -274,11 +274,12 @@ fn approve(context: &Context, args: &ApproveArgs, printer: Printer) -> Result<u8
         row.approver,
         row.version,
         row.model,
-        moment(row.expires_at),
+        timestamp(row.expires_at),
         &row.gate_receipt_id[..12]
     ));
     for refusal in &approved.refusals {
-        printer.note(format!("still against production: {} ({})", refusal.why, refusal.rule));
+        printer
+            .note(format!("it still cannot be promoted to production: {} ({})", refusal.why, refusal.rule));
     }
     Ok(0)
 }
@@ -313,7 +314,7 @@ fn history(context: &Context, args: &HistoryArgs, printer: Printer) -> Result<u8
     let rows = entries.into_iter().map(|entry| {
         let gates = entry.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
         let (person, why) = (entry.person.unwrap_or_default(), entry.why.unwrap_or_default());
-        vec![entry.number.to_string(), moment(entry.at), entry.summary, person, gates, why]
+        vec![entry.number.to_string(), timestamp(entry.at), entry.summary, person, gates, why]
     });
     printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     Ok(0)
@@ -334,7 +335,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
     let named =
         |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
     printer.note(format!(
-        "`{}` points to {}, where {} was",
+        "alias `{}` now points to {} (before: {})",
         args.alias,
         named(changed.version),
         named(changed.was_version)
@@ -355,12 +356,8 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     }
     let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
     printer.note(format!(
-        "{}, each valid for {}; the person who registered a version {own}",
-        if policy.approvals == 1 {
-            "1 approval".to_owned()
-        } else {
-            format!("{} approvals", policy.approvals)
-        },
+        "a promotion to production needs {}, each valid for {}; the person who registered a version {own}",
+        counted(policy.approvals.into(), "approval"),
         duration(policy.approval_seconds)
     ));
     Ok(0)

@@ -9,7 +9,7 @@ use crate::args::{RehearsalKind, RehearseArgs};
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
 use crate::signals;
-use crate::units::duration;
+use crate::units::{counted, duration};
 
 /// The run must not start.
 const BLOCKED: u8 = 3;
@@ -70,5 +70,9 @@ fn print(printer: Printer, answer: &RehearsalReport) {
     let verdict = printer.tone(tone, answer.result.verdict.as_str());
     let why = answer.result.why.as_deref().unwrap_or_default();
     printer.line(verdict + ": " + why);
-    printer.note(format!("{} launches in {}", answer.launches.len(), duration(answer.wall_seconds)));
+    printer.note(format!(
+        "{} in {}",
+        counted(answer.launches.len() as u64, "launch"),
+        duration(answer.wall_seconds)
+    ));
 }

@@ -4,7 +4,7 @@ use trackway_flows::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
 
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{metric, short_range};
+use crate::units::{counted, metric, short_range};
 
 /// A significant dependence.
 const LEVEL: f64 = 0.05;
@@ -23,17 +23,17 @@ pub fn print(printer: Printer, residuals: &Residuals) {
     let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_told(curve)).collect();
     if shown.is_empty() {
         let line =
-            format!("residuals ({what}): no dependence on the {} columns is shown", residuals.features);
+            format!("residuals ({what}): no dependence on {} shown", counted(residuals.features, "column"));
         return printer.line(printer.tone(Tone::Dim, line));
     }
     printer.line(printer.tone(Tone::Dim, format!("residuals ({what}) depend on")));
     let more = shown.len().saturating_sub(SHOWN_MAX);
     printer.table(
-        &["column", "mean by value", "lowest", "highest", "explains", "p", "p of spread"],
+        &["column", "mean by value", "lowest", "highest", "variance explained", "p (mean)", "p (spread)"],
         shown.into_iter().take(SHOWN_MAX).map(row).collect(),
     );
     if more > 0 {
-        printer.line(format!("{more} more in --json"));
+        printer.line(format!("… {more} more; --json has all"));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
 use crate::signals;
-use crate::units::duration;
+use crate::units::{counted, duration};
 
 /// The request, from the arguments.
 pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
@@ -76,10 +76,7 @@ fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u
         printer.document(&trackway_api::Undescribed(report));
     } else {
         let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
-        let count = match outcome.attempts.len() {
-            1 => "1 attempt".to_owned(),
-            count => format!("{count} attempts"),
-        };
+        let count = counted(outcome.attempts.len() as u64, "attempt");
         if outcome.state == RunState::Running {
             return Ok(exit_code(report, exit_with_child));
         }

@@ -10,7 +10,7 @@ use super::probe::format;
 use crate::args::ScoreArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::units::{duration, metric};
+use crate::units::{counted, duration, metric};
 
 pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
     let (request, outputs) = (request(args), outputs(args)?);
@@ -49,7 +49,7 @@ fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {
         }
         (None, Some(folder)) => Ok(ScoreOutputs::of_evaluation(folder)),
         (None, None) => {
-            Err(Failure::usage("where does the table go?", "name a file: --out predictions.parquet"))
+            Err(Failure::usage("`--out` is not set", "name the output file: --out predictions.parquet"))
         }
     }
 }
@@ -61,7 +61,7 @@ fn print(printer: Printer, report: &ScoreReport) {
         String::new,
         |(rate, median)| {
             format!(
-                ": {} rows/s, {} µs a row in batches of {}",
+                ": {} rows/s, {} µs per row in batches of {}",
                 metric(rate),
                 metric(median * 1e6),
                 report.batch_rows
@@ -69,8 +69,8 @@ fn print(printer: Printer, report: &ScoreReport) {
         },
     );
     printer.line(format!(
-        "{} rows answered with {} in {}{pace}; `{}`",
-        report.rows,
+        "{} scored with {} in {}{pace}; wrote `{}`",
+        counted(report.rows, "row"),
         report.predictions,
         duration(report.seconds),
         report.out

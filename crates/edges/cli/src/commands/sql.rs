@@ -16,6 +16,7 @@ use trackway_sql::{Answer, QueryLimits};
 use crate::args::SqlArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::units::counted;
 
 /// Set in the process that answers: the folder it may spill to.
 const WORKER_VARIABLE: &str = Variable::SqlSpillFolder.as_str();
@@ -75,7 +76,7 @@ pub fn answer(
     let answer = query::sql(context, &args.query, &limits)?;
     if let Some(path) = &args.parquet {
         let rows = query::write_parquet(context, &answer, path)?;
-        printer.note(format!("wrote {rows} rows to `{}`", path.display()));
+        printer.note(format!("wrote {} to `{}`", counted(rows as u64, "row"), path.display()));
     } else if printer.is_json() {
         let rows: Vec<QueryRow> = query::json_rows(context, &answer)?.into_iter().map(QueryRow).collect();
         printer.document(&rows);
@@ -96,6 +97,6 @@ fn table(context: &Context, answer: &Answer, printer: Printer) -> Result<(), Fai
     let rows = query::text_rows(context, answer)?;
     let count = rows.len();
     printer.table(&header, rows);
-    printer.note(format!("{count} {}", if count == 1 { "row" } else { "rows" }));
+    printer.note(counted(count as u64, "row"));
     Ok(())
 }

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use trackway_engine::error::AppError;
-use trackway_formats::settings::{SETTINGS_BYTES_MAX, SettingsFile, parse};
+use trackway_formats::layout::{HomeLayout, PROJECT_FOLDER};
+use trackway_formats::settings::{SETTINGS_BYTES_MAX, SETTINGS_FILE, SettingsFile, parse};
 
-use super::PROJECT_FOLDER;
 use crate::exit::Failure;
-
-const FILE_NAME: &str = "config.toml";
 
 /// Whose settings file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,7 +72,7 @@ pub fn find(here: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Resu
 }
 
 fn project_file(here: &Path) -> PathBuf {
-    let in_folder = |folder: &Path| folder.join(PROJECT_FOLDER).join(FILE_NAME);
+    let in_folder = |folder: &Path| HomeLayout::new(folder.join(PROJECT_FOLDER)).settings();
     let found = here.ancestors().map(in_folder).find(|path| path.symlink_metadata().is_ok());
     found.unwrap_or_else(|| in_folder(here))
 }
@@ -83,7 +81,7 @@ fn project_file(here: &Path) -> PathBuf {
 fn user_file(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(folder.join("trackway").join(FILE_NAME))
+    Some(folder.join("trackway").join(SETTINGS_FILE))
 }
 
 fn state(path: &Path) -> Result<FileState, Failure> {

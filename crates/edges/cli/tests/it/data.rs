@@ -12,8 +12,8 @@ fn a_dirty_table_is_profiled() {
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
     for expected in [
         "3 rows read, 1 rejected, from 1 file",
-        "1 rows rejected (ragged), the first in a.csv line 4: 1 fields instead of 3",
-        "`plan`: missing values are written `?` 1 times",
+        "1 row rejected (ragged), the first in a.csv line 4: 1 fields instead of 3",
+        "`plan`: missing values are written `?` (1 row)",
     ] {
         assert!(answer.stdout.contains(expected), "{expected}\n{}", answer.stdout);
     }

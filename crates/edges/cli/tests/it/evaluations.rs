@@ -530,7 +530,7 @@ fn rows_are_judged() {
     {
         assert!(html.contains(told), "{told}: {html}");
     }
-    assert!(!html.contains("<script") && !html.contains("http"), "it opens from the disk alone");
+    assert!(!html.contains("<script") && !html.contains("://"), "it opens from the disk alone");
     assert!(home.path().join("numbers.parquet").is_file());
     for (set, told) in [
         ("evaluate.slices.women=\"sexx = 'female'\"", "slice `women`"),

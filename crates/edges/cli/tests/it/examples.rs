@@ -114,7 +114,8 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     assert_eq!(effective[0]["points"], STEPS);
     assert_eq!(effective[0]["steps"], STEPS);
     let page = home.trackway(&["explain", "killed"]).stdout;
-    for words in ["Attempts", "← resume", "no difference", "Decisions", "How often to save", "(cadence)"] {
+    for words in ["Attempts", "← resume", "no difference", "Decisions", "Checkpoint interval", "(cadence)"]
+    {
         assert!(page.contains(words), "`{words}` is not on the page:\n{page}");
     }
 }

@@ -6,7 +6,7 @@ use crate::harness::Home;
 
 /// Predictions for people of two kinds: those of kind `b` from 60 on are right half of the time, all others nine times
 /// of ten. `shift` moves which are right, so that two of them can be compared.
-fn table(rows: usize, shift: usize, better: bool) -> String {
+pub fn table(rows: usize, shift: usize, better: bool) -> String {
     let mut text = "id,kind,age,label,prediction,score\n".to_owned();
     for row in 0..rows {
         let (kind, age) = (if row % 3 == 0 { "b" } else { "a" }, 20 + row * 7 % 60);
@@ -80,7 +80,7 @@ fn a_candidate_is_compared() {
         (&2_999.into(), &1.into())
     );
     let answer = home.trackway(&words);
-    assert!(answer.stdout.contains("1 rows of the baseline are missing here"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("not compared: 1 row only in the baseline"), "{}", answer.stdout);
     let by_order = home.trackway(&["metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
     assert_eq!(by_order.code, 2);
     assert!(by_order.stderr.contains("3000 rows and the candidate 2999"), "{}", by_order.stderr);

@@ -17,7 +17,7 @@ while IFS=, read -r age sector region; do
 done
 "#;
 
-fn home() -> Home {
+pub fn home() -> Home {
     let home = Home::new();
     home.write("score.sh", MODEL);
     let mut text = String::from("age,sector,region,truth\n");
@@ -63,7 +63,7 @@ fn a_model_in_a_process() {
     let shown = home.trackway(&PROBE);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     for expected in
-        ["importance", "refused: age is missing", "smallest changes", "300 of 300 rows, error 0 on average"]
+        ["importance", "refused: age is missing", "smallest changes", "300 of 300 rows used, average error 0"]
     {
         assert!(shown.stdout.contains(expected), "{expected}\n{}", shown.stdout);
     }
@@ -171,7 +171,7 @@ fn a_model_with_gradients() {
         assert_eq!(page.matches(begin).count(), page.matches(end).count(), "{begin}");
     }
     let shown = home.trackway(&words);
-    for expected in ["depend on", "small steps along gradients", "high-leverage rows", "slopes"] {
+    for expected in ["depend on", "small steps along the gradient", "high-leverage rows", "slopes"] {
         assert!(shown.stdout.contains(expected), "{expected}\n{}", shown.stdout);
     }
 }

@@ -96,7 +96,7 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
     bytes.chunks_exact(8).map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect()
 }
 
-fn toy_run_file(home: &Home, flaw: &str) -> String {
+pub fn toy_run_file(home: &Home, flaw: &str) -> String {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"{flaw}\"\ncommand = [\"{}\", \"prove::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\

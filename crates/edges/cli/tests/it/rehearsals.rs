@@ -169,7 +169,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
 }
 
-fn toy_run_file(home: &Home, flaw: &str) -> String {
+pub fn toy_run_file(home: &Home, flaw: &str) -> String {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"{flaw}\"\ncommand = [\"{}\", \"rehearsals::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\

@@ -86,7 +86,7 @@ fn every_row_is_answered() {
     }
     let few = home.trackway(&[&SCORE[..], &["--out", "few.csv", "--limit", "7"]].concat());
     assert!(
-        few.code == 0 && few.stdout.starts_with("7 rows answered with probabilities"),
+        few.code == 0 && few.stdout.starts_with("7 rows scored with probabilities"),
         "{}{}",
         few.stdout,
         few.stderr

@@ -1,14 +1,29 @@
 //! What a user sees: the main commands in their main states, so that words and layout show in a review.
 
+mod checked;
+mod kept;
+mod models;
+mod tables;
+
 use std::collections::HashMap;
 
 use regex::{Captures, Regex};
 
-use crate::harness::Home;
+use crate::harness::{Answer, Home};
+
+/// Compares what each command shows with the snapshot of its name.
+fn assert_screens(home: &Home, screens: &[(&str, &[&str])]) {
+    for (name, arguments) in screens {
+        insta::assert_snapshot!(*name, screen(home, arguments));
+    }
+}
 
 /// Exit code, stdout and stderr as one text, with what differs between two machines or two runs replaced by what it is.
 fn screen(home: &Home, arguments: &[&str]) -> String {
-    let answer = home.trackway(arguments);
+    shown(home, &home.trackway(arguments))
+}
+
+fn shown(home: &Home, answer: &Answer) -> String {
     let text = format!("exit {}\n-- stdout\n{}-- stderr\n{}", answer.code, answer.stdout, answer.stderr);
     let folder = home.path().canonicalize().unwrap();
     let text = text.replace(&*folder.to_string_lossy(), "[folder]");
@@ -131,20 +146,21 @@ fn tables_are_shown() {
     let home = home();
     table(&home, "clean.csv", false);
     table(&home, "dirty.csv", true);
-    for (name, arguments) in [
-        ("data_profile", &["data", "profile", "clean.csv", "--label", "label"] as &[&str]),
-        ("data_check_clean", &["data", "check", "clean.csv", "--label", "label"]),
-        ("data_check_dirty", &["data", "check", "dirty.csv", "--label", "label"]),
-        (
-            "data_drift",
-            &["data", "drift", "--reference", "clean.csv", "--current", "dirty.csv", "--label", "label"],
-        ),
-        (
-            "data_leakage",
-            &["data", "leakage", "--train", "clean.csv", "--test", "dirty.csv", "--label", "label"],
-        ),
-        ("data_profile_missing", &["data", "profile", "absent.csv"]),
-    ] {
-        insta::assert_snapshot!(name, screen(&home, arguments));
-    }
+    assert_screens(
+        &home,
+        &[
+            ("data_profile", &["data", "profile", "clean.csv", "--label", "label"]),
+            ("data_check_clean", &["data", "check", "clean.csv", "--label", "label"]),
+            ("data_check_dirty", &["data", "check", "dirty.csv", "--label", "label"]),
+            (
+                "data_drift",
+                &["data", "drift", "--reference", "clean.csv", "--current", "dirty.csv", "--label", "label"],
+            ),
+            (
+                "data_leakage",
+                &["data", "leakage", "--train", "clean.csv", "--test", "dirty.csv", "--label", "label"],
+            ),
+            ("data_profile_missing", &["data", "profile", "absent.csv"]),
+        ],
+    );
 }

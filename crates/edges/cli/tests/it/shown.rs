@@ -30,8 +30,8 @@ fn assert_clean(answer: &Answer, arguments: &[&str]) {
 
 /// Proves that a page has no tag but those of a report, and no letter that turns its text.
 fn assert_page(home: &Home, name: &str) {
-    const TAGS: &str = "!doctype html head meta title style body h1 h2 h3 p div span table tr th td code b br svg g rect \
-                        line path polyline circle text";
+    const TAGS: &str = "!doctype html head meta title style body header main section h1 h2 h3 p div span table thead tbody details summary \
+                        tr th td code b br svg desc g rect path polyline polygon circle text";
     let page = std::fs::read_to_string(home.path().join(name)).unwrap_or_else(|_| panic!("no {name}"));
     assert!(!page.contains(|letter| steers_display(letter) && letter != '\n'), "{name}");
     for part in page.split('<').skip(1) {

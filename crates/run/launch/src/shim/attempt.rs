@@ -13,6 +13,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use trackway_core::{Clock, Timestamp};
+use trackway_formats::layout::AttemptLayout;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
@@ -28,7 +29,7 @@ use crate::StoredLaunch;
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };
-use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::files::{Durability, replace_file};
 use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
@@ -40,7 +41,7 @@ const ERROR_FILE_READ_BYTES_MAX: usize = 1024 * 1024;
 pub(super) struct Attempt<'a> {
     clock: Arc<dyn Clock>,
     redactor: &'a Redactor,
-    files: AttemptFiles,
+    files: AttemptLayout,
     launch: StoredLaunch,
     shim: ShimRecord,
     signals: SignalFd,
@@ -64,7 +65,7 @@ impl<'a> Attempt<'a> {
     /// begun.
     pub fn prepare(
         clock: Arc<dyn Clock>,
-        files: AttemptFiles,
+        files: AttemptLayout,
         launch: StoredLaunch,
         shim: ShimRecord,
         signals: SignalFd,
@@ -128,7 +129,7 @@ impl<'a> Attempt<'a> {
                     Arc::clone(&self.clock),
                 );
                 self.telemetry = Telemetry::begin(
-                    self.files.directory().to_owned(),
+                    self.files.folder().to_owned(),
                     self.files.records(),
                     self.launch.run_id.to_string(),
                     self.launch.attempt_id.to_string(),

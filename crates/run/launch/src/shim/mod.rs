@@ -35,11 +35,12 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Timestamp};
 use trackway_files::open_own;
+use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use crate::StoredLaunch;
-use crate::files::{AttemptFiles, Durability, read_json, replace_file};
+use crate::files::{Durability, read_json, replace_file};
 use crate::process::{MachineIdentity, ProcessIdentity};
 use attempt::Attempt;
 pub use log::BACKLOG_BYTES_MAX;
@@ -71,10 +72,10 @@ impl ShimRecord {
     /// # Errors
     /// The file cannot be read or is not a shim record.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
-        read_json(&AttemptFiles::new(directory).shim_json())
+        read_json(&AttemptLayout::new(directory).shim_json())
     }
 
-    fn write(&self, files: &AttemptFiles) -> io::Result<()> {
+    fn write(&self, files: &AttemptLayout) -> io::Result<()> {
         replace_file(&files.shim_json(), &serde_json::to_vec_pretty(self)?, Durability::Process)
     }
 }
@@ -130,7 +131,7 @@ fn run_attempt(directory: &Path, argv: &[String]) -> Result<(), ShimError> {
     // A terminal's Ctrl-C and its end must not reach the attempt. A session leader already is what it should be.
     nix::unistd::setsid().ok();
     nix::sys::prctl::set_child_subreaper(true).doing("become the subreaper")?;
-    let files = AttemptFiles::new(directory);
+    let files = AttemptLayout::new(directory);
     let _lock = lock(&files)?;
     let launch = StoredLaunch::read(directory).doing("read launch.json")?.ok_or(ShimError::NoLaunch)?;
     if ShimRecord::read(directory).doing("read shim.json")?.is_some() {
@@ -165,7 +166,7 @@ fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
-fn lock(files: &AttemptFiles) -> Result<Flock<File>, ShimError> {
+fn lock(files: &AttemptLayout) -> Result<Flock<File>, ShimError> {
     let path = files.shim_lock();
     let file = open_own(OpenOptions::new().write(true).create(true).truncate(false), &path);
     Flock::lock(file.doing("open shim.lock")?, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| {

@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use trackway_files::open_own;
+use trackway_formats::layout::AttemptLayout;
 
-use crate::files::{AttemptFiles, sync_parent};
+use crate::files::sync_parent;
 use crate::{ERROR_FILE_BYTES_MAX, ExitRecord};
 
 /// Larger than any exit record with its bounded lists and its error file, control characters escaped.
@@ -16,12 +17,12 @@ const _: () = assert!(RESERVED_BYTES as usize > 6 * ERROR_FILE_BYTES_MAX + 64 * 
 /// Space for `exit.json` that a full disk cannot take away. (File systems that copy on write promise nothing.)
 #[derive(Debug)]
 pub(super) struct Reserved {
-    files: AttemptFiles,
+    files: AttemptLayout,
     file: File,
 }
 
 impl Reserved {
-    pub fn new(files: AttemptFiles) -> io::Result<Self> {
+    pub fn new(files: AttemptLayout) -> io::Result<Self> {
         let path = files.exit_reserved();
         let file = open_own(OpenOptions::new().write(true).create(true).truncate(true), &path)?;
         // Where the file system cannot reserve, the record is written like any other file.

@@ -39,7 +39,7 @@ pub fn columns(evidence: &Evidence) -> CheckResult {
     let columns: Vec<_> = evidence.profile.columns.iter().zip(&evidence.facts.columns).collect();
     let mut findings = Vec::new();
     if (1..ROWS_MIN).contains(&evidence.profile.rows) {
-        let why = format!("{} rows are too few to check columns", evidence.profile.rows);
+        let why = format!("too few rows to check columns: {}", evidence.profile.rows);
         return CheckResult::not_applicable(NAME, why);
     }
     let no_rows: &[_] = &[];
@@ -57,7 +57,11 @@ pub fn columns(evidence: &Evidence) -> CheckResult {
         NAME,
         evidence.profile.rows,
         findings,
-        format!("{} columns over {} rows", columns.len(), evidence.profile.rows),
+        format!(
+            "{} of {}",
+            crate::counted(columns.len() as u64, "column"),
+            crate::counted(evidence.profile.rows, "row")
+        ),
     )
 }
 

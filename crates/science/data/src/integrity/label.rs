@@ -44,10 +44,10 @@ pub fn label(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
         ));
     }
     let kind = match classes {
-        Some(classes) => format!("{} classes", classes.len()),
+        Some(classes) => crate::counted(classes.len() as u64, "class"),
         None => "it is continuous, or has too many values for classes".to_owned(),
     };
-    answer(NAME, column.rows, findings, format!("`{name}`: {kind} over {} rows", column.rows))
+    answer(NAME, column.rows, findings, format!("`{name}`: {kind} in {}", crate::counted(column.rows, "row")))
 }
 
 /// Its values, where they are classes and all known.

@@ -168,7 +168,7 @@ fn class_target(frame: &Frame, label: &str) -> Result<Target, CheckResult> {
     let labelled = of_row.iter().filter(|class| **class != MISSING_CODE).count();
     if labelled < ROWS_MIN || sizes.iter().filter(|rows| **rows >= CLASS_ROWS_MIN).count() < 2 {
         return Err(not_applicable(format!(
-            "{labelled} rows of classes with {CLASS_ROWS_MIN} rows are too few"
+            "it needs {ROWS_MIN} rows and two classes with {CLASS_ROWS_MIN} rows each; {labelled} rows can be used"
         )));
     }
     Ok(Target::Classes { of_row, names })

@@ -63,8 +63,12 @@ pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> C
         findings.push(judge(evidence, column, &found, sign_offs, now));
     }
     let columns = evidence.profile.columns.len();
-    let looked_at =
-        format!("{columns} columns of {} rows, for {} kinds", evidence.profile.rows, PersonalKind::ALL.len());
+    let looked_at = format!(
+        "{} of {}, for {} kinds of personal data",
+        crate::counted(columns as u64, "column"),
+        crate::counted(evidence.profile.rows, "row"),
+        PersonalKind::ALL.len()
+    );
     answer(NAME, evidence.profile.rows, findings, looked_at)
 }
 

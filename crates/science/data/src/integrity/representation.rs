@@ -51,7 +51,12 @@ pub fn representation(evidence: &Evidence) -> CheckResult {
     findings.extend(small(&groups));
     findings.extend(different_rates(evidence));
     let rows = evidence.profile.rows;
-    answer(NAME, rows, findings, format!("{} groups of {rows} rows", groups.len()))
+    answer(
+        NAME,
+        rows,
+        findings,
+        format!("{} of {}", crate::counted(groups.len() as u64, "group"), crate::counted(rows, "row")),
+    )
 }
 
 impl Facts {

@@ -24,7 +24,7 @@ pub fn rows(evidence: &Evidence) -> CheckResult {
     findings.extend(none(evidence));
     findings.extend(repeated(evidence));
     findings.extend(empty(evidence));
-    answer(NAME, evidence.profile.rows, findings, format!("{} rows", evidence.profile.rows))
+    answer(NAME, evidence.profile.rows, findings, crate::counted(evidence.profile.rows, "row"))
 }
 
 fn none(evidence: &Evidence) -> Option<Finding> {

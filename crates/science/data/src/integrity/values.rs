@@ -30,7 +30,7 @@ pub fn values(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
             findings.extend(not_finite(side, column, facts));
         }
     }
-    let mut looked_at = format!("{} columns", evidence.profile.columns.len());
+    let mut looked_at = crate::counted(evidence.profile.columns.len() as u64, "column");
     if let Some(against) = against {
         let (found, compared) = unknown_values(evidence, against);
         findings.extend(found);

@@ -178,7 +178,7 @@ impl Identifiers {
     pub fn result(&self, rows: u64, label: Option<&str>, group: Option<&str>) -> CheckResult {
         const NAME: &str = "leakage.identifiers";
         if self.rows < ROWS_MIN {
-            return CheckResult::not_applicable(NAME, format!("{} rows are too few to check", self.rows));
+            return CheckResult::not_applicable(NAME, format!("too few rows to check: {}", self.rows));
         }
         let mut findings: Vec<Finding> = self.found.iter().map(|it| it.finding(label)).collect();
         // What was named as the group is looked at by `leakage.groups`.
@@ -208,7 +208,10 @@ impl Identifier {
                 Evidence::Ordered => "its order",
             })
             .collect();
-        let names = format!("`{column}` has another value in every row ({})", because.join(", "));
+        let names = format!(
+            "`{column}` looks like an identifier: every row has a different value ({})",
+            because.join(", ")
+        );
         let (severity, message) = match (self.power, label) {
             (Some(power), Some(label)) if power >= POWER_WARNS => (
                 Severity::Warn,

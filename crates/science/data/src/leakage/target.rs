@@ -270,14 +270,14 @@ impl TargetPower {
                 .action("check whether it is known at prediction time")
         }));
         let pairs = match self.pairs_tried == self.pairs_all {
-            true => format!("{} pairs", self.pairs_tried),
-            false => format!("{} of {} pairs", self.pairs_tried, self.pairs_all),
+            true => crate::counted(self.pairs_tried as u64, "pair"),
+            false => format!("{} of {}", self.pairs_tried, crate::counted(self.pairs_all as u64, "pair")),
         };
         let has_test = self.features.iter().any(|it| it.test.is_some());
         let unknown = if has_test { "" } else { "; its labels are unknown to the training side" };
         let why = format!(
-            "{} features and {pairs} on {} training and {} test rows{unknown}",
-            self.features.len(),
+            "{} and {pairs} on {} training and {} test rows{unknown}",
+            crate::counted(self.features.len() as u64, "feature"),
             self.train_rows,
             self.test_rows
         );

@@ -6,11 +6,18 @@
 
 mod check;
 mod decode;
+#[cfg(feature = "media")]
+mod images;
+#[cfg(not(feature = "media"))]
+#[path = "images_absent.rs"]
+mod images;
 mod labels;
 mod near;
 mod pairs;
 pub mod probe;
+mod reading;
 #[cfg(test)]
+#[cfg(feature = "media")]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -163,6 +163,16 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     hidden
 }
 
+/// The first letters of a text, and `…` where there are more. Personal data is hidden first: cut, it could not be recognised.
+#[must_use]
+pub fn masked_cut(text: &str, letters_max: usize) -> String {
+    let text = masked(text);
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
 /// The text with all but its ends hidden: `a…@e…m`, `41…11`.
 #[must_use]
 pub fn mask(found: &PersonalMatch<'_>) -> String {

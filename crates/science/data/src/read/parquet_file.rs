@@ -9,7 +9,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Encoding;
+use parquet::basic::{CompressionCodec, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use trackway_core::boundary::contained;
 
@@ -81,6 +81,13 @@ pub(crate) struct RowRange {
     pub(crate) bytes: u64,
 }
 
+/// The feature that a build lacks to decompress this.
+fn missing_feature(codec: CompressionCodec, has_extra_codecs: bool) -> Option<&'static str> {
+    let is_extra =
+        matches!(codec, CompressionCodec::BROTLI | CompressionCodec::LZ4 | CompressionCodec::LZ4_RAW);
+    (is_extra && !has_extra_codecs).then_some("parquet-extra")
+}
+
 impl ParquetFile {
     /// Reads the footer. The error explains what is wrong with it.
     pub(crate) fn open(source: Arc<dyn ByteSource>) -> Result<Self, String> {
@@ -90,9 +97,24 @@ impl ParquetFile {
                 format!("{error}; an incompletely written file has no footer: write or copy it again")
             })?;
         let file = Self { bytes, metadata };
+        file.check_codecs()?;
         file.check_row_counts()?;
         file.check_nested_columns()?;
         Ok(file)
+    }
+
+    /// Whether this build decompresses every column.
+    fn check_codecs(&self) -> Result<(), String> {
+        let columns = self.footer().row_groups().iter().flat_map(RowGroupMetaData::columns);
+        let refused = columns.map(ColumnChunkMetaData::compression_codec).find_map(|codec| {
+            missing_feature(codec, cfg!(feature = "parquet-extra")).map(|feature| (codec, feature))
+        });
+        match refused {
+            None => Ok(()),
+            Some((codec, feature)) => Err(format!(
+                "it is compressed with {codec}, which this build does not read: build it with feature `{feature}`"
+            )),
+        }
     }
 
     /// A row is decoded whole, and of nested columns a row may hold any number of values: neither the rows on average nor a
@@ -373,4 +395,19 @@ fn canonical(array: &ArrayRef, kind: ColumnType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, &wanted, &options)
         .map_err(|error| format!("a column cannot be read as {kind:?}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a build without the codecs names the feature that adds them, and only for them.
+    #[test]
+    fn codecs_of_other_builds_are_named_by_their_feature() {
+        for codec in [CompressionCodec::BROTLI, CompressionCodec::LZ4, CompressionCodec::LZ4_RAW] {
+            assert_eq!(missing_feature(codec, false), Some("parquet-extra"), "{codec}");
+            assert_eq!(missing_feature(codec, true), None, "{codec}");
+        }
+        assert_eq!(missing_feature(CompressionCodec::SNAPPY, false), None);
+    }
 }

@@ -270,6 +270,7 @@ fn parquet_is_read_in_order_with_dictionaries() {
 
 /// Proves that Parquet of every codec that writers use is read.
 #[test]
+#[cfg(feature = "parquet-extra")]
 fn parquet_of_every_codec_is_read() {
     use parquet::basic::Compression;
     let batch = RecordBatch::try_from_iter([(

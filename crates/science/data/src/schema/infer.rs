@@ -23,12 +23,12 @@ const ROWS_FOR_A_RULE: u64 = 100;
 #[must_use]
 pub fn infer(profile: &Profile) -> String {
     let mut text = format!(
-        "# What the data must be like. Made from {} rows; edit it, then: trackway data validate PATHS --schema THIS_FILE\n\
+        "# Schema inferred from {}. Edit it, then check data with: trackway data validate PATHS --schema THIS_FILE\n\
          # severity of a rule: note, warn (the default) or block.\n\
          version = {SCHEMA_VERSION}\n\n[table]\nrows_min = {}\n# rows_max = {}\nrejected_share_max = {}\n\
          # time = \"…\"               # the timestamp column\n# fresh_within_hours = 24\n\
-         other_columns = \"warn\"     # a column that is not named here: warn, allow or block\n",
-        profile.rows,
+         other_columns = \"warn\"     # columns that are not in this file: warn, allow or block\n",
+        crate::counted(profile.rows, "row"),
         profile.rows / 2,
         profile.rows.saturating_mul(2),
         share_above(profile.rows_rejected, profile.rows + profile.rows_rejected),

@@ -172,6 +172,20 @@ pub enum PerturbationKind {
     Shuffle,
 }
 
+impl PerturbationKind {
+    /// What the change is called.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Typo => "typo",
+            Self::TimesTen => "× 10",
+            Self::OverTen => "÷ 10",
+            Self::Shuffle => "shuffled",
+        }
+    }
+}
+
 /// What changed values of a feature do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Perturbation {

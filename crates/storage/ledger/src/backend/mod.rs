@@ -2,13 +2,16 @@
 
 mod migrate;
 mod pool;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(not(feature = "postgres"))]
+#[path = "postgres_absent.rs"]
 mod postgres;
 mod sqlite;
 
 pub(crate) use self::migrate::{SCHEMA_VERSION, heal_names};
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
-pub use self::postgres::without_password;
 pub(crate) use self::sqlite::SqliteBackend;
 use crate::error::LedgerError;
 use crate::text::{self, Door, Stored};
@@ -300,4 +303,34 @@ pub(crate) fn key_values<R: Record>(row: &R) -> Vec<Value> {
     let table = R::TABLE;
     let all = table.columns.iter().zip(row.values());
     all.filter(|(column, _)| table.key.contains(&column.name)).map(|(_, value)| value).collect()
+}
+
+/// A URL whose password is gone, fit for messages. A password may hold any character, `@`, `/` and `?` raw too, so all
+/// up to the last `@` is taken for the user and the password; one may also be among the options after `?`.
+#[must_use]
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let user = user.split([':', '/', '?']).next().unwrap_or_default();
+    let place = place.split('?').next().unwrap_or_default();
+    let at = if user.is_empty() { "" } else { "@" };
+    format!("{scheme}://{user}{at}{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that no message can show a password, wherever the URL carries it.
+    #[test]
+    fn a_password_is_never_shown() {
+        for url in [
+            "postgres://ana:se@cret@db:5432/tracks?sslmode=prefer",
+            "postgres://ana@db/t?password=secret",
+            "postgres://ana:se/cret@db/t",
+        ] {
+            let shown = without_password(url);
+            assert!(!shown.contains("cret") && shown.contains("ana@db"), "{shown}");
+        }
+    }
 }

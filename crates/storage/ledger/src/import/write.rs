@@ -12,6 +12,7 @@ use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 use trackway_formats::EventKind;
+use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader};
 
 use super::{ForeignEnd, ForeignRun, ForeignTool};
@@ -187,7 +188,7 @@ fn attempt_row(
         hosts: foreign.host.clone(),
         launcher: tool.as_str().into(),
         command: foreign.command.iter().cloned().collect(),
-        log_directory: home.join("attempts").join(attempt_id.to_string()).to_string_lossy().into_owned(),
+        log_directory: HomeLayout::new(home).attempt(attempt_id).folder().to_string_lossy().into_owned(),
         ..AttemptRow::planned(attempt_id, 1, LaunchKind::Train, run)
     }
 }
@@ -208,7 +209,7 @@ fn wall_seconds(foreign: &ForeignRun) -> Option<f64> {
 
 /// Parameters, tags and metrics as segments of origin `import`. Written again after a crash, they are the same.
 fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Result<(), LedgerError> {
-    let folder = home.join("attempts").join(attempt.attempt_id.to_string()).join("records");
+    let folder = HomeLayout::new(home).attempt(attempt.attempt_id).records();
     fs::create_dir_all(&folder).map_err(|source| LedgerError::File {
         doing: "make",
         path: folder.clone(),

@@ -9,6 +9,7 @@ use arrow::array::{Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, 
 use serde_json::json;
 use trackway_core::name::{Name, Named};
 use trackway_core::{AttemptId, LaunchKind, Rng, RunId, SplitMix64, TerminationReason, Timestamp};
+use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
 use trackway_ledger::scan::{Record as _, Value, live_summaries};
@@ -332,7 +333,7 @@ fn live_run(ledger: &Ledger, home: &Path) {
     for (step, value) in [(1, 0.9), (2, 0.2)] {
         encoder.metrics(&mut bytes, at(1), step, &[("val_loss", value), ("loss", value)]);
     }
-    let folder = home.join("attempts").join(attempt.attempt_id.to_string()).join("records");
+    let folder = HomeLayout::new(home).attempt(attempt.attempt_id).records();
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(format!("a.{SEGMENT_EXTENSION}")), bytes).unwrap();
 }

@@ -7,13 +7,13 @@ use trackway_core::{LaunchKind, TerminationReason, Timestamp};
 use trackway_ledger::conformance::rows::{ended, new_attempt, stored_run};
 use trackway_ledger::{ErrorKind, Ledger};
 
-use crate::query;
+use crate::sql;
 
 /// REQUIREMENTS A4, verbatim: runs here and in `psql`.
 pub const WEEKLY_REASONS: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days' group by termination_reason order by gpu_hours desc;";
 
 fn rows(ledger: &Ledger, home: &Path, question: &str) -> Vec<Json> {
-    let answer = query::sql(ledger, home, question).unwrap_or_else(|error| panic!("{question}: {error}"));
+    let answer = sql(ledger, home, question).unwrap_or_else(|error| panic!("{question}: {error}"));
     answer.json_rows().unwrap().into_iter().map(Json::Object).collect()
 }
 
@@ -101,7 +101,7 @@ pub(super) fn mistakes_are_told(ledger: &Ledger, home: &Path) {
         ("select 1; select 2", "the query failed"),
         ("", "the query failed"),
     ] {
-        let error = query::sql(ledger, home, question).unwrap_err();
+        let error = sql(ledger, home, question).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{question}");
         assert!(error.to_string().contains(told), "{question}: {error}");
     }

@@ -5,43 +5,12 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use trackway_core::Timestamp;
-use trackway_ledger::scan::{ColumnKind, Value, marks};
+use trackway_ledger::scan::{ColumnKind, Value};
+
+use crate::filter::{Comparison, Filter, Test, Tested};
 
 /// Most values of an `IN (…)` that are passed to the database.
 const IN_LIST_MAX: usize = 100;
-
-/// A filter that both databases understand.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Filter<'c> {
-    /// The column.
-    pub(crate) column: &'c str,
-    /// The test.
-    pub(crate) test: Test,
-}
-
-/// A column that filters may test: its name and what it holds.
-pub(crate) type Tested<'c> = (&'c str, ColumnKind);
-
-/// A test of a column.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Test {
-    /// `column op value`, with `=`, `<`, `<=`, `>` or `>=`.
-    Compare(Comparison, Value),
-    /// One of these strings.
-    In(Vec<String>),
-    /// Whether it is null.
-    IsNull(bool),
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Equal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
 
 impl Comparison {
     fn from_operator(operator: Operator) -> Option<Self> {
@@ -65,35 +34,9 @@ impl Comparison {
             Self::GreaterOrEqual => Self::LessOrEqual,
         }
     }
-
-    pub(super) const fn sql(self) -> &'static str {
-        match self {
-            Self::Equal => "=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
-    }
 }
 
 impl Test {
-    /// The test of a column in SQL; its values are added to `parameters`.
-    pub(crate) fn sql(&self, column: &str, parameters: &mut Vec<Value>) -> String {
-        match self {
-            Self::Compare(comparison, value) => {
-                parameters.push(value.clone());
-                format!("{column} {} ?", comparison.sql())
-            }
-            Self::In(texts) => {
-                parameters.extend(texts.iter().cloned().map(Value::Text));
-                format!("{column} IN ({})", marks(texts.len()))
-            }
-            Self::IsNull(true) => format!("{column} IS NULL"),
-            Self::IsNull(false) => format!("{column} IS NOT NULL"),
-        }
-    }
-
     /// The strings of which the column must be one; `None` when it tests something else.
     pub(super) fn texts(&self) -> Option<Vec<String>> {
         match self {

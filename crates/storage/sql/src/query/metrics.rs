@@ -32,9 +32,9 @@ use trackway_ledger::scan::{
 use trackway_ledger::{AttemptRow, LAUNCHES, Ledger, LedgerError};
 
 use super::arrow_rows::BATCH_ROWS;
-use super::filters::{Comparison, Filter, Test};
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
+use crate::filter::{Comparison, Filter, Test};
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";

@@ -3,21 +3,20 @@
 //! DataFusion plans and runs the query; the ledger's tables and the flight records are scanned with the columns and
 //! the simple filters that the query needs. Only what the query names is looked at.
 
-mod answer;
 mod arrow_rows;
 mod filters;
 mod metrics;
 mod predicate;
 mod restarts;
+mod session;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::common::{SchemaError, TableReference};
 use datafusion::config::Dialect;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
@@ -25,37 +24,12 @@ use datafusion::sql::sqlparser::ast;
 use trackway_ledger::scan::nearest;
 use trackway_ledger::{Ledger, LedgerError, TABLES, VIEWS};
 
-pub use self::answer::Answer;
-pub(crate) use self::filters::{Filter, Test};
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
 pub use self::predicate::RowPredicate;
+use self::session::session;
 use self::tables::LedgerTable;
-
-/// What a query may use.
-#[derive(Debug, Clone)]
-pub struct QueryLimits {
-    /// Memory of sorts, joins and groups. What does not fit is spilled to disk where that is possible, else an error.
-    pub memory_bytes: usize,
-    /// An existing folder for what is spilled; without one the system's own for temporary files.
-    pub spill_folder: Option<PathBuf>,
-}
-
-/// The memory of a query unless a limit is set.
-pub const QUERY_MEMORY_BYTES: usize = 512 << 20;
-
-impl Default for QueryLimits {
-    fn default() -> Self {
-        Self { memory_bytes: QUERY_MEMORY_BYTES, spill_folder: None }
-    }
-}
-
-/// As [`sql_within`], with the usual limits.
-///
-/// # Errors
-/// As [`sql_within`].
-pub fn sql(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerError> {
-    sql_within(ledger, home, query, &QueryLimits::default())
-}
+use crate::answer::Answer;
+use crate::limits::QueryLimits;
 
 /// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
 /// `attempts/`, which `metrics` and `effective_metrics` read. Integers are of 64 bits, and wrap around where they overflow.
@@ -90,11 +64,7 @@ async fn answer(
         runtime = runtime.with_temp_file_path(folder);
     }
     let runtime = runtime.build_arc().map_err(|error| told(&error))?;
-    let state = SessionStateBuilder::new_with_default_features()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .build();
-    let context = SessionContext::new_with_state(state);
+    let context = session(config, runtime);
     let statement =
         context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
     refuse_writes(&statement)?;

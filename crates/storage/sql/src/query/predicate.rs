@@ -23,7 +23,8 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use trackway_core::boundary::contained;
 
-use super::filters::{Filter, Tested};
+use super::session::session;
+use crate::filter::{Filter, Tested};
 
 /// The longest condition, in bytes.
 pub const CONDITION_BYTES_MAX: usize = 64 << 10;
@@ -35,18 +36,7 @@ pub const OPERATORS_MAX: usize = 200;
 pub const NESTING_MAX: usize = 50;
 
 /// Functions whose result may be far larger than what they are given.
-const GROWING: [&str; 10] = [
-    "repeat",
-    "lpad",
-    "rpad",
-    "replace",
-    "regexp_replace",
-    "range",
-    "generate_series",
-    "array_repeat",
-    "array_resize",
-    "array_to_string",
-];
+const GROWING: [&str; 5] = ["repeat", "lpad", "rpad", "replace", "regexp_replace"];
 
 /// Planning needs more stack than a thread may have left.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
@@ -64,11 +54,7 @@ impl RowPredicate {
     #[must_use]
     pub fn new(sql: &str) -> Self {
         let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
-        Self {
-            sql: sql.to_owned(),
-            context: SessionContext::new_with_config(config),
-            compiled: Mutex::new(None),
-        }
+        Self { sql: sql.to_owned(), context: session(config, Arc::default()), compiled: Mutex::new(None) }
     }
 
     /// Whether each row meets it; null where that depends on a null.

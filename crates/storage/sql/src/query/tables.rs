@@ -14,7 +14,8 @@ use trackway_ledger::scan::{Backend, Column, ColumnKind, Table, Value, schema_of
 use trackway_ledger::{Ledger, LedgerError};
 
 use super::arrow_rows::{Batches, RowError};
-use super::filters::{Filter, Tested, where_clause};
+use super::filters::where_clause;
+use crate::filter::{Filter, Tested};
 
 /// One table of the ledger.
 #[derive(Debug)]

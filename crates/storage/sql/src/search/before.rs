@@ -5,7 +5,7 @@ use trackway_ledger::scan::{Field as _, Record as _, Value, marks};
 use trackway_ledger::{MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Source};
-use crate::query::{Filter, Test};
+use crate::filter::{Filter, Test};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
 const RUN_ID: &str = "(run_id || '')";

@@ -11,6 +11,7 @@
 mod asked;
 mod before;
 mod candidates;
+#[cfg(feature = "datafusion")]
 mod names;
 mod rows;
 
@@ -26,8 +27,12 @@ use trackway_ledger::{Ledger, LedgerError, RunRow};
 use self::asked::Names;
 use self::before::Before;
 use self::candidates::{Best, Candidate, compare};
-use self::names::{Condition, Named};
+#[cfg(feature = "datafusion")]
+use self::names::Condition;
 use self::rows::{Row, Rows, compare_values, json_of};
+use crate::named::Named;
+#[cfg(not(feature = "datafusion"))]
+use crate::query::Condition;
 use crate::query::RowPredicate;
 
 /// Runs of a page where no other number is given.
@@ -36,8 +41,9 @@ pub const PAGE_RUNS: usize = 1_000;
 const BATCH_RUNS_MAX: usize = 2_000;
 /// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
 const FIRST_BATCH_RUNS: usize = 64;
-/// Candidates that a first pass through the values of a name keeps.
-const FIRST_CANDIDATES: usize = 1_000;
+/// Candidates that a first pass through the values of a name keeps: many runs may have the same value, and a second pass takes as
+/// long as the first.
+const FIRST_CANDIDATES: usize = 5_000;
 /// Candidates that any other pass keeps.
 const CANDIDATES_MAX: usize = 50_000;
 

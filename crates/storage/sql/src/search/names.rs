@@ -7,19 +7,12 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use trackway_ledger::LedgerError;
 
+use crate::named::Named;
+
 /// A condition such as `val_loss < 0.3 and tag.team = 'x'`, in parts.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     expression: Expr,
-}
-
-/// A name as it is written in a condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
-    /// The name, parts joined by dots.
-    pub name: String,
-    /// It is in double quotes, as strings are in other languages.
-    pub in_double_quotes: bool,
 }
 
 impl Condition {

@@ -1,4 +1,4 @@
-//! S3-compatible storage, Google Cloud Storage and Azure Blob Storage, through `object_store`.
+//! S3-compatible storage, Google Cloud Storage and Azure Blob Storage, through `object_store`; each behind a separate feature.
 //!
 //! **Conditional puts.** A create is a PUT with `If-None-Match: *` (GCS: `x-goog-if-generation-match: 0`).
 //! `object_store` sends it again by itself after an answer of 5xx, 408 or 429, when the connection could not be made,
@@ -11,6 +11,8 @@
 //! **Threads.** Calls block. Each storage has a small runtime, so that callers need none; they must not be inside of
 //! one.
 
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod clouds;
 mod error;
 mod objects;
 mod options;

@@ -5,18 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ObjectStore, ObjectStoreScheme, RetryConfig};
+use object_store::{ObjectStore, ObjectStoreScheme};
 use url::Url;
 
 use super::error;
 use crate::error::StoreError;
 
-/// How long making a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one request for a small object may take. The largest, a summary of 16 MiB, needs 9 Mbit/s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one request for a part of a large object may take: 16 MiB at a little over 1 Mbit/s.
@@ -26,14 +21,10 @@ const PART_RETRY_TIME: Duration = Duration::from_secs(240);
 /// The size of a part. One connection to S3 carries 50 to 100 MB/s and an answer takes about 30 ms, so that a part is
 /// on its way five times as long as it is waited for; and S3 wants 5 MiB at least.
 const PART_BYTES: u64 = 16 << 20;
-/// How often a request is sent again.
-const MAX_RETRIES: usize = 6;
-/// After this time it is not sent again.
+/// After this time a request is not sent again.
 const RETRY_TIME: Duration = Duration::from_secs(30);
 /// The first pause before it is sent again; each further one is up to twice as long.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause.
-const MAX_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// A value that no message shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -105,7 +96,7 @@ impl RemoteOptions {
         let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
         let (scheme, prefix) =
             ObjectStoreScheme::parse(&parsed).map_err(|_| unusable("it is not a storage URL".into()))?;
-        let build = |timeout, retry_time| self.build(&scheme, url, timeout, retry_time).map_err(&unusable);
+        let build = |timeout, retry_time| self.client(&scheme, url, timeout, retry_time).map_err(&unusable);
         Ok(Connection {
             small: build(self.request_timeout, self.retry_time)?,
             large: build(PART_TIMEOUT, PART_RETRY_TIME)?,
@@ -116,58 +107,34 @@ impl RemoteOptions {
             location,
         })
     }
+}
 
-    fn build(
+#[cfg(not(any(feature = "s3", feature = "gcs", feature = "azure")))]
+impl RemoteOptions {
+    fn client(
         &self,
         scheme: &ObjectStoreScheme,
-        url: &str,
-        timeout: Duration,
-        retry_timeout: Duration,
+        _url: &str,
+        _timeout: Duration,
+        _retry_timeout: Duration,
     ) -> Result<Arc<dyn ObjectStore>, String> {
-        let settings = self.named_settings(scheme, timeout);
-        let backoff =
-            BackoffConfig { init_backoff: self.retry_pause, max_backoff: MAX_RETRY_PAUSE, base: 2.0 };
-        let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout };
-        // The builders have the same methods and no trait in common.
-        macro_rules! build {
-            ($builder:ty) => {{
-                let mut builder = <$builder>::from_env().with_url(url).with_retry(retry);
-                for (name, value) in settings {
-                    let key = name.parse().map_err(|_| format!("unknown setting `{name}`"))?;
-                    builder = builder.with_config(key, value);
-                }
-                let built = builder.build().map(|store| Arc::new(store) as _);
-                built.map_err(|error| error.to_string().replace(url, &without_secrets(url)))
-            }};
-        }
-        match scheme {
-            ObjectStoreScheme::AmazonS3 => build!(AmazonS3Builder),
-            ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder),
-            ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder),
-            _ => Err("supported are s3://, gs:// and az://".into()),
-        }
-    }
-
-    fn named_settings(&self, scheme: &ObjectStoreScheme, timeout: Duration) -> Vec<(String, String)> {
-        let endpoint = match scheme {
-            ObjectStoreScheme::GoogleCloudStorage => "base_url",
-            _ => "endpoint",
-        };
-        let millis = |duration: Duration| Some(format!("{}ms", duration.as_millis()));
-        let named = [
-            ("timeout", millis(timeout)),
-            ("connect_timeout", millis(CONNECT_TIMEOUT.min(timeout))),
-            ("allow_http", self.allow_http.then(|| "true".into())),
-            (endpoint, self.endpoint.clone()),
-            ("region", self.region.clone()),
-        ];
-        let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        named.chain(self.settings.iter().map(|(name, value)| (name.clone(), value.0.clone()))).collect()
+        Err(not_built(scheme))
     }
 }
 
+/// Why there is no client of a storage.
+pub(super) fn not_built(scheme: &ObjectStoreScheme) -> String {
+    let (what, feature) = match scheme {
+        ObjectStoreScheme::AmazonS3 => ("S3", "s3"),
+        ObjectStoreScheme::GoogleCloudStorage => ("Google Cloud Storage", "gcs"),
+        ObjectStoreScheme::MicrosoftAzure => ("Azure", "azure"),
+        _ => return "supported are s3://, gs:// and az://".into(),
+    };
+    format!("this build has no client for {what}: build it with feature `{feature}`")
+}
+
 /// A URL as messages may show it: without user, password and query.
-fn without_secrets(url: &str) -> String {
+pub(super) fn without_secrets(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else {
         return "the remote storage".into();
     };
@@ -200,5 +167,17 @@ mod tests {
         assert!(!format!("{options:?}").contains("hush"));
         let error = RemoteOptions::default().open("ftp://user:hush@host/x").err().unwrap().to_string();
         assert_eq!(error, "cannot use ftp://host/x: it is not a storage URL");
+    }
+
+    /// Proves that the storages of other builds are named by their features, and that other schemes are not.
+    #[test]
+    fn storages_of_other_builds_are_named_by_their_features() {
+        for (url, feature) in
+            [("s3://bucket/x", "s3"), ("gs://bucket/x", "gcs"), ("az://container/x", "azure")]
+        {
+            let (scheme, _) = ObjectStoreScheme::parse(&Url::parse(url).unwrap()).unwrap();
+            assert!(not_built(&scheme).ends_with(&format!("build it with feature `{feature}`")), "{url}");
+        }
+        assert_eq!(not_built(&ObjectStoreScheme::Memory), "supported are s3://, gs:// and az://");
     }
 }

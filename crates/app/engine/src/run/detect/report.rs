@@ -46,7 +46,7 @@ pub fn detections_of(context: &Context, run_id: RunId) -> Result<Vec<Detection>,
             .filter(|_| detection.policy == DetectionPolicy::RollBack)
             .map(roll_back::of_row);
         if let Some(path) = &detection.stacks_path {
-            detection.stacks = stacks::lines(&context.home.attempt_folder(detection.attempt_id), path);
+            detection.stacks = stacks::lines(&context.home.layout.attempt(detection.attempt_id), path);
         }
         detection
     };

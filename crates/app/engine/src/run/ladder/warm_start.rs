@@ -13,8 +13,6 @@ use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::rows::rung_of;
 
-/// The file in an attempt's folder with what it began with; the receipt repeats it as an event.
-const WARM_START_FILE: &str = "warm-start.json";
 /// Names the root whose newest checkpoint the script takes its weights from.
 pub(crate) const WARM_START_VARIABLE: &str = Variable::WarmStart.as_str();
 
@@ -40,7 +38,7 @@ impl WarmStart {
     /// from nothing silently. The run fails then.
     pub(crate) fn find(context: &Context, run: &RunRow, row: &AttemptRow) -> Result<Option<Self>, AppError> {
         let Some(before) = Ladder::of(run)?.warm_start_of(rung_of(row)) else { return Ok(None) };
-        let root = context.home.checkpoint_root(run.run_id, run.kind, &before.to_string());
+        let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &before.to_string());
         let why = match view(&root)?.resume_target() {
             Ok(Some(loaded)) => {
                 return Ok(Some(Self {
@@ -63,7 +61,7 @@ impl WarmStart {
     }
 
     pub(crate) fn write(&self, context: &Context, attempt_id: AttemptId) -> Result<(), AppError> {
-        let path = context.home.attempt_folder(attempt_id).join(WARM_START_FILE);
+        let path = context.home.layout.attempt(attempt_id).warm_start_json();
         let text = serde_json::to_vec_pretty(self)
             .map_err(|error| AppError::fault("the warm start cannot be written as JSON", &error))?;
         std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
@@ -72,7 +70,7 @@ impl WarmStart {
     /// The contents of the file in an attempt's folder; `None`: it began from nothing, or from a checkpoint of its
     /// rung.
     pub(crate) fn read(context: &Context, attempt_id: AttemptId) -> Option<Self> {
-        let path = context.home.attempt_folder(attempt_id).join(WARM_START_FILE);
+        let path = context.home.layout.attempt(attempt_id).warm_start_json();
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 

@@ -1,6 +1,5 @@
 //! Before a launch: contacts the remote of the run, and fetches what the attempt continues from.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{Fetched, Source};
 use trackway_core::{Clock as _, RunId, Step};
+use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptRow, RunState};
 
 use super::{Patience, RemotePlan, is_passing, remote_error};
@@ -18,8 +18,6 @@ use crate::checkpoints::{Pace, fall_back_cost};
 use crate::error::AppError;
 use crate::reporter::{Notice, Reporter};
 
-/// The file in an attempt's folder with the result of the fetch; the receipt repeats it as events.
-pub(crate) const FETCH_FILE: &str = "fetch.json";
 /// How soon a request to stop is noticed.
 const WAIT_TURN: Duration = Duration::from_millis(100);
 
@@ -54,15 +52,15 @@ pub struct FetchReport {
 
 impl FetchReport {
     /// What an attempt's folder holds; `None`: it had no remote.
-    pub(crate) fn read(attempt_folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(attempt_folder.join(FETCH_FILE)).ok()?).ok()
+    pub(crate) fn read(attempt: &AttemptLayout) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(attempt.fetch_json()).ok()?).ok()
     }
 
-    fn write(&self, attempt_folder: &Path) {
+    fn write(&self, attempt: &AttemptLayout) {
         let Ok(text) = serde_json::to_vec_pretty(self) else { return };
         // The logs have it all; this is for people.
-        let _ = std::fs::create_dir_all(attempt_folder)
-            .and_then(|()| std::fs::write(attempt_folder.join(FETCH_FILE), text));
+        let _ = std::fs::create_dir_all(attempt.folder())
+            .and_then(|()| std::fs::write(attempt.fetch_json(), text));
     }
 
     /// Messages for a user, a line each.
@@ -115,7 +113,7 @@ pub fn fetch(
     for text in report.sentences() {
         reporter.notice(&Notice::Note { text });
     }
-    report.write(&context.home.attempt_folder(row.attempt_id));
+    report.write(&context.home.layout.attempt(row.attempt_id));
     Ok(report)
 }
 

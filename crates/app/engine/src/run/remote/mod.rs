@@ -9,7 +9,7 @@ mod settle;
 mod status;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use trackway_checkpoint::remote::{Replica, TransferFiles};
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung};
 use trackway_formats::Variable;
+use trackway_formats::layout::{RunLayout, checkpoint_root_name};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
@@ -26,7 +27,6 @@ use trackway_system::Cancel;
 use crate::Context;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
-use crate::home::root_name;
 use crate::stored::stored_plan;
 pub use settle::remote_status;
 pub use settle::settle_remote;
@@ -49,7 +49,7 @@ pub struct RemotePlan {
     url: String,
     run_id: RunId,
     root: PathBuf,
-    run_folder: PathBuf,
+    run: RunLayout,
     policy: Retention,
     /// Nothing is deleted by itself.
     keeps_all: bool,
@@ -76,8 +76,8 @@ impl RemotePlan {
             url: below(&base, run_id, Rung::FULL),
             base,
             run_id,
-            root: context.home.checkpoint_root(run_id, LaunchKind::Train, &Rung::FULL.to_string()),
-            run_folder: context.home.run_folder(run_id),
+            root: context.home.layout.checkpoint_root(run_id, LaunchKind::Train, &Rung::FULL.to_string()),
+            run: context.home.layout.run(run_id),
             policy: policy_of(section),
             keeps_all: keep_variables(section).is_empty(),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
@@ -95,7 +95,7 @@ impl RemotePlan {
 
     /// The same for another rung of the run: each has a separate root, here and there.
     pub fn at(&self, rung: Rung) -> Self {
-        let root = self.root.with_file_name(root_name(LaunchKind::Train, &rung.to_string()));
+        let root = self.root.with_file_name(checkpoint_root_name(LaunchKind::Train, &rung.to_string()));
         Self { url: below(&self.base, self.run_id, rung), root, ..self.clone() }
     }
 
@@ -114,9 +114,9 @@ impl RemotePlan {
         self.run_id
     }
 
-    /// The folder of the run.
-    pub fn run_folder(&self) -> &Path {
-        &self.run_folder
+    /// The files of the run.
+    pub fn run(&self) -> &RunLayout {
+        &self.run
     }
 
     /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was

@@ -63,7 +63,7 @@ impl Replication {
     /// Starts to follow the local log of a run.
     pub fn start(plan: RemotePlan) -> Self {
         let location = plan.location();
-        let status = RemoteStatus { location, ..read_status(plan.run_folder()).unwrap_or_default() };
+        let status = RemoteStatus { location, ..read_status(plan.run()).unwrap_or_default() };
         let state =
             State { status: RemoteStatus { uploading: None, fenced_by: None, ..status }, ..State::default() };
         let shared = Arc::new(Shared {
@@ -354,7 +354,7 @@ impl Shared {
         change(&mut state);
         if state.status != before && !state.stopped {
             state.status.at = self.clock.now().to_rfc3339();
-            write_status(&state.status, self.plan.run_folder());
+            write_status(&state.status, self.plan.run());
         }
         drop(state);
         self.changed.notify_all();

@@ -13,7 +13,7 @@ use crate::run::ladder;
 /// The state of a run's remote when a supervisor looked last; `None`: it has none.
 #[must_use]
 pub fn remote_status(context: &Context, run: &RunRow) -> Option<RemoteStatus> {
-    read_status(&context.home.run_folder(run.run_id))
+    read_status(&context.home.layout.run(run.run_id))
 }
 
 /// Hands over and uploads what an ended run left. `None`: everything is at the remote, or the run has none.

@@ -1,11 +1,7 @@
-use std::path::Path;
-
 use trackway_api::remote::RemoteStatus;
 use trackway_checkpoint::remote::Standing;
 use trackway_files::TempFile;
-
-/// The file in a run's folder from which other commands read the state of the remote.
-const STATUS_FILE: &str = "remote.json";
+use trackway_formats::layout::RunLayout;
 
 /// Takes over the counts of a replica.
 pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
@@ -18,14 +14,14 @@ pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
 
 /// What the supervisor of a run recorded last; `None`: the run has no remote, or was never launched.
 #[must_use]
-pub fn read_status(run_folder: &Path) -> Option<RemoteStatus> {
-    serde_json::from_slice(&std::fs::read(run_folder.join(STATUS_FILE)).ok()?).ok()
+pub fn read_status(run: &RunLayout) -> Option<RemoteStatus> {
+    serde_json::from_slice(&std::fs::read(run.remote_json()).ok()?).ok()
 }
 
 /// Records it as a whole. A failure is no error: the logs of the checkpoints have everything.
-pub(crate) fn write_status(status: &RemoteStatus, run_folder: &Path) {
+pub(crate) fn write_status(status: &RemoteStatus, run: &RunLayout) {
     let Ok(text) = serde_json::to_vec(status) else { return };
-    let _ = TempFile::write_cache(&run_folder.join(STATUS_FILE), &text);
+    let _ = TempFile::write_cache(&run.remote_json(), &text);
 }
 
 #[cfg(test)]
@@ -36,9 +32,10 @@ mod tests {
     #[test]
     fn the_state_survives_being_recorded() {
         let folder = tempfile::tempdir().unwrap();
+        let run = RunLayout::new(folder.path());
         let mut status = RemoteStatus { location: "s3://b/r".into(), ..RemoteStatus::default() };
         status.dropped_uploads = 3;
-        write_status(&status, folder.path());
-        assert_eq!(read_status(folder.path()), Some(status));
+        write_status(&status, &run);
+        assert_eq!(read_status(&run), Some(status));
     }
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use serde::Deserialize;
 use trackway_core::Timestamp;
 use trackway_formats::EventKind;
-use trackway_launch::{AttemptFiles, ExitRecord, Observation, SignalReason};
+use trackway_formats::layout::AttemptLayout;
+use trackway_launch::{ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, ClosedRecords};
 use trackway_tower::classify::{ActionKind, ErrorFile, Progress, Stream, StreamLog};
 use trackway_tower::{Evidence, LogEvidence, LogScanner};
@@ -50,12 +51,11 @@ pub fn gather(
     row: &AttemptRow,
     end: &End,
     closed: &ClosedRecords,
-    files: &AttemptFiles,
+    files: &AttemptLayout,
 ) -> Result<Evidence, AppError> {
     let mut evidence = Evidence::new(row.kind);
-    let folder = files.directory();
-    evidence.own_actions =
-        actions::read(folder).map_err(|error| AppError::file("read the actions in", folder, &error))?;
+    evidence.own_actions = actions::read(files)
+        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     evidence.progress.last_step = closed.last_step;
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
@@ -86,6 +86,8 @@ pub fn gather(
 fn take_record(evidence: &mut Evidence, record: &ExitRecord, closed: &ClosedRecords) {
     evidence.exit_code = record.exit_code;
     evidence.signal = record.signal;
+    let before_its_end = |why| why != SignalReason::Leftover;
+    evidence.was_signalled = Some(record.signals.iter().any(|sent| before_its_end(sent.why)));
     evidence.oom_kill_delta = record.oom_kill_delta;
     evidence.spawn_error = record.spawn_error.as_ref().map(|error| error.message.clone());
     evidence.error_file = record.error_file.as_deref().and_then(error_file);

@@ -3,20 +3,24 @@
 //! Everything is computed from the attempt's folder, so it can be done by any process at any later time, and twice:
 //! the same folder gives the same receipt.
 
+mod engine_end;
 mod evidence;
 mod usage;
 
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::EventKind;
+use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointState;
-use trackway_launch::{AttemptFiles, ExitRecord};
+use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
 };
+use trackway_tower::classify::LauncherState;
 use trackway_tower::{Verdict, classify};
 
+use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
 use crate::checkpoints::view;
@@ -55,13 +59,14 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
         return Ok(Sealed { evidence: first_evidence(&row), row, decision });
     }
     let mut row = placed(context, row)?;
-    let end = end_of(context, &mut row)?;
-    let files = AttemptFiles::new(context.home.attempt_folder(*attempt_id));
+    let files = context.home.layout.attempt(*attempt_id);
+    let (end, engine_end) = end_of(context, &mut row, &files)?;
     let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(context, &row)?;
     let run = context.run_by_id(row.run_id)?;
     let judged = judged(context, &run, &row, &closed.summaries)?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
+    evidence.launcher = engine_end.map(LauncherState::from);
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
@@ -265,18 +270,35 @@ impl RunAfter {
     }
 }
 
-/// How the attempt ended; what it was given is noted in its row.
-fn end_of(context: &Context, row: &mut AttemptRow) -> Result<End, AppError> {
-    let Some(placement) = context.placement_of(row)? else { return Ok(End::NeverLaunched) };
+/// How the attempt ended, and what its engine says of that; what it was given is noted in its row.
+fn end_of(
+    context: &Context,
+    row: &mut AttemptRow,
+    files: &AttemptLayout,
+) -> Result<(End, Option<EngineEnd>), AppError> {
+    let Some(placement) = context.placement_of(row)? else { return Ok((End::NeverLaunched, None)) };
     let launcher = context.launchers.of(&placement)?;
     let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
     note_seen(row, &seen);
-    End::of(seen.state).ok_or_else(|| {
+    let engine_end = match seen.is_final() {
+        true => EngineEnd::keep(files, &seen, &context.redactor)
+            .map_err(|error| AppError::file("keep or read", &files.engine_json(), &error))?,
+        false => None,
+    };
+    let end = End::of(seen.state).ok_or_else(|| {
         AppError::new(
             ErrorKind::Fault,
             format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
         )
-    })
+    })?;
+    Ok((end, engine_end))
+}
+
+impl From<EngineEnd> for LauncherState {
+    fn from(end: EngineEnd) -> Self {
+        let EngineState { engine, state, reason } = end.state;
+        Self { source: engine, state, reason }
+    }
 }
 
 /// The row as it will be sealed: what the record, the flight record and the verdict add to it.
@@ -319,7 +341,7 @@ fn receipt(
     row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
     row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
     row.termination_reason = Some(verdict.reason);
-    row.termination_rule = Some(verdict.rule.clone());
+    row.termination_rule = Some(verdict.rule.to_string());
     row.termination_confidence = Some(verdict.confidence);
     row.termination_domain = Some(verdict.domain);
     row.retry_outlook = Some(verdict.retry_outlook);
@@ -351,7 +373,7 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
 
 /// The checkpoints of the run's rung as their log has them now.
 fn checkpoint_rows(context: &Context, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = context.home.checkpoint_root(row.run_id, row.kind, &row.rung);
+    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
     let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
@@ -393,9 +415,9 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
 
 /// What Trackway did to the attempt, as history.
 fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
-    let folder = context.home.attempt_folder(row.attempt_id);
-    let actions =
-        actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+    let files = context.home.layout.attempt(row.attempt_id);
+    let actions = actions::read(&files)
+        .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     let event = |(place, action): (usize, actions::OwnAction)| EventRow {
         event_id: format!("{}:action:{place}", row.attempt_id),
         run_id: row.run_id,
@@ -412,7 +434,7 @@ fn action_events(context: &Context, row: &AttemptRow) -> Result<Vec<EventRow>, A
 
 /// What the fetch from the remote found, as history.
 fn fetch_events(context: &Context, row: &AttemptRow) -> Vec<EventRow> {
-    let Some(report) = FetchReport::read(&context.home.attempt_folder(row.attempt_id)) else {
+    let Some(report) = FetchReport::read(&context.home.layout.attempt(row.attempt_id)) else {
         return Vec::new();
     };
     let at = report.at.parse().ok().or(row.started_at).unwrap_or_else(|| context.clock.now());
@@ -436,7 +458,7 @@ fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
 fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     const SHOWN_MAX: usize = 20;
     // A run without data has no such file, and one that cannot be read is ignored.
-    let text = std::fs::read(context.home.data_states(row.run_id)).ok()?;
+    let text = std::fs::read(context.home.layout.run(row.run_id).data_files_json()).ok()?;
     let states: FileStates = serde_json::from_slice(&text).ok()?;
     let changed = states.changed();
     let (set, path) = changed.first()?;

@@ -257,7 +257,7 @@ pub fn imbalance(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     };
     let result = CheckResult::of_rows(NAME, report.rows, uneven(NAME, set, &report).into_iter().collect());
     let why = format!(
-        "{} classes, {:.1} rows of the largest for one of the smallest",
+        "{} classes; the largest has {:.1} times the rows of the smallest",
         report.classes.len(),
         report.ratio
     );

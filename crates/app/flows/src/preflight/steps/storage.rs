@@ -31,7 +31,7 @@ pub fn storage(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppE
 }
 
 fn store(work: &Work<'_>) -> CheckResult {
-    let folder = work.context.home.folder().join("checkpoints");
+    let folder = work.context.home.layout.checkpoints();
     if let Err(error) = std::fs::create_dir_all(&folder) {
         let message = format!("cannot create `{}`: {error}", folder.display());
         let finding = Finding::new(STORE, Severity::Block, message);

@@ -1,19 +1,18 @@
 //! `trackway compare`: runs side by side in the terminal, as JSON, or as one HTML page.
 
-mod page;
-
-use trackway_api::compare::{ComparedRun, ComparedValue, CurveSummary, RunComparison};
+use trackway_api::compare::{ComparedValue, RunComparison};
 use trackway_engine::Context;
 use trackway_flows::outputs;
 use trackway_inspect::compare;
 use trackway_inspect::compare::CompareRequest;
+use trackway_pages::{figures, labels};
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
-use crate::html::save;
+use crate::page::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{duration, metric};
+use crate::units::{counted, duration};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
@@ -28,7 +27,7 @@ pub fn compare(context: &Context, args: &CompareArgs, printer: Printer) -> Resul
     outputs::refuse_outputs(context, args.html.as_deref())?;
     let comparison = compare::compare(context, &request)?;
     if let Some(path) = &args.html {
-        save(path, &page::page(&comparison), "comparison", printer)?;
+        save(path, "comparison", printer, |about| trackway_pages::comparison(&comparison, about))?;
     }
     if printer.is_json() {
         printer.document(&comparison);
@@ -71,15 +70,17 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
         });
         section(title, cells.collect(), &labels, printer);
         if equal > 0 && !shown.is_empty() {
-            printer.note(format!("{equal} of them equal; --all shows them too"));
+            printer.note(format!(
+                "{} hidden in {title}, because they are equal; show them with --all",
+                counted(equal as u64, "row")
+            ));
         }
     }
     let metrics = comparison.metrics.iter().map(|row| {
-        let values =
-            row.values.iter().map(|figures| figures.as_ref().map(told).unwrap_or_else(|| "–".into()));
+        let values = row.values.iter().map(|it| it.as_ref().map(figures).unwrap_or_else(|| "–".into()));
         std::iter::once(row.name.clone()).chain(values).collect()
     });
-    section("Metrics: last (least … greatest)", metrics.collect(), &labels, printer);
+    section("Metrics: last (min … max)", metrics.collect(), &labels, printer);
     let curves = comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1));
     let curves = curves.map(|curve| {
         let lines = curve.series.iter().map(|series| {
@@ -100,28 +101,6 @@ fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Prin
     let header: Vec<&str> = std::iter::once("").chain(labels.iter().map(String::as_str)).collect();
     printer.table(&header, rows);
     printer.line("");
-}
-
-/// The runs' names; where two are alike, with the end of the id.
-fn labels(comparison: &RunComparison) -> Vec<String> {
-    let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
-    let label = |run: &ComparedRun| {
-        let id = run.run_id.to_string();
-        if alike(&run.name) {
-            format!("{} …{}", run.name, &id[id.len().saturating_sub(5)..])
-        } else {
-            run.name.clone()
-        }
-    };
-    comparison.runs.iter().map(label).collect()
-}
-
-fn told(figures: &CurveSummary) -> String {
-    let value = |value: Option<f64>| value.map_or_else(|| "not finite".into(), metric);
-    match figures.point_count {
-        1 => value(figures.last),
-        _ => format!("{} ({} … {})", value(figures.last), value(figures.min), value(figures.max)),
-    }
 }
 
 fn cut(text: &str) -> String {

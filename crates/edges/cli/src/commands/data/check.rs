@@ -8,6 +8,7 @@ use super::{reading, request, table};
 use crate::args::CheckArgs;
 use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Shown, Tone, row};
+use crate::units::counted;
 
 /// Groups that are printed; `--json` has all.
 const GROUPS_SHOWN: usize = 40;
@@ -38,7 +39,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
 
 fn print(printer: Printer, answer: &CheckAnswer) {
     printer.table(
-        &["check", "verdict", "findings", ""],
+        &["check", "verdict", "findings", "checked"],
         answer.checks.iter().map(|check| cells(printer, check)).collect(),
     );
     let findings = answer.checks.iter().flat_map(|check| &check.findings);
@@ -47,7 +48,7 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     if !answer.groups.is_empty() {
         print_groups(printer, &answer.groups);
     }
-    let read = format!(": {} rows read, {} rejected", answer.rows, answer.rows_rejected);
+    let read = format!(": {} read, {} rejected", counted(answer.rows, "row"), answer.rows_rejected);
     printer.line(verdict(printer, answer.verdict) + read);
 }
 

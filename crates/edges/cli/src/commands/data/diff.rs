@@ -8,7 +8,7 @@ use super::{drift, reading, request, snapshot};
 use crate::args::DiffArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
-use crate::units::bytes;
+use crate::units::{bytes, counted};
 
 /// Files of one kind that are shown; `--json` has all.
 const SHOWN_FILES: usize = 20;
@@ -42,18 +42,19 @@ fn print(printer: Printer, answer: &DiffAnswer) {
     let moved: Vec<String> =
         diff.files.moved.iter().map(|moved| format!("{} → {}", moved.from, moved.to)).collect();
     printer.line("");
-    printer.line(format!("unchanged: {}", snapshot::files(diff.files.unchanged)));
+    printer.line(format!("unchanged: {}", counted(diff.files.unchanged, "file")));
     files(printer, "changed", &diff.files.changed);
     files(printer, "moved", &moved);
     files(printer, "added", &diff.files.added);
     files(printer, "removed", &diff.files.removed);
     for change in &diff.schema {
         let what = match (change.before, change.after) {
-            (Some(_), None) => "is gone".to_owned(),
-            (None, Some(kind)) => format!("is new: {kind:?}").to_lowercase(),
-            (before, after) => {
-                format!("was {before:?}, is {after:?}").replace("Some(", "").replace(')', "").to_lowercase()
-            }
+            (Some(_), None) => "was removed".to_owned(),
+            (None, Some(kind)) => format!("was added, with type {}", format!("{kind:?}").to_lowercase()),
+            (before, after) => format!("changed its type from {before:?} to {after:?}")
+                .replace("Some(", "")
+                .replace(')', "")
+                .to_lowercase(),
         };
         let line = format!("column `{}` {what}", change.column);
         printer.point(Tone::Warning, line);

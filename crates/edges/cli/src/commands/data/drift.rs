@@ -2,13 +2,14 @@ use std::path::Path;
 
 use trackway_engine::home::Home;
 use trackway_flows::data::drift::{
-    ColumnDrift, DriftReport, DriftRequest, JointDrift, Role, drift as compare,
+    ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, drift as compare,
 };
 
 use super::{reading, request};
 use crate::args::DriftArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Shown, Tone, row};
+use crate::units::counted;
 
 pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
@@ -25,8 +26,16 @@ pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Fail
 pub(super) fn print(printer: Printer, report: &DriftReport) {
     let mut columns: Vec<&ColumnDrift> = report.columns.iter().collect();
     columns.sort_by_key(|column| !column.drifted);
-    let header =
-        ["column", "", "test", "distance", "threshold", "noise", "p (corrected)", "missing before → now"];
+    let header = [
+        "column",
+        "result",
+        "test",
+        "distance",
+        "threshold",
+        "noise",
+        "p (corrected)",
+        "missing before → now",
+    ];
     printer.table(&header, columns.iter().map(|column| cells(printer, column)).collect());
     printer.line("");
     for column in &columns {
@@ -36,8 +45,8 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     }
     for change in &report.schema_changes {
         let what = match (change.reference, change.current) {
-            (Some(_), None) => "is gone".to_owned(),
-            (None, Some(_)) => "is new".to_owned(),
+            (Some(_), None) => "was removed".to_owned(),
+            (None, Some(_)) => "was added".to_owned(),
             (before, after) => format!("cannot be compared: {before:?} before, {after:?} now"),
         };
         let line = format!("`{}` {what}", change.name);
@@ -48,13 +57,16 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     }
     let features = report.columns.iter().filter(|column| column.role == Role::Feature).count();
     let label = match report.label_drifted {
-        Some(true) => ", and the label",
-        Some(false) => ", not the label",
+        Some(true) => "; the label drifted too",
+        Some(false) => "; the label did not drift",
         None => "",
     };
     printer.line(format!(
-        "{} of {features} features drifted{label} ({} rows before, {} now)",
-        report.drifted_features, report.reference_rows, report.current_rows
+        "{} of {} drifted{label} ({} before, {} now)",
+        report.drifted_features,
+        counted(features as u64, "feature"),
+        counted(report.reference_rows, "row"),
+        report.current_rows
     ));
     if report.reference_rows_sampled.or(report.current_rows_sampled).is_some() {
         printer.line(format!(
@@ -66,7 +78,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
 }
 
 fn print_joint(printer: Printer, joint: &JointDrift) {
-    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; random is 0.5)", joint.area, joint.low, joint.high);
+    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; 0.5 without drift)", joint.area, joint.low, joint.high);
     if joint.drifted {
         let share = |it: &trackway_flows::data::drift::ColumnImportance| {
             format!("`{}` ({:.0} %)", it.name, it.importance * 100.0)
@@ -91,12 +103,10 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
         (false, Role::Label) => Shown::from("label"),
         (false, Role::Feature) => Shown::default(),
     };
-    let test =
-        serde_json::to_value(column.test).ok().and_then(|test| test.as_str().map(|it| it.replace('_', " ")));
     row![
         &column.name,
         state,
-        test.unwrap_or_default(),
+        test_name(column.test),
         format!("{:.3}", column.statistic),
         format!("{:.3}", column.threshold),
         format!("{:.3}", column.noise),
@@ -111,6 +121,16 @@ fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
             column.missing.current_fraction * 100.0
         ),
     ]
+}
+
+fn test_name(test: DriftTest) -> &'static str {
+    match test {
+        DriftTest::KolmogorovSmirnov => "Kolmogorov–Smirnov",
+        DriftTest::Wasserstein => "Wasserstein",
+        DriftTest::CramersV => "Cramér's V",
+        DriftTest::JensenShannon => "Jensen–Shannon",
+        DriftTest::LInfinity => "largest change of a fraction",
+    }
 }
 
 /// New and gone values in a sentence.

@@ -5,6 +5,7 @@ use trackway_flows::data::table::{CheckResult, Finding, Severity, Verdict};
 
 use crate::exit::BLOCKED;
 use crate::printer::{Printer, Shown, Tone, row};
+use crate::units::counted;
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
@@ -32,7 +33,7 @@ pub fn table(printer: Printer, checks: &[CheckResult]) {
         let verdict = printer.tone(tone, check.verdict.as_str().replace('_', " "));
         row![&check.name, verdict, check.why.as_deref().unwrap_or_default()]
     };
-    printer.table(&["check", "verdict", "what was looked at"], checks.iter().map(row).collect());
+    printer.table(&["check", "verdict", "checked"], checks.iter().map(row).collect());
     printer.line("");
 }
 
@@ -41,13 +42,14 @@ pub fn print(printer: Printer, answer: &FindingsAnswer) {
     for why in &answer.not_run {
         printer.line(printer.tone(Tone::Warning, "not run") + " " + why);
     }
-    let rules = answer.rules_checked.map(|rules| format!(", {rules} rules checked")).unwrap_or_default();
+    let rules = |count: usize| format!(", {} checked", counted(count as u64, "rule"));
+    let rules = answer.rules_checked.map(rules).unwrap_or_default();
     let found = match answer.findings.len() {
-        0 => "nothing found".to_owned(),
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings"),
+        0 => "no findings".to_owned(),
+        count => counted(count as u64, "finding"),
     };
-    printer.line(format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
+    let rows = counted(answer.rows, "row");
+    printer.line(format!("{found}: {rows} read, {} rejected{rules}", answer.rows_rejected));
 }
 
 pub fn print_finding(printer: Printer, finding: &Finding) {

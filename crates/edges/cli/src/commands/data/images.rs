@@ -7,6 +7,7 @@ use super::{findings, reading};
 use crate::args::ImagesArgs;
 use crate::exit::{BLOCKED, Failure};
 use crate::printer::Printer;
+use crate::units::counted;
 
 pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
     let request =
@@ -29,6 +30,9 @@ fn print(printer: Printer, answer: &ImagesAnswer) {
 fn summary(count: &MediaCount) -> String {
     let MediaCount { files, images, texts, broken, not_checked, others } = count;
     format!(
-        "{files} files: {images} images and {texts} texts read, {broken} broken, {not_checked} not decoded, {others} others"
+        "{}: {} and {} read, {broken} broken, {not_checked} not decoded, {others} of another kind",
+        counted(*files, "file"),
+        counted(*images, "image"),
+        counted(*texts, "text file")
     )
 }

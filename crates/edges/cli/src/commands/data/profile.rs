@@ -8,7 +8,7 @@ use crate::args::ProfileArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
-use crate::units::{bytes, metric};
+use crate::units::{bytes, counted, metric};
 
 /// Letters of a value in the table; `--json` has all of them.
 const SHOWN_LETTERS: usize = 20;
@@ -34,16 +34,15 @@ pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
 fn print(printer: Printer, answer: &ProfileAnswer) {
     let has_label = answer.label.is_some();
     let mut header = vec!["column", "type", "missing", "distinct", "min", "mean", "max", "distribution"];
-    header.extend(has_label.then_some("label"));
+    header.extend(has_label.then_some("label association"));
     header.push("most frequent");
     let rows = answer.columns.iter().map(|column| cells(column, has_label)).collect();
     printer.table(&header, rows);
     printer.line("");
     let size: u64 = answer.files.iter().map(|file| file.size_bytes).sum();
-    let files =
-        if answer.files.len() == 1 { "1 file".to_owned() } else { format!("{} files", answer.files.len()) };
+    let (rows, files) = (counted(answer.rows, "row"), counted(answer.files.len() as u64, "file"));
     let rejected = answer.rows_rejected;
-    printer.line(format!("{} rows read, {rejected} rejected, from {files} of {}", answer.rows, bytes(size)));
+    printer.line(format!("{rows} read, {rejected} rejected, from {files} of {}", bytes(size)));
     for warning in warnings(answer) {
         printer.point(Tone::Warning, warning);
     }
@@ -52,7 +51,7 @@ fn print(printer: Printer, answer: &ProfileAnswer) {
 fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
     let shown = |value: &Option<Value>| value.as_ref().map(short).unwrap_or_default();
     let length = |of: fn(&trackway_flows::data::profile::LengthSummary) -> u64| {
-        column.lengths.as_ref().map(|lengths| format!("{} letters", of(lengths)))
+        column.lengths.as_ref().map(|lengths| counted(of(lengths), "character"))
     };
     let approximately = if column.distinct_is_exact { "" } else { "~" };
     let mut cells = vec![
@@ -93,16 +92,17 @@ fn warnings(answer: &ProfileAnswer) -> Vec<String> {
             .first()
             .map(|fault| format!(", the first in {}: {}", answer.place(fault.place), fault.detail));
         warnings.push(format!(
-            "{} rows rejected ({}){}",
-            rejects.count,
+            "{} rejected ({}){}",
+            counted(rejects.count, "row"),
             serde_name(&rejects.kind),
             first.unwrap_or_default()
         ));
     }
     if let Some(place) = answer.first_recoded {
         let (count, place) = (answer.rows_recoded, answer.place(place));
-        warnings
-            .push(format!("{count} rows are not UTF-8 and were read as Windows-1252, the first in {place}"));
+        warnings.push(format!(
+            "{count} of the rows were read as Windows-1252, because they are not UTF-8; the first in {place}"
+        ));
     }
     warnings.extend(answer.notes.iter().cloned());
     for column in &answer.columns {
@@ -118,27 +118,25 @@ fn column_warnings(answer: &ProfileAnswer, column: &ColumnSummary) -> Vec<String
         let (count, kind) = (faults.misfits, serde_name(&column.kind));
         let place = answer.place(first.place);
         warnings.push(format!(
-            "`{name}`: {count} values are no {kind}, the first in {place}: `{}`",
+            "`{name}`: {count} of its values are not of type {kind}, the first in {place}: `{}`",
             first.detail
         ));
     }
     let texts: Vec<_> = faults.missing_strings.iter().filter(|(text, _)| !text.is_empty()).collect();
     if !texts.is_empty() {
-        let texts: Vec<_> = texts.iter().map(|(text, count)| format!("`{text}` {count} times")).collect();
+        let texts: Vec<_> =
+            texts.iter().map(|(text, count)| format!("`{text}` ({})", counted(*count, "row"))).collect();
         warnings.push(format!("`{name}`: missing values are written {}", texts.join(", ")));
     }
     let odd = [(column.nan_count, "NaN"), (column.infinite_count, "infinite")];
     warnings.extend(
         odd.iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("`{name}`: {count} values are {what}")),
+            .map(|(count, what)| format!("`{name}`: {count} of its values are {what}")),
     );
     if column.rows > 1 && column.distinct_estimate <= 1 {
-        let what = if column.distinct_estimate == 0 {
-            "no value at all"
-        } else {
-            "one and the same value everywhere"
-        };
+        let what =
+            if column.distinct_estimate == 0 { "all values are missing" } else { "all values are the same" };
         warnings.push(format!("`{name}`: {what}"));
     }
     warnings

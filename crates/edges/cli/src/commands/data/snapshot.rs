@@ -12,7 +12,7 @@ use crate::args::SnapshotArgs;
 use crate::commands::given_name;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
-use crate::units::bytes;
+use crate::units::{bytes, counted, timestamp};
 
 pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
@@ -29,11 +29,11 @@ pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Res
 
 fn print(printer: Printer, answer: &SnapshotAnswer) {
     let named = answer.name.as_ref().map_or_else(String::new, |name| format!(", named `{name}`"));
-    let known = if answer.is_new { "" } else { ", known already" };
+    let known = if answer.is_new { "" } else { ", which exists already" };
     printer.line(format!("snapshot {}{named}{known}", answer.data_sha256));
     printer.line(format!(
-        "{}, {} of them read, {}{}",
-        files(answer.files),
+        "{} ({} read), {}{}",
+        counted(answer.files, "file"),
         answer.files_read,
         bytes(answer.size_bytes),
         rows(answer.rows, answer.rows_rejected),
@@ -46,11 +46,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
 /// `, N rows` and, where there are any, those that could not be read.
 pub(super) fn rows(rows: Option<u64>, rejected: u64) -> String {
     let rejected = if rejected > 0 { format!(", {rejected} rejected") } else { String::new() };
-    rows.map_or_else(String::new, |rows| format!(", {rows} rows{rejected}"))
-}
-
-pub(super) fn files(count: u64) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+    rows.map_or_else(String::new, |rows| format!(", {}{rejected}", counted(rows, "row")))
 }
 
 pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
@@ -75,7 +71,7 @@ fn cells(snapshot: &StoredSnapshot) -> Vec<String> {
     vec![
         snapshot.data_sha256[..SHORT_ID_LENGTH].to_owned(),
         snapshot.names.join(", "),
-        snapshot.named_at.map(|at| at.to_string()).unwrap_or_default(),
+        snapshot.named_at.map(timestamp).unwrap_or_default(),
         snapshot.files.to_string(),
         bytes(snapshot.size_bytes),
         snapshot.rows.map(|rows| rows.to_string()).unwrap_or_default(),

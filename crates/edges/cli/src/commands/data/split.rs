@@ -7,6 +7,7 @@ use super::{reading, table};
 use crate::args::{SplitArgs, SplitBy};
 use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Tone};
+use crate::units::counted;
 
 /// Labels shown per part; `--json` has all.
 const SHOWN_LABELS: usize = 6;
@@ -88,17 +89,17 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     if !answer.folds.is_empty() {
         let folds: Vec<String> = answer.folds.iter().map(u64::to_string).collect();
         printer.line(format!(
-            "{} folds of `{}`: {} rows",
-            folds.len(),
+            "{} of `{}`: {} rows",
+            counted(folds.len() as u64, "fold"),
             answer.parts[0].name,
             folds.join(", ")
         ));
     }
     for rung in &answer.rungs {
         printer.line(format!(
-            "rung {} %: {} rows of `{}`",
+            "rung {} %: {} of `{}`",
             rung.fraction * 100.0,
-            rung.rows,
+            counted(rung.rows, "row"),
             answer.parts[0].name
         ));
     }
@@ -106,7 +107,7 @@ fn print(printer: Printer, answer: &SplitAnswer) {
         printer.line(&line);
     }
     if answer.rows_rejected > 0 {
-        let line = format!("{} rows could not be read and are in no part", answer.rows_rejected);
+        let line = format!("{} could not be read; no part has them", counted(answer.rows_rejected, "row"));
         printer.point(Tone::Warning, line);
     }
     if !answer.proved {
@@ -125,10 +126,10 @@ fn proof(answer: &SplitAnswer) -> Vec<String> {
         facts.extend(proof.groups_shared.map(|count| format!("groups in two parts: {count}")));
         facts.extend(proof.times_overlapping.map(|count| format!("parts that overlap in time: {count}")));
     }
-    facts.extend(proof.folds_shared.map(|count| format!("in two folds: {count}")));
+    facts.extend(proof.folds_shared.map(|count| format!("rows in two folds: {count}")));
     facts.extend(proof.rungs_not_nested.map(|count| format!("rows missing from a larger rung: {count}")));
     facts.push(format!("rows without a part: {}", proof.rows_without_part));
-    let mut lines = vec![format!("proof: {}", facts.join(" · "))];
+    let mut lines = vec![format!("verified: {}", facts.join(" · "))];
     if proof.rows_shared > 0 && answer.proved {
         lines.push(format!(
             "{} different rows appear in two parts; `--by hash` keeps equal rows together",

@@ -1,4 +1,3 @@
-mod page;
 mod text;
 
 use std::path::PathBuf;
@@ -14,10 +13,10 @@ use trackway_ledger::EvaluationState;
 use super::live::Live;
 use crate::args::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
-use crate::units::{metric, short_hash};
+use crate::units::{metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
 const LISTED_METRICS_MAX: usize = 3;
@@ -102,7 +101,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
-        printer.note("no evaluation yet; start one with: trackway eval run FILE");
+        printer.note("no evaluations yet; start one with: trackway eval run FILE");
     } else {
         let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
         printer.table(&header, receipts.iter().map(cells).collect());
@@ -133,11 +132,11 @@ fn write(
         [&files.html, &files.parquet].into_iter().flatten().map(PathBuf::as_path),
     )?;
     if let Some(path) = &files.html {
-        save(path, &page::page(receipt), "page", printer)?;
+        save(path, "page", printer, |about| trackway_pages::evaluation(receipt, about))?;
     }
     if let Some(path) = &files.parquet {
         evaluate::write_evaluation_numbers(context, receipt, path)?;
-        printer.note(format!("the numbers are in {}", path.display()));
+        printer.note(format!("wrote the numbers to {}", path.display()));
     }
     Ok(())
 }
@@ -158,7 +157,7 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         receipt.state.to_string(),
         rows.map(|rows| rows.to_string()).unwrap_or_default(),
         few_metrics(receipt),
-        receipt.started_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+        timestamp(receipt.started_at),
     ]
 }
 

@@ -9,7 +9,7 @@ use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
 use crate::printer::{Printer, Tone, cut, row};
-use crate::units::{metric, short_hash};
+use crate::units::{counted, metric, short_hash};
 
 /// Failures that are shown; `--json` has all of the sample.
 const SHOWN_FAILURES_MAX: usize = 5;
@@ -85,7 +85,7 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         let used = match set.use_count {
             0 => String::new(),
             1 => ", used for the first time".into(),
-            count => format!(", used {count} times, for {} checkpoints", set.checkpoint_count),
+            count => format!(", used {count} times, for {}", counted(set.checkpoint_count, "checkpoint")),
         };
         fact(printer, "tasks", &format!("{path}{version}, sha256:{hash}{used}"));
     }
@@ -97,7 +97,7 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         fact(printer, "judge", &format!("{}{rubric}", judge.model.as_deref().unwrap_or("–")));
     }
     if let Some(raw) = &receipt.raw_outputs {
-        let rows = raw.rows.map(|rows| format!("{rows} rows in ")).unwrap_or_default();
+        let rows = raw.rows.map(|rows| format!("{} in ", counted(rows, "row"))).unwrap_or_default();
         fact(printer, "outputs", &format!("{rows}{}", raw.path));
     }
     if receipt.launches.len() > 1 {
@@ -126,7 +126,8 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Metrics)>) {
         return;
     }
     heading(printer, title);
-    printer.table(&["  ", "metric", "value", "interval", "rows"], rows);
+    let first = if rows.iter().all(|row| row[0].trim().is_empty()) { "" } else { "  slice" };
+    printer.table(&[first, "metric", "value", "interval", "rows"], rows);
 }
 
 /// The rows behind a number; `10 of 1000` if it does not cover all that it should.
@@ -172,7 +173,7 @@ fn failures(printer: Printer, failures: &Failures) {
         return;
     }
     let what = match failures.kind {
-        FailureKind::Farthest => "farthest off",
+        FailureKind::Farthest => "with the largest errors",
         FailureKind::Wrong => "wrong",
     };
     let (wrong, rows) = (failures.wrong, failures.rows);

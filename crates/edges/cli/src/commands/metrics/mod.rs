@@ -12,8 +12,7 @@ use trackway_flows::assess::{
 use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
 use crate::exit::Failure;
-use crate::html::assessment::page;
-use crate::html::save;
+use crate::page::save;
 use crate::printer::Printer;
 
 pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
@@ -24,8 +23,8 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     }
     let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
     if let Some(path) = &args.html {
-        let title = format!("Metrics of {}", args.table.paths.join(", "));
-        save(path, &page(&title, &assessment), "page", printer)?;
+        let subject = args.table.paths.join(", ");
+        save(path, "page", printer, |about| trackway_pages::metrics(&subject, &assessment, about))?;
     }
     if let Some(path) = &args.parquet {
         write_numbers(path, &assessment)?;

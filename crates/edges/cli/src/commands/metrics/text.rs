@@ -4,7 +4,7 @@ use trackway_flows::assess::{Assessment, Compared, Comparison, Estimate, Fairnes
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{interval, number, rows_behind};
+use crate::units::{counted, interval, number, rows_behind};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =
@@ -22,10 +22,11 @@ pub fn print(printer: Printer, assessment: &Assessment) {
         print_comparison(printer, comparison, &assessment.main_metric);
     }
     printer.line("");
-    let groups = assessment.groups.map(|groups| format!(" in {groups} groups")).unwrap_or_default();
-    printer.line(format!("{} rows{groups}", assessment.rows));
+    let groups =
+        assessment.groups.map(|groups| format!(" in {}", counted(groups, "group"))).unwrap_or_default();
+    printer.line(counted(assessment.rows, "row") + &groups);
     for (metric, why) in &assessment.inconclusive {
-        printer.point(Tone::Warning, format!("`{metric}` decides nothing: {why}"));
+        printer.point(Tone::Warning, format!("`{metric}` is inconclusive: {why}"));
     }
     for note in &assessment.notes {
         printer.point(Tone::Dim, note);
@@ -33,7 +34,8 @@ pub fn print(printer: Printer, assessment: &Assessment) {
 }
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
-    vec![name.to_owned(), number(estimate.value), interval(estimate), rows_behind(estimate)]
+    let support = estimate.coverage.words(estimate.support);
+    vec![name.to_owned(), number(estimate.value), interval(estimate), support]
 }
 
 fn with_interval(estimate: Option<&Estimate>) -> String {
@@ -72,7 +74,7 @@ fn slices(printer: Printer, assessment: &Assessment) {
             verdict(printer, slice.verdict),
         ]
     };
-    let header = ["slice", "", "rows", metric, "against the rest", "p (corrected)", ""];
+    let header = ["slice", "predicate", "rows", metric, "against the rest", "p (corrected)", "verdict"];
     printer.table(&header, assessment.slices.iter().map(row).collect());
     for (slice, why) in assessment.slices.iter().filter_map(|slice| Some((slice, slice.why.as_ref()?))) {
         let line = format!("`{}`: {why}", slice.name);
@@ -136,38 +138,38 @@ fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str
             number(compared.candidate),
             signed(&compared.difference),
             verdict(printer, compared.verdict),
-            compared.settles_at.map_or_else(String::new, |rows| format!("about {rows} would settle it")),
+            compared.settles_at.map_or_else(String::new, |rows| format!("about {rows}")),
         ]
     };
-    let header = ["against the baseline", "baseline", "now", "difference", "", ""];
+    let header = ["metric", "baseline", "now", "difference", "verdict", "rows needed"];
     let rows = comparison.metrics.iter().map(|(name, compared)| row(name, compared)).collect();
     printer.table(&header, rows);
     if !comparison.slices.is_empty() {
         printer.line("");
         let named = format!("{main_metric} of slice");
-        let header = [named.as_str(), "baseline", "now", "difference", "", ""];
+        let header = [named.as_str(), "baseline", "now", "difference", "verdict", "rows needed"];
         printer.table(&header, comparison.slices.iter().map(|it| row(&it.name, &it.compared)).collect());
     }
     printer.line("");
     if let Some(test) = &comparison.mcnemar {
         printer.line(format!(
-            "{} rows are right only in the baseline, {} only now (McNemar: p = {})",
-            test.only_baseline_right,
+            "{} predicted correctly only by the baseline, {} only now (McNemar's test: p = {})",
+            counted(test.only_baseline_right, "row"),
             test.only_candidate_right,
             p_value(test.p_value)
         ));
     }
     let pairing = &comparison.pairing;
-    let by = pairing.id.as_ref().map_or_else(|| "in their order".to_owned(), |id| format!("by `{id}`"));
-    printer.line(format!("{} rows paired {by}", pairing.pairs));
+    let by = pairing.id.as_ref().map_or_else(|| "by their order".to_owned(), |id| format!("by `{id}`"));
+    printer.line(format!("{} paired {by}", counted(pairing.pairs, "row")));
     for (count, what) in [
-        (pairing.only_baseline, "rows of the baseline are missing here"),
-        (pairing.only_candidate, "rows are not in the baseline"),
-        (pairing.repeated_ids, "rows have a missing or repeated id"),
-        (pairing.different_labels, "rows have another label in the baseline"),
+        (pairing.only_baseline, "only in the baseline"),
+        (pairing.only_candidate, "not in the baseline"),
+        (pairing.repeated_ids, "with a missing or repeated id"),
+        (pairing.different_labels, "with a different label in the baseline"),
     ] {
         if count > 0 {
-            printer.point(Tone::Warning, format!("{count} {what}; they are not compared"));
+            printer.point(Tone::Warning, format!("not compared: {} {what}", counted(count, "row")));
         }
     }
 }

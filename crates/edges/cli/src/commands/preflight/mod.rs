@@ -1,7 +1,6 @@
 //! `trackway preflight`, and what `trackway run` shows of it.
 
 mod live;
-mod page;
 mod text;
 
 use trackway_api::preflight::{PreflightReport, Skipped};
@@ -15,7 +14,7 @@ use self::live::StepLines;
 pub use self::text::{counted_verdicts, summary};
 use crate::args::{PreflightArgs, SkipArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
-use crate::html::save;
+use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
 
@@ -29,12 +28,12 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
     lines.finish();
     let report = report?;
     if let Some(path) = &args.html {
-        save(path, &page::page(&report), "report", printer)?;
+        save(path, "report", printer, |about| trackway_pages::preflight(&report, about))?;
     }
     if printer.is_json() {
         printer.document(&report);
     } else {
-        text::print(printer, &report);
+        text::print(printer, &report, args.all);
     }
     Ok(exit_code(&report))
 }

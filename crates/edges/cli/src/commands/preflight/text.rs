@@ -4,7 +4,7 @@ use trackway_api::preflight::PreflightReport;
 use trackway_flows::preflight::{CheckResult, Finding, Severity, Verdict};
 
 use crate::printer::{Printer, Shown, Tone, cut, row};
-use crate::units::duration;
+use crate::units::{counted, duration};
 
 /// Letters of a line in the table.
 const LINE_LETTERS: usize = 96;
@@ -13,9 +13,19 @@ const FINDINGS_SHOWN: usize = 10;
 /// Examples of a finding that are shown.
 const EXAMPLES_SHOWN: usize = 3;
 
-pub fn print(printer: Printer, report: &PreflightReport) {
-    let rows = report.checks.iter().map(|check| cells(printer, check)).collect();
-    printer.table(&["check", "verdict", "took", ""], rows);
+/// The report for a person; checks that do not apply are counted, and listed only where `all` is set.
+pub fn print(printer: Printer, report: &PreflightReport, all: bool) {
+    let is_listed = |check: &&CheckResult| all || check.verdict != Verdict::NotApplicable;
+    let rows: Vec<_> = report.checks.iter().filter(is_listed).map(|check| cells(printer, check)).collect();
+    let folded = report.checks.len() - rows.len();
+    if !rows.is_empty() {
+        printer.table(&["check", "verdict", "took", "result"], rows);
+    }
+    if folded > 0 {
+        let checks = counted(folded as u64, "check");
+        let text = format!("… {checks} not applicable to this run; list them with --all");
+        printer.line(printer.tone(Tone::Dim, text));
+    }
     for severity in [Severity::Block, Severity::Warn, Severity::Note] {
         for check in &report.checks {
             let findings = check.findings.iter().filter(|finding| finding.severity == severity);
@@ -55,7 +65,7 @@ fn line_of(check: &CheckResult) -> String {
     let more = check.findings.iter().filter(|finding| finding.severity != Severity::Note).count();
     match (first, more) {
         (Some(finding), 1) => finding.message.clone(),
-        (Some(finding), more) => format!("{} findings, the first: {}", more, finding.message),
+        (Some(finding), more) => format!("{more} findings, the first: {}", finding.message),
         (None, _) => check.why.clone().unwrap_or_default(),
     }
 }

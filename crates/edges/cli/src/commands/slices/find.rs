@@ -12,7 +12,7 @@ use crate::args::{SlicesFindArgs, SlicesLoss};
 use crate::commands::data::{reading, table};
 use crate::exit::Failure;
 use crate::printer::{Printer, Shown, Tone, row, say, stderr_is_terminal};
-use crate::units::{duration, metric};
+use crate::units::{counted, duration, metric};
 
 pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
     let request = request(args);
@@ -76,13 +76,13 @@ fn request(args: &SlicesFindArgs) -> SlicesRequest {
 fn print(printer: Printer, answer: &SlicesReport) {
     let found = &answer.found;
     if found.slices.is_empty() {
-        printer.line("no slice is worse than the whole");
+        printer.line("no slice has a larger error than all rows together");
     } else {
         printer.table(&header(answer), found.slices.iter().map(|slice| cells(answer, slice)).collect());
     }
     if !found.resolved.is_empty() {
         printer.line("");
-        printer.line("no longer among them:");
+        printer.line("no longer found:");
         printer.table(&header(answer), found.resolved.iter().map(|slice| cells(answer, slice)).collect());
     }
     printer.line("");
@@ -98,7 +98,7 @@ fn header(answer: &SlicesReport) -> Vec<&'static str> {
     let error = if answer.found.is_paired { "worse by" } else { "error" };
     let mut header = vec!["slice", "rows", error, "score"];
     if answer.found.held_out.is_some() {
-        header.extend(["held out", "", "p adjusted", "verdict"]);
+        header.extend(["held out", "interval", "p (corrected)", "verdict"]);
     }
     if answer.found.slices.iter().any(|slice| slice.change.is_some()) {
         header.extend(["before", "change"]);
@@ -159,7 +159,7 @@ fn shown(predicate: &Predicate) -> Shown {
 fn account(answer: &SlicesReport) -> Vec<String> {
     let found = &answer.found;
     let of_rows = |side: &Side, what: &str| {
-        format!("{} rows {what}, {} on average", side.rows, metric(side.average_error))
+        format!("{} {what}, average error {}", counted(side.rows, "row"), metric(side.average_error))
     };
     let mut sides = vec![of_rows(&found.searched, "searched")];
     sides.extend(found.held_out.as_ref().map(|side| of_rows(side, "held out")));
@@ -167,9 +167,10 @@ fn account(answer: &SlicesReport) -> Vec<String> {
     vec![
         sides.join(" · "),
         format!(
-            "{} slices counted and {} left out, of up to {level} predicates and at least {} rows, in {}",
-            found.evaluated,
+            "{} evaluated and {} pruned, with up to {} and at least {} rows, in {}",
+            counted(found.evaluated, "slice"),
             found.pruned,
+            counted(level as u64, "predicate"),
             found.min_support,
             duration(answer.seconds)
         ),
@@ -185,12 +186,16 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
     }
     let repeats = found.slices.iter().filter(|slice| slice.same_rows_as.is_some()).count();
     if repeats > 0 {
-        warnings.push(format!("{repeats} of these select the same rows as one above; --distinct omits them"));
+        warnings.push(format!(
+            "{} with the same rows as a slice above; --distinct omits such slices",
+            counted(repeats as u64, "slice")
+        ));
     }
     if !found.is_complete {
         let level = found.levels.last().map_or(0, |level| level.level);
         warnings.push(format!(
-            "slices of more than {level} predicates do not fit into memory and were not searched; raise --min-support"
+            "slices with more than {} were not searched, because they do not fit into memory; raise --min-support",
+            counted(level as u64, "predicate")
         ));
     }
     if answer.rows_sampled < answer.rows {
@@ -200,10 +205,10 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
         ));
     }
     if answer.rows_rejected > 0 {
-        warnings.push(format!("{} rows could not be read", answer.rows_rejected));
+        warnings.push(format!("{} could not be read", counted(answer.rows_rejected, "row")));
     }
     if found.rows_without_error > 0 {
-        warnings.push(format!("{} rows have no error and were left out", found.rows_without_error));
+        warnings.push(format!("{} without an error left out", counted(found.rows_without_error, "row")));
     }
     let unused = found.features.iter().filter(|feature| feature.values == 0);
     let unused: Vec<String> = unused.map(|feature| format!("`{}`", feature.name)).collect();

@@ -106,7 +106,7 @@ fn what_was_left_half_written_goes() {
     assert_eq!(others["leftovers"], json!([]), "{others}");
     assert!(old.is_dir());
     let table = home.trackway(&rule);
-    assert!(table.stdout.contains("left half written"), "{}", table.stdout);
+    assert!(table.stdout.contains("incomplete"), "{}", table.stdout);
     let done = home.json(&[&rule[..], &["--yes"]].concat());
     assert_eq!(done["leftovers"], left);
     assert!(!old.exists() && young.is_dir() && kept.is_file());

@@ -1,12 +1,10 @@
-//! The GPUs of the attempt, by NVIDIA's management library.
+//! The GPUs of the attempt.
 
-use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
-use nvml_wrapper::{Device, Nvml};
+use crate::gpu::{Gpu, GpuDriver};
 
 /// A session with the driver, where there is one.
 pub(super) struct Gpus {
-    nvml: Option<Nvml>,
+    driver: Option<GpuDriver>,
     /// The driver's numbers of the attempt's GPUs.
     indexes: Vec<u32>,
 }
@@ -14,27 +12,21 @@ pub(super) struct Gpus {
 impl Gpus {
     /// The GPUs that `devices` names by number or UUID; where it names none of them, those that the script may see.
     pub fn of(devices: &[String]) -> Self {
-        let nvml = crate::open_nvml().ok();
-        let count = nvml.as_ref().and_then(|nvml| nvml.device_count().ok()).unwrap_or(0);
-        let uuid = |index: u32| nvml.as_ref()?.device_by_index(index).ok()?.uuid().ok();
-        let known: Vec<(u32, Option<String>)> = (0..count).map(|index| (index, uuid(index))).collect();
+        let driver = GpuDriver::open().ok();
+        let known = driver.as_ref().and_then(|driver| driver.gpus().ok()).unwrap_or_default();
+        let known: Vec<_> = known.into_iter().map(|Gpu { index, uuid, .. }| (index, uuid)).collect();
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
-        Self { indexes: chosen(&known, devices, visible.as_deref()), nvml }
+        Self { indexes: chosen(&known, devices, visible.as_deref()), driver }
     }
 
-    /// The values of each GPU now; what the driver does not report is left out.
+    /// The values of each GPU now; what the driver does not report is absent.
     pub fn values(&self) -> Vec<(String, f64)> {
-        let Some(nvml) = &self.nvml else { return Vec::new() };
-        let mut told = Vec::new();
-        for index in &self.indexes {
-            let Ok(device) = nvml.device_by_index(*index) else { continue };
-            told.extend(
-                values_of(&device)
-                    .into_iter()
-                    .filter_map(|(name, value)| Some((format!("system/gpu/{index}/{name}"), value?))),
-            );
-        }
-        told
+        let Some(driver) = &self.driver else { return Vec::new() };
+        let named = |index: u32| {
+            let values = driver.values(index).into_iter();
+            values.map(move |(name, value)| (format!("system/gpu/{index}/{name}"), value))
+        };
+        self.indexes.iter().copied().flat_map(named).collect()
     }
 }
 
@@ -54,29 +46,6 @@ fn chosen(known: &[(u32, Option<String>)], devices: &[String], visible: Option<&
         Some(visible) => visible.split(',').map_while(named).collect(),
         None => known.iter().map(|(index, _)| *index).collect(),
     }
-}
-
-fn values_of(device: &Device<'_>) -> [(&'static str, Option<f64>); 8] {
-    let memory = device.memory_info().ok();
-    let slowed = ThrottleReasons::HW_SLOWDOWN
-        | ThrottleReasons::HW_THERMAL_SLOWDOWN
-        | ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN
-        | ThrottleReasons::SW_THERMAL_SLOWDOWN;
-    let shares = device.utilization_rates().ok();
-    [
-        // The fraction of the driver's last period in which any kernel ran: not how much of the device it used.
-        ("kernel_share", shares.as_ref().map(|shares| f64::from(shares.gpu) / 100.0)),
-        ("memory_traffic_share", shares.map(|shares| f64::from(shares.memory) / 100.0)),
-        ("memory_used_bytes", memory.as_ref().map(|memory| memory.used as f64)),
-        ("memory_free_bytes", memory.map(|memory| memory.free as f64)),
-        ("power_watts", device.power_usage().ok().map(|milliwatts| f64::from(milliwatts) / 1e3)),
-        ("temperature_celsius", device.temperature(TemperatureSensor::Gpu).ok().map(f64::from)),
-        ("sm_clock_mhz", device.clock_info(Clock::SM).ok().map(f64::from)),
-        (
-            "slowed_by_hardware",
-            device.current_throttle_reasons().ok().map(|reasons| f64::from(reasons.intersects(slowed))),
-        ),
-    ]
 }
 
 #[cfg(test)]

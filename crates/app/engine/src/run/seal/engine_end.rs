@@ -1,0 +1,84 @@
+//! The last state of a job in the words of its engine, kept in the attempt's folder: an engine forgets, and a receipt that is computed
+//! later must be the same.
+
+use std::io::{ErrorKind, Read as _};
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
+use trackway_files::TempFile;
+use trackway_formats::layout::AttemptLayout;
+use trackway_launch::{EngineState, JSON_BYTES_MAX, Seen};
+use trackway_redact::Redactor;
+
+/// `engine.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct EngineEnd {
+    #[serde(flatten)]
+    pub state: EngineState,
+    /// When the launcher saw it.
+    pub seen_at: Timestamp,
+}
+
+impl EngineEnd {
+    /// What is kept, or what was seen now, which is kept. None where no engine says anything.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn keep(files: &AttemptLayout, seen: &Seen, redactor: &Redactor) -> std::io::Result<Option<Self>> {
+        let path = files.engine_json();
+        match trackway_files::open_trusted(&path) {
+            Ok(file) => {
+                let mut bytes = Vec::new();
+                file.take(JSON_BYTES_MAX).read_to_end(&mut bytes)?;
+                return Ok(Some(serde_json::from_slice(&bytes)?));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let Some(found) = &seen.engine_state else { return Ok(None) };
+        let clean = |text: &str| redactor.text(text).into_owned();
+        let EngineState { engine, state, reason } = found;
+        let state = EngineState { engine: clean(engine), state: clean(state), reason: clean(reason) };
+        let end = Self { state, seen_at: seen.seen_at };
+        trackway_files::make_folders(files.folder())?;
+        TempFile::write(&path, &serde_json::to_vec_pretty(&end)?)?;
+        Ok(Some(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_launch::Observation;
+
+    use super::*;
+
+    fn seen(state: Option<&str>) -> Seen {
+        let engine_state = state.map(|state| EngineState {
+            engine: "slurm".into(),
+            state: state.into(),
+            reason: "NodeDown".into(),
+        });
+        Seen {
+            state: Observation::Gone { why: "test".into(), rebooted: false },
+            seen_at: Timestamp::from_micros(5),
+            engine_state,
+            instance: None,
+            hosts: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    /// Proves that the first word of an engine is kept, whatever it says later or when it has forgotten.
+    #[test]
+    fn the_first_word_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = AttemptLayout::new(folder.path().join("attempt"));
+        let redactor = Redactor::of_this_process();
+        assert_eq!(EngineEnd::keep(&files, &seen(None), &redactor).unwrap(), None);
+        let first = EngineEnd::keep(&files, &seen(Some("NODE_FAIL")), &redactor).unwrap().unwrap();
+        assert_eq!((first.state.state.as_str(), first.state.reason.as_str()), ("NODE_FAIL", "NodeDown"));
+        for later in [None, Some("REQUEUED")] {
+            assert_eq!(EngineEnd::keep(&files, &seen(later), &redactor).unwrap().as_ref(), Some(&first));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Runs side by side.
+
+use maud::{Markup, html};
+use trackway_core::text::{duration, metric};
+use trackway_inspect::compare::{ComparedRun, Comparison, Curve, Figures, Row};
+
+use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
+use crate::frame::{About, Page, page};
+use crate::parts::{card, number, section, table, text};
+
+/// The page.
+#[must_use]
+pub fn comparison(comparison: &Comparison, about: &About) -> Page {
+    let labels = labels(comparison);
+    let names = || labels.iter().enumerate().map(|(index, label)| (Tone::Series(index), label.as_str()));
+    let drawn: Vec<&Curve> =
+        comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1)).collect();
+    let metrics: Vec<Row> = comparison
+        .metrics
+        .iter()
+        .map(|row| Row {
+            name: row.name.clone(),
+            differs: true,
+            values: row.values.iter().map(|it| it.as_ref().map(figures)).collect(),
+        })
+        .collect();
+    let body = html! {
+        (section("Runs", &runs(comparison, &labels)))
+        @if !drawn.is_empty() {
+            (section("Curves", &html! {
+                (legend(names()))
+                div.grid.curves {
+                    @for curve in drawn { (card(&html! { (curve.name) }, &html! { (chart(curve, &labels)) })) }
+                }
+            }))
+        }
+        @for (title, rows) in [
+            ("Metrics: last (least … greatest)", &metrics),
+            ("Parameters", &comparison.parameters),
+            ("Settings that differ", &comparison.config),
+            ("Data", &comparison.data),
+            ("Environment", &comparison.environment),
+        ] {
+            @if !rows.is_empty() { (section(title, &values(rows, &labels))) }
+        }
+    };
+    page(&format!("Comparison of {}", labels.join(", ")), about, &html! {}, &body)
+}
+
+/// The runs' names; where two are alike, with the end of the id.
+#[must_use]
+pub fn labels(comparison: &Comparison) -> Vec<String> {
+    let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
+    let label = |run: &ComparedRun| {
+        let id = run.run_id.to_string();
+        if alike(&run.name) {
+            format!("{} …{}", run.name, &id[id.len().saturating_sub(5)..])
+        } else {
+            run.name.clone()
+        }
+    };
+    comparison.runs.iter().map(label).collect()
+}
+
+/// The last value of a metric, and its range where there are several: `0.5 (0.5 … 2)`.
+#[must_use]
+pub fn figures(figures: &Figures) -> String {
+    let value = |value: Option<f64>| value.map_or_else(|| "not finite".into(), metric);
+    match figures.point_count {
+        1 => value(figures.last),
+        _ => format!("{} ({} … {})", value(figures.last), value(figures.min), value(figures.max)),
+    }
+}
+
+fn runs(comparison: &Comparison, labels: &[String]) -> Markup {
+    let columns = [
+        text("Run"),
+        text("Id"),
+        text("State"),
+        text("Ended by"),
+        text("Rung"),
+        number("Attempts"),
+        number("Took"),
+        number("Cost"),
+        text("Created"),
+    ];
+    table(
+        &columns,
+        comparison.runs.iter().zip(labels).map(|(run, label)| {
+            html! {
+                td { (label) }
+                td { code { (run.run_id.to_string()) } }
+                td { (run.state) }
+                td { (run.termination_reason.as_deref().unwrap_or_default()) }
+                td { (run.rung) }
+                td.n { (run.attempt_count) }
+                td.n { (duration(run.wall_seconds)) }
+                td.n { @if let Some(usd) = run.cost_usd { (format!("{usd:.2} USD")) } }
+                td { (run.created_at.to_string()) }
+            }
+        }),
+    )
+}
+
+/// A value for each run; rows in which the runs are equal are dim.
+fn values(rows: &[Row], labels: &[String]) -> Markup {
+    let mut columns = vec![text("")];
+    columns.extend(labels.iter().map(|label| text(label)));
+    table(
+        &columns,
+        rows.iter().map(|row| {
+            let class = if row.differs { "" } else { "dim" };
+            html! {
+                td class=(class) { code { (row.name) } }
+                @for value in &row.values { td class=(class) { (value.as_deref().unwrap_or("–")) } }
+            }
+        }),
+    )
+}
+
+fn chart(curve: &Curve, labels: &[String]) -> Chart {
+    let points = || curve.series.iter().flatten();
+    let last_step = points().map(|(step, _)| *step).max().unwrap_or(0).max(1);
+    let x = Axis::linear("step", (0.0, last_step as f64), Unit::Number);
+    let y = Axis::over("", points().filter_map(|(_, value)| *value));
+    let chart = Chart::new(&format!("{} by step", curve.name), Size::WIDE, x, y);
+    curve.series.iter().zip(labels).enumerate().fold(chart, |chart, (index, (series, label))| {
+        let line = series.iter().map(|(step, value)| (*step as f64, *value)).collect();
+        chart.with(label, Tone::Series(index), Mark::Line(line))
+    })
+}

@@ -1,0 +1,186 @@
+//! Every page in its main states.
+
+mod samples;
+
+use serde_json::json;
+use trackway_core::checks::Verdict;
+use trackway_core::visible::steers_display;
+use trackway_evaluate::Assessment;
+use trackway_evaluate::debug::ProbeAnswer;
+use trackway_flows::probe::ProbeReport;
+use trackway_ledger::EvaluationState;
+use trackway_tower::memory::{Architecture, Device, MemoryReport, MemorySpec, report};
+
+use self::samples::{about, assessment, comparison, evaluation, pages, preflight, probe};
+use trackway_pages::Page;
+
+/// Ends an attribute, an element, a comment and a CDATA section, begins scripts in several ways, and steers the display.
+const HOSTILE: &str = "x\u{1b}[2J\r\n\u{9b}\u{202e}\u{2066}<script>alert(1)</script>\" onload=\"alert(2)' onclick='alert(3) --> \
+                       ]]> </title></style></svg><img src=x onerror=alert(4)> javascript:alert(5) &lt;script&gt;";
+
+fn memory_report() -> MemoryReport {
+    let model = Architecture::decoder(32, 4096, 32, 11_008, 32_000);
+    report(&MemorySpec::new(model), Device::named("a100-80gb").copied(), None)
+}
+
+/// The elements of a page one a line, without the style sheet, which is a separate file.
+fn lines(page: &Page) -> String {
+    let (head, rest) = page.as_str().split_once("<style>").expect("a style sheet");
+    let (_, body) = rest.split_once("</style>").expect("its end");
+    format!("{head}{body}").replace("><", ">\n<")
+}
+
+/// The names of the elements, and the attributes that are no place in a drawing.
+fn tags(page: &Page) -> Vec<String> {
+    let name = |part: &str| part.split([' ', '>']).next().unwrap_or_default().to_owned();
+    page.as_str().split('<').skip(1).map(name).collect()
+}
+
+/// Proves what each page shows in its fullest state.
+#[test]
+fn every_page() {
+    for (name, page) in pages("plain") {
+        insta::assert_snapshot!(name, lines(&page));
+    }
+}
+
+/// Proves that texts become neither elements nor attributes, and that none of them steers the display, on every page; with
+/// personal data hidden too.
+#[test]
+fn texts_are_never_markup() {
+    let hostile = pages(HOSTILE).into_iter().zip(pages("plain"));
+    for ((name, page), (_, plain)) in hostile {
+        let text = page.as_str();
+        let (_, shown) = text.split_once("</style>").expect("a style sheet");
+        assert!(!shown.trim_end_matches('\n').contains(steers_display), "{name}");
+        assert_eq!(tags(&page), tags(&plain), "{name}: the same elements whatever the texts are");
+        for part in text.split('<').skip(1) {
+            let tag = part.split('>').next().expect("a tag");
+            assert!(
+                !tag.contains("alert") && !tag.contains("href") && !tag.contains(" on"),
+                "{name}: <{tag}"
+            );
+        }
+        assert!(text.contains("&lt;script&gt;alert(1)"), "{name} shows the text");
+        assert!(
+            text.contains("&amp;lt;script&amp;gt;"),
+            "{name} does not take escapes of the text for its own"
+        );
+    }
+}
+
+/// Proves that pages need nothing from elsewhere, and that every element is closed.
+#[test]
+fn pages_need_nothing_else() {
+    for (name, page) in pages("plain") {
+        let text = page.as_str();
+        assert!(text.starts_with("<!doctype html>\n") && text.ends_with("</html>\n"), "{name}");
+        for forbidden in ["<script", "://", "src=", "url(", "@import", "NaN", "inf\""] {
+            assert!(!text.contains(forbidden), "{name}: {forbidden}");
+        }
+        for element in ["td", "tr", "table", "svg", "g", "p", "div", "section", "polyline", "text"] {
+            let begun = tags(&page).iter().filter(|tag| *tag == element).count();
+            assert_eq!(begun, text.matches(&format!("</{element}>")).count(), "{name}: {element}");
+        }
+    }
+}
+
+/// Proves that personal data is hidden in every text of a page if requested.
+#[test]
+fn personal_data_is_masked() {
+    let about = trackway_pages::About { masks: true, ..about() };
+    let mail = "ana@example.org";
+    for page in [
+        trackway_pages::metrics(mail, &assessment(mail), &about),
+        trackway_pages::probe(mail, &probe(mail), &about),
+        trackway_pages::preflight(&preflight(mail), &about),
+        trackway_pages::comparison(&comparison(mail), &about),
+        trackway_pages::evaluation(&evaluation(mail), &about),
+    ] {
+        assert!(!page.as_str().contains("ana@"), "{page:?}");
+        assert!(page.as_str().contains("a…@e…g"), "{page:?}");
+    }
+}
+
+/// Proves that an answer without content makes a page, and that it says what it is.
+#[test]
+fn empty_answers_make_pages() {
+    let about = about();
+    let nothing: Assessment = serde_json::from_value(json!({
+        "task": "regression", "columns": {}, "rows": 0, "rows_seen": 0, "rows_left_out": 0, "confidence": 0.95, "resamples": 0,
+        "seed": 0, "main_metric": "mae", "metrics": {}, "classes": [],
+        "curves": { "calibration": [], "roc": [], "precision_recall": [] }, "slices": [], "fairness": [], "notes": [],
+    }))
+    .expect("an assessment");
+    let report = ProbeReport { found: ProbeAnswer::default(), rows_read: 0, seconds: 0.0 };
+    let mut checked = preflight("plain");
+    checked.verdict = Verdict::Pass;
+    checked.checks.clear();
+    checked.quote.sets.clear();
+    checked.charts.clear();
+    (checked.memory, checked.cost, checked.imbalance) = (None, None, None);
+    let mut compared = comparison("plain");
+    for rows in
+        [&mut compared.parameters, &mut compared.config, &mut compared.data, &mut compared.environment]
+    {
+        rows.clear();
+    }
+    compared.metrics.clear();
+    compared.curves.clear();
+    let mut running = evaluation("plain");
+    running.state = EvaluationState::Running;
+    running.assessment = json!(null);
+    running.metrics = json!({});
+    running.gates = json!([]);
+    running.sampled_failures = json!(null);
+    (running.failure, running.ended_at, running.receipt_sha256) = (None, None, None);
+    for (name, page) in [
+        ("empty metrics", trackway_pages::metrics("plain", &nothing, &about)),
+        ("empty probe", trackway_pages::probe("plain", &report, &about)),
+        ("empty preflight", trackway_pages::preflight(&checked, &about)),
+        ("empty comparison", trackway_pages::comparison(&compared, &about)),
+        ("empty evaluation", trackway_pages::evaluation(&running, &about)),
+    ] {
+        insta::assert_snapshot!(name, lines(&page));
+    }
+}
+
+/// Proves that curves of one point, bins alone and bars of one value are drawn in finite places.
+#[test]
+fn one_point_is_drawn() {
+    let mut judged = assessment("plain");
+    judged.curves.roc.truncate(1);
+    judged.curves.precision_recall.truncate(1);
+    let left = judged.residuals.as_mut().expect("residuals");
+    left.points.truncate(1);
+    left.by_feature.iter_mut().for_each(|curve| curve.bins.truncate(1));
+    let mut probed = probe("plain");
+    for feature in &mut probed.found.dependence {
+        feature.values.truncate(1);
+        for curve in &mut feature.curves {
+            curve.rows.clear();
+            [&mut curve.mean, &mut curve.low, &mut curve.high]
+                .into_iter()
+                .for_each(|values| values.truncate(1));
+        }
+    }
+    let mut checked = preflight("plain");
+    checked
+        .charts
+        .iter_mut()
+        .flat_map(|chart| &mut chart.series)
+        .for_each(|series| series.shares.truncate(1));
+    let mut compared = comparison("plain");
+    compared.curves[0].series.iter_mut().skip(1).for_each(|series| series.truncate(1));
+    for (name, page) in [
+        ("metrics", trackway_pages::metrics("plain", &judged, &about())),
+        ("probe", trackway_pages::probe("plain", &probed, &about())),
+        ("preflight", trackway_pages::preflight(&checked, &about())),
+        ("comparison", trackway_pages::comparison(&compared, &about())),
+    ] {
+        assert!(!page.as_str().contains("NaN") && !page.as_str().contains("inf\""), "{name}");
+        assert!(page.as_str().contains("<svg"), "{name}");
+    }
+    let page = trackway_pages::metrics("plain", &judged, &about());
+    assert_eq!(page.as_str().matches("r=\"2\"").count(), 2, "a curve of one point is a dot");
+}

@@ -1,0 +1,79 @@
+//! The names of files with copies of the ledger's rows.
+
+use trackway_core::{AttemptId, closed_list};
+
+closed_list!(
+    /// What a file with copies of the ledger's rows is about.
+    RowCopyKind, "kind of a row copy", {
+        /// The run as it was planned, with its data.
+        Run = "run",
+        /// The state of the run.
+        State = "state",
+        /// What pre-flight found.
+        Checks = "checks",
+        /// An attempt that was launched.
+        Attempt = "attempt",
+        /// An attempt that is sealed.
+        Receipt = "receipt",
+        /// A rollback from an attempt.
+        RollBack = "roll-back",
+        /// An evaluation that ended.
+        Evaluation = "evaluation",
+    }
+);
+
+impl RowCopyKind {
+    /// What a file of this name is about.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<Self> {
+        let name = name.strip_suffix(".json")?;
+        let has_id = |word: &str| name.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'));
+        Self::ALL.iter().copied().find(|kind| name == kind.as_str() || has_id(kind.as_str()))
+    }
+}
+
+/// A file with copies of the ledger's rows about a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowCopy<'a> {
+    /// See [`RowCopyKind::Run`].
+    Run,
+    /// See [`RowCopyKind::State`].
+    State,
+    /// See [`RowCopyKind::Checks`].
+    Checks,
+    /// See [`RowCopyKind::Attempt`].
+    Attempt(AttemptId),
+    /// See [`RowCopyKind::Receipt`].
+    Receipt(AttemptId),
+    /// See [`RowCopyKind::RollBack`].
+    RollBack(AttemptId),
+    /// See [`RowCopyKind::Evaluation`].
+    Evaluation(&'a str),
+}
+
+impl RowCopy<'_> {
+    /// What it is about.
+    #[must_use]
+    pub const fn kind(self) -> RowCopyKind {
+        match self {
+            Self::Run => RowCopyKind::Run,
+            Self::State => RowCopyKind::State,
+            Self::Checks => RowCopyKind::Checks,
+            Self::Attempt(_) => RowCopyKind::Attempt,
+            Self::Receipt(_) => RowCopyKind::Receipt,
+            Self::RollBack(_) => RowCopyKind::RollBack,
+            Self::Evaluation(_) => RowCopyKind::Evaluation,
+        }
+    }
+
+    /// The name of the file.
+    #[must_use]
+    pub fn file_name(self) -> String {
+        let kind = self.kind();
+        match self {
+            Self::Run | Self::State | Self::Checks => format!("{kind}.json"),
+            Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
+            Self::Evaluation(id) => format!("{kind}-{id}.json"),
+        }
+    }
+}
