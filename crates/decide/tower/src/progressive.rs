@@ -35,6 +35,7 @@ struct Window {
 
 /// What is known of the loss on data that the model has not seen. Field names are the JSON contract.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ProgressiveEstimate")]
 pub struct Estimate {
     /// The mean over the newest window that has enough values.
     pub mean: f64,

@@ -333,7 +333,7 @@ pub struct Pairing {
 
 /// One metric on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ComparedMetric")]
+#[schemars(rename = "ComparedEstimate")]
 pub struct Compared {
     /// Of the baseline, over the rows that are on both sides.
     pub baseline: f64,
