@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::layout::AttemptLayout;
-use trackway_launch::{
-    EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation,
-};
+use trackway_launch::{EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation};
 use trackway_redact::Redactor;
 use trackway_system::SystemIds;
 

@@ -311,7 +311,7 @@ pub fn visit_logs(
         None => Arc::new(FolderChannel::new(folder)),
     };
     visit_lines(&*channel, selection, visit)
-        .map_err(|error| AppError::file("read the logs in", &folder, &error))
+        .map_err(|error| AppError::file("read the logs in", folder, &error))
 }
 
 fn run_card(run: &RunRow) -> RunCard {

@@ -215,7 +215,7 @@ pub fn preflight(text: &str) -> PreflightReport {
 pub fn comparison(text: &str) -> Comparison {
     let name = || text.to_owned();
     let run = |number: u8| ComparedRun {
-        run_id: format!("01jz0000000000000000000{number:03}").parse().expect("an id"),
+        run_id: format!("run_01jz0000000000000000000{number:03}").parse().expect("an id"),
         name: name(),
         rung: "100%".into(),
         state: name(),
@@ -268,7 +268,7 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
         evaluation_id: name(),
         state: EvaluationState::Completed,
         failure: Some(name()),
-        run_id: "01jz0000000000000000000001".parse().expect("an id"),
+        run_id: "run_01jz0000000000000000000001".parse().expect("an id"),
         name: name(),
         attempt_id: None,
         step: Some(30),
@@ -303,7 +303,7 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
         assessment,
         gates: json!([{ "verdict": "fail", "rule": text, "why": text }]),
         launches: vec![LaunchCard {
-            attempt_id: "01jz0000000000000000000002".parse().expect("an id"),
+            attempt_id: "att_01jz0000000000000000000002".parse().expect("an id"),
             termination_reason: Some(name()),
             exit_code: Some(0),
             signal: None,
