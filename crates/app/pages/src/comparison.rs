@@ -1,8 +1,8 @@
 //! Runs side by side.
 
 use maud::{Markup, html};
+use trackway_api::compare::{ComparedCurve, ComparedRun, ComparedValue, CurveSummary, RunComparison};
 use trackway_core::text::{duration, metric};
-use trackway_inspect::compare::{ComparedRun, Comparison, Curve, Figures, Row};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
@@ -10,15 +10,15 @@ use crate::parts::{card, number, section, table, text};
 
 /// The page.
 #[must_use]
-pub fn comparison(comparison: &Comparison, about: &About) -> Page {
+pub fn comparison(comparison: &RunComparison, about: &About) -> Page {
     let labels = labels(comparison);
     let names = || labels.iter().enumerate().map(|(index, label)| (Tone::Series(index), label.as_str()));
-    let drawn: Vec<&Curve> =
+    let drawn: Vec<&ComparedCurve> =
         comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1)).collect();
-    let metrics: Vec<Row> = comparison
+    let metrics: Vec<ComparedValue> = comparison
         .metrics
         .iter()
-        .map(|row| Row {
+        .map(|row| ComparedValue {
             name: row.name.clone(),
             differs: true,
             values: row.values.iter().map(|it| it.as_ref().map(figures)).collect(),
@@ -49,7 +49,7 @@ pub fn comparison(comparison: &Comparison, about: &About) -> Page {
 
 /// The runs' names; where two are alike, with the end of the id.
 #[must_use]
-pub fn labels(comparison: &Comparison) -> Vec<String> {
+pub fn labels(comparison: &RunComparison) -> Vec<String> {
     let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
     let label = |run: &ComparedRun| {
         let id = run.run_id.to_string();
@@ -64,7 +64,7 @@ pub fn labels(comparison: &Comparison) -> Vec<String> {
 
 /// The last value of a metric, and its range where there are several: `0.5 (0.5 … 2)`.
 #[must_use]
-pub fn figures(figures: &Figures) -> String {
+pub fn figures(figures: &CurveSummary) -> String {
     let value = |value: Option<f64>| value.map_or_else(|| "not finite".into(), metric);
     match figures.point_count {
         1 => value(figures.last),
@@ -72,7 +72,7 @@ pub fn figures(figures: &Figures) -> String {
     }
 }
 
-fn runs(comparison: &Comparison, labels: &[String]) -> Markup {
+fn runs(comparison: &RunComparison, labels: &[String]) -> Markup {
     let columns = [
         text("Run"),
         text("Id"),
@@ -90,8 +90,8 @@ fn runs(comparison: &Comparison, labels: &[String]) -> Markup {
             html! {
                 td { (label) }
                 td { code { (run.run_id.to_string()) } }
-                td { (run.state) }
-                td { (run.termination_reason.as_deref().unwrap_or_default()) }
+                td { (run.state.as_str()) }
+                td { (run.termination_reason.map(|reason| reason.as_str()).unwrap_or_default()) }
                 td { (run.rung) }
                 td.n { (run.attempt_count) }
                 td.n { (duration(run.wall_seconds)) }
@@ -103,7 +103,7 @@ fn runs(comparison: &Comparison, labels: &[String]) -> Markup {
 }
 
 /// A value for each run; rows in which the runs are equal are dim.
-fn values(rows: &[Row], labels: &[String]) -> Markup {
+fn values(rows: &[ComparedValue], labels: &[String]) -> Markup {
     let mut columns = vec![text("")];
     columns.extend(labels.iter().map(|label| text(label)));
     table(
@@ -118,7 +118,7 @@ fn values(rows: &[Row], labels: &[String]) -> Markup {
     )
 }
 
-fn chart(curve: &Curve, labels: &[String]) -> Chart {
+fn chart(curve: &ComparedCurve, labels: &[String]) -> Chart {
     let points = || curve.series.iter().flatten();
     let last_step = points().map(|(step, _)| *step).max().unwrap_or(0).max(1);
     let x = Axis::linear("step", (0.0, last_step as f64), Unit::Number);

@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
+use trackway_api::evaluations::{EvaluationReceipt, FailureKind, Failures};
+use trackway_core::TerminationReason;
+use trackway_core::registry::GateVerdict;
 use trackway_core::text::{duration, metric};
-use trackway_evaluate::Metrics;
-use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_ledger::EvaluationState;
+use trackway_tower::gate::JudgedGate;
 
 use crate::frame::{About, Page, page};
 use crate::metrics::sections;
@@ -15,17 +17,16 @@ use crate::parts::{number, section, table, text};
 #[must_use]
 pub fn evaluation(receipt: &EvaluationReceipt, about: &About) -> Page {
     let step = receipt.step.map(|step| format!(", step {step}")).unwrap_or_default();
-    let gates = receipt.gates.as_array().map(Vec::as_slice).unwrap_or_default();
     let body = html! {
-        @if !gates.is_empty() { (section("Gates", &gate_table(gates))) }
+        @if !receipt.gates.is_empty() { (section("Gates", &gate_table(&receipt.gates))) }
         (section("Provenance", &provenance(receipt)))
-        @if let Some(assessment) = receipt.judged() {
+        @if let Some(assessment) = receipt.assessed() {
             (section("Results", &html! {}))
             (sections(&assessment))
         } @else {
             (reported(receipt))
         }
-        (failures(&receipt.sampled_failures))
+        @if let Some(sample) = &receipt.sampled_failures { (failures(sample)) }
     };
     page(&format!("Evaluation of {}{step}", receipt.name), about, &lead(receipt), &body)
 }
@@ -44,25 +45,23 @@ fn lead(receipt: &EvaluationReceipt) -> Markup {
             (receipt.evaluation_id) " began " (receipt.started_at.to_rfc3339())
             @if let Some(took) = took { ", took " (took) } "."
         }
-        @for note in receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str) { p.dim { "· " (note) } }
+        @for note in &receipt.notes { p.dim { "· " (note) } }
     }
 }
 
-fn gate_table(gates: &[Value]) -> Markup {
-    let member = |gate: &Value, name: &str| gate[name].as_str().unwrap_or_default().to_owned();
+fn gate_table(gates: &[JudgedGate]) -> Markup {
     table(
         &[text("Verdict"), text("Rule"), text("Why")],
         gates.iter().map(|gate| {
-            let verdict = member(gate, "verdict");
-            let class = match verdict.as_str() {
-                "pass" => "pass",
-                "fail" => "block",
-                _ => "warn",
+            let class = match gate.verdict {
+                GateVerdict::Pass => "pass",
+                GateVerdict::Fail => "block",
+                GateVerdict::Inconclusive => "warn",
             };
             html! {
-                td class=(class) { (verdict.replace('_', " ")) }
-                td { code { (member(gate, "rule")) } }
-                td.dim { (member(gate, "why")) }
+                td class=(class) { (gate.verdict.as_str().replace('_', " ")) }
+                td { code { (gate.rule) } }
+                td.dim { (gate.why) }
             }
         }),
     )
@@ -77,22 +76,19 @@ fn provenance(receipt: &EvaluationReceipt) -> Markup {
         ("weights", format!("sha256:{} (manifest)", receipt.checkpoint_manifest_sha256)),
         ("evaluator", format!("{} {}", evaluator.name, sha256(&evaluator.digest))),
     ];
-    for file in evaluator.files.as_array().into_iter().flatten() {
-        let member = |name: &str| file[name].as_str().unwrap_or_default().to_owned();
-        rows.push(("", format!("{} sha256:{}", member("path"), member("sha256"))));
+    for file in &evaluator.files {
+        rows.push(("", format!("{} sha256:{}", file.path, file.sha256)));
     }
     rows.push(("packages", sha256(&evaluator.environment_lock_sha256)));
     rows.push(("image", evaluator.container_digest.clone().unwrap_or_default()));
     if let Some(set) = &receipt.task_set {
-        let path = set.path.as_str().unwrap_or_default();
+        let path = set.path.as_deref().unwrap_or_default();
         let version = set.version.as_deref().unwrap_or_default();
         let used = format!("evaluations on it: {}, checkpoints: {}", set.use_count, set.checkpoint_count);
         rows.push(("tasks", format!("{path} {version} {}; {used}", sha256(&set.sha256))));
     }
-    rows.push((
-        "decoding",
-        if receipt.decoding.is_null() { String::new() } else { receipt.decoding.to_string() },
-    ));
+    let decoding = receipt.decoding.clone().map(|decoding| Value::Object(decoding).to_string());
+    rows.push(("decoding", decoding.unwrap_or_default()));
     if let Some(judge) = &receipt.judge {
         let rubric = judge.rubric.as_deref().map(|rubric| format!(", rubric {rubric}")).unwrap_or_default();
         rows.push(("judge", format!("{}{rubric}", judge.model.as_deref().unwrap_or_default())));
@@ -104,7 +100,7 @@ fn provenance(receipt: &EvaluationReceipt) -> Markup {
     }
     rows.push(("baseline", receipt.baseline_evaluation_id.clone().unwrap_or_default()));
     for launch in &receipt.launches {
-        let ended = launch.termination_reason.as_deref().unwrap_or("running");
+        let ended = launch.termination_reason.map_or("running", TerminationReason::as_str);
         rows.push(("launch", format!("{} {ended}", launch.attempt_id)));
     }
     rows.push(("receipt", sha256(&receipt.receipt_sha256)));
@@ -117,7 +113,7 @@ fn provenance(receipt: &EvaluationReceipt) -> Markup {
 
 /// Numbers of an evaluator that left no rows to compute them from.
 fn reported(receipt: &EvaluationReceipt) -> Markup {
-    let metrics: Metrics = serde_json::from_value(receipt.metrics.clone()).unwrap_or_default();
+    let metrics = &receipt.metrics;
     if metrics.is_empty() {
         return html! {};
     }
@@ -134,27 +130,29 @@ fn reported(receipt: &EvaluationReceipt) -> Markup {
 }
 
 /// A sample of wrong rows, one table.
-fn failures(failures: &Value) -> Markup {
-    let sample = failures["sample"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(names) = sample.first().and_then(|row| row["cells"].as_object()) else { return html! {} };
-    let what = if failures["kind"] == "farthest" { "with the largest errors" } else { "wrong" };
-    let mut columns = vec![number("Row")];
-    columns.extend(names.keys().map(|name| text(name)));
-    let cell = |value: &Value| match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+fn failures(failures: &Failures) -> Markup {
+    let Some(first) = failures.sample.first() else { return html! {} };
+    let what = match failures.kind {
+        FailureKind::Farthest => "with the largest errors",
+        FailureKind::Wrong => "wrong",
     };
-    let rows = sample.iter().map(|row| {
+    let mut columns = vec![number("Row")];
+    columns.extend(first.cells.keys().map(|name| text(name)));
+    let cell = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let rows = failures.sample.iter().map(|row| {
         html! {
-            td.n.dim { (row["row"].to_string()) }
-            @for name in names.keys() { td { (cell(&row["cells"][name])) } }
+            td.n.dim { (row.row) }
+            @for name in first.cells.keys() { td { (cell(row.cells.get(name))) } }
         }
     });
     section(
         "Failures",
         &html! {
-            p { (failures["wrong"].to_string()) " of " (failures["rows"].to_string()) " rows " (what) "; a sample:" }
+            p { (failures.wrong) " of " (failures.rows) " rows " (what) "; a sample:" }
             (table(&columns, rows))
         },
     )

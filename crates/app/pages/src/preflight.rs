@@ -1,9 +1,9 @@
 //! What pre-flight found: checks, findings, device memory, cost, classes and the distribution of every column.
 
 use maud::{Markup, html};
+use trackway_api::preflight::{ColumnChart, PreflightReport, Scale, Series};
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_core::text::{bytes, duration, metric};
-use trackway_flows::preflight::{ColumnChart, PreflightReport, Scale, Series};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
@@ -179,7 +179,7 @@ fn classes(report: &PreflightReport) -> Markup {
             (table(&columns, imbalance.classes.iter().map(|class| html! {
                 td { (class.name) }
                 td.n { (class.rows) }
-                td.n { (format!("{:.1} %", class.share * 100.0)) }
+                td.n { (format!("{:.1} %", class.fraction * 100.0)) }
                 td.n { (metric(class.balanced_weight)) }
                 td.n { (metric(class.effective_weight)) }
             })))

@@ -1,12 +1,12 @@
 //! What a probe found out about a model.
 
 use maud::{Markup, html};
+use trackway_api::models::ProbeReport;
 use trackway_core::text::metric;
 use trackway_data::personal::masked_cut;
 use trackway_evaluate::debug::{
     Counterfactual, Curve, Dependence, HighRow, Importance, Leverage, Perturbation, Sensitivity,
 };
-use trackway_flows::probe::ProbeReport;
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};
@@ -253,6 +253,6 @@ fn leverage(leverage: &Leverage) -> Markup {
     };
     html! {
         (explained(&sentence, &columns, leverage.rows.iter().map(row)))
-        @if !leverage.left_out.is_empty() { p.dim { "Leverage is without " (leverage.left_out.join(", ")) "." } }
+        @if !leverage.skipped.is_empty() { p.dim { "Leverage is without " (leverage.skipped.join(", ")) "." } }
     }
 }

@@ -13,14 +13,14 @@ const DRAWN_MAX: usize = 12;
 /// The body of the section.
 pub fn residuals(residuals: &Residuals) -> Markup {
     let what = match residuals.of {
-        ResidualOf::Amount => "label minus prediction: above 0 the prediction is too low",
-        ResidualOf::Chance => {
+        ResidualOf::Value => "label minus prediction: above 0 the prediction is too low",
+        ResidualOf::Probability => {
             "outcome (1 or 0) minus predicted probability: above 0 the probability is too low"
         }
-        ResidualOf::Wrong => "1 where the prediction is wrong, else 0",
+        ResidualOf::WrongClass => "1 where the prediction is wrong, else 0",
     };
     // Of probabilities and of right and wrong, single rows add nothing to their mean.
-    let with_spread = residuals.of == ResidualOf::Amount;
+    let with_spread = residuals.of == ResidualOf::Value;
     let drawn: Vec<&ResidualCurve> =
         residuals.by_prediction.iter().chain(residuals.by_feature.iter().take(DRAWN_MAX)).collect();
     let ends = |bin: &ResidualBin| {

@@ -3,11 +3,11 @@
 mod samples;
 
 use serde_json::json;
+use trackway_api::models::ProbeReport;
 use trackway_core::checks::Verdict;
 use trackway_core::visible::steers_display;
 use trackway_evaluate::Assessment;
 use trackway_evaluate::debug::ProbeAnswer;
-use trackway_flows::probe::ProbeReport;
 use trackway_ledger::EvaluationState;
 use trackway_tower::memory::{Architecture, Device, MemoryReport, MemorySpec, report};
 
@@ -107,7 +107,7 @@ fn personal_data_is_masked() {
 fn empty_answers_make_pages() {
     let about = about();
     let nothing: Assessment = serde_json::from_value(json!({
-        "task": "regression", "columns": {}, "rows": 0, "rows_seen": 0, "rows_left_out": 0, "confidence": 0.95, "resamples": 0,
+        "task": "regression", "columns": {}, "rows": 0, "rows_seen": 0, "rows_skipped": 0, "confidence": 0.95, "resamples": 0,
         "seed": 0, "main_metric": "mae", "metrics": {}, "classes": [],
         "curves": { "calibration": [], "roc": [], "precision_recall": [] }, "slices": [], "fairness": [], "notes": [],
     }))
@@ -129,10 +129,10 @@ fn empty_answers_make_pages() {
     compared.curves.clear();
     let mut running = evaluation("plain");
     running.state = EvaluationState::Running;
-    running.assessment = json!(null);
-    running.metrics = json!({});
-    running.gates = json!([]);
-    running.sampled_failures = json!(null);
+    running.assessment = None;
+    running.metrics.clear();
+    running.gates.clear();
+    running.sampled_failures = None;
     (running.failure, running.ended_at, running.receipt_sha256) = (None, None, None);
     for (name, page) in [
         ("empty metrics", trackway_pages::metrics("plain", &nothing, &about)),

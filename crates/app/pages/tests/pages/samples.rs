@@ -1,22 +1,22 @@
 //! Small answers whose every text is the same, so that each page can be made of harmless and of hostile texts.
 
 use serde_json::{Value, json};
-use trackway_core::Timestamp;
-use trackway_core::checks::{Example, Finding, NoRows, Severity, Verdict};
+use trackway_api::compare::{
+    ComparedCurve, ComparedMetric, ComparedRun, ComparedValue, CurveSummary, RunComparison,
+};
+use trackway_api::evaluations::{
+    CodeFile, EvaluationReceipt, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
+};
+use trackway_api::models::ProbeReport;
+use trackway_api::preflight::{ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped};
+use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity, Verdict};
+use trackway_core::{TerminationReason, Timestamp};
 use trackway_evaluate::debug::{
     Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
     PerturbationKind, ProbeAnswer, Sensitivity, Slope, SmallStep,
 };
 use trackway_evaluate::{Assessment, Estimate};
-use trackway_flows::evaluate::{
-    EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard,
-};
-use trackway_flows::preflight::{
-    CheckResult, ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped,
-};
-use trackway_flows::probe::ProbeReport;
-use trackway_inspect::compare::{ComparedRun, Comparison, Curve as MetricCurve, Figures, MetricRow, Row};
-use trackway_ledger::EvaluationState;
+use trackway_ledger::{EvaluationState, RunState};
 use trackway_tower::cost::CostPlan;
 use trackway_tower::imbalance::imbalance;
 
@@ -45,6 +45,10 @@ fn estimate_json(value: f64, support: u64) -> Value {
             "coverage": { "rows_used": support, "rows_expected": 100 } })
 }
 
+fn parsed<T: serde::de::DeserializeOwned>(json: Value) -> T {
+    serde_json::from_value(json).expect("a document of this type")
+}
+
 fn estimate(value: f64) -> Estimate {
     serde_json::from_value(estimate_json(value, 100)).expect("an estimate")
 }
@@ -63,7 +67,7 @@ pub fn assessment(text: &str) -> Assessment {
     let point = |x: f64, y: f64| json!({ "x": x, "y": y });
     let roc = [point(0.0, 0.0), point(0.2, 0.7), point(1.0, 1.0)];
     serde_json::from_value(json!({
-        "task": "classification", "columns": {}, "rows": 100, "rows_seen": 100, "rows_left_out": 0, "groups": 7,
+        "task": "classification", "columns": {}, "rows": 100, "rows_seen": 100, "rows_skipped": 0, "groups": 7,
         "inconclusive": { text: text }, "confidence": 0.95, "resamples": 100, "seed": 1, "main_metric": "accuracy",
         "metrics": metrics,
         "classes": [{ "name": text, "support": 60, "metrics": { "precision": estimate_json(0.7, 60) } }],
@@ -72,7 +76,7 @@ pub fn assessment(text: &str) -> Assessment {
             "calibration": [{ "from": 0.0, "to": 0.5, "predicted": 0.3, "observed": estimate_json(0.4, 40) }],
             "roc": roc, "precision_recall": roc,
         },
-        "residuals": { "of": "amount", "rows": 100, "mean": estimate_json(0.0, 100), "by_prediction": curve,
+        "residuals": { "of": "value", "rows": 100, "mean": estimate_json(0.0, 100), "by_prediction": curve,
                        "by_feature": [curve], "points": [point(1.0, -0.5), point(2.0, 0.5)], "features": 1 },
         "slices": [slice],
         "fairness": [{ "column": text, "measures": metrics, "groups": [group], "rows_without_group": 1 }],
@@ -138,7 +142,7 @@ pub fn probe(text: &str) -> ProbeReport {
             mean: 0.03,
             high: 1,
             rows: vec![high_row],
-            left_out: vec![name()],
+            skipped: vec![name()],
         }),
         importance: vec![Importance { feature: name(), increase: estimate(0.05), repeats: vec![0.05] }],
         dependence: vec![dependence(["1", "2.5"], None), dependence([text, "b"], Some(name()))],
@@ -146,7 +150,7 @@ pub fn probe(text: &str) -> ProbeReport {
         sensitivity: Some(Sensitivity {
             slopes: vec![Slope { feature: name(), per_deviation: estimate(0.3) }],
             steps: vec![step],
-            check: GradientCheck { rows: 10, off: 0.5, features: vec![name()] },
+            check: GradientCheck { rows: 10, relative_error: 0.5, features: vec![name()] },
         }),
         counterfactuals: Some(vec![changed]),
         scored_rows: 1,
@@ -212,21 +216,21 @@ pub fn preflight(text: &str) -> PreflightReport {
 }
 
 /// Five runs of the same name: a dash for the one whose colour repeats, a gap where a value is not finite.
-pub fn comparison(text: &str) -> Comparison {
+pub fn comparison(text: &str) -> RunComparison {
     let name = || text.to_owned();
     let run = |number: u8| ComparedRun {
         run_id: format!("run_01jz0000000000000000000{number:03}").parse().expect("an id"),
         name: name(),
         rung: "100%".into(),
-        state: name(),
-        termination_reason: Some(name()),
+        state: RunState::Completed,
+        termination_reason: Some(TerminationReason::Completed),
         attempt_count: 2,
         created_at: Timestamp::from_micros(0),
         wall_seconds: 90.0,
         gpu_seconds: 0.0,
         cost_usd: Some(1.5),
     };
-    let figures = Figures {
+    let figures = CurveSummary {
         point_count: 3,
         last_step: 3,
         last: None,
@@ -235,21 +239,21 @@ pub fn comparison(text: &str) -> Comparison {
         max: Some(400.0),
         max_step: Some(0),
     };
-    let row = |differs: bool| Row {
+    let row = |differs: bool| ComparedValue {
         name: name(),
         differs,
         values: vec![Some(name()), None, None, None, Some(name())],
     };
     let line =
         |factor: f64| vec![(0, Some(400.0 * factor)), (1, Some(2.0)), (2, None), (3, Some(0.5 * factor))];
-    Comparison {
+    RunComparison {
         runs: (0..5).map(run).collect(),
         parameters: vec![row(true), row(false)],
         config: vec![row(true)],
         data: vec![row(true)],
         environment: vec![row(false)],
-        metrics: vec![MetricRow { name: name(), values: vec![Some(figures), None, None, None, None] }],
-        curves: vec![MetricCurve {
+        metrics: vec![ComparedMetric { name: name(), values: vec![Some(figures), None, None, None, None] }],
+        curves: vec![ComparedCurve {
             name: name(),
             steps_per_point: 1,
             series: (1..=5).map(|factor| line(f64::from(factor))).collect(),
@@ -260,10 +264,8 @@ pub fn comparison(text: &str) -> Comparison {
 /// Completed, with an assessment and a gate that fails.
 pub fn evaluation(text: &str) -> EvaluationReceipt {
     let name = || text.to_owned();
-    let mut assessment = serde_json::to_value(assessment(text)).expect("JSON");
-    let mut take = |member: &str| assessment[member].take();
-    let (metrics, slices, fairness, comparison) =
-        (take("metrics"), take("slices"), take("fairness"), take("comparison"));
+    let assessed = assessment(text);
+    let assessment = parsed(serde_json::to_value(&assessed).expect("JSON"));
     EvaluationReceipt {
         evaluation_id: name(),
         state: EvaluationState::Completed,
@@ -274,42 +276,43 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
         step: Some(30),
         checkpoint_manifest_sha256: "ab".repeat(32),
         origin: "trackway".into(),
-        evaluator: EvaluatorCard {
+        evaluator: Evaluator {
             name: name(),
             digest: Some(name()),
-            files: json!([{ "path": text, "sha256": text }]),
-            command: json!([text]),
+            files: vec![CodeFile { path: name(), sha256: name(), size_bytes: 1 }],
+            command: Some(vec![name()]),
             environment_lock_sha256: Some(name()),
             container_digest: Some(name()),
         },
-        task_set: Some(TaskSetCard {
-            path: json!(text),
+        task_set: Some(TaskSet {
+            path: Some(name()),
             version: Some(name()),
             sha256: Some(name()),
             use_count: 3,
             checkpoint_count: 2,
         }),
-        decoding: json!({ text: text }),
-        judge: Some(JudgeCard { model: Some(name()), rubric: Some(name()) }),
+        decoding: json!({ text: text }).as_object().cloned(),
+        judge: Some(Judge { model: Some(name()), rubric: Some(name()) }),
         seed: Some(7),
         raw_outputs: Some(RawOutputs { path: name(), sha256: Some(name()), rows: Some(100) }),
-        sampled_failures: json!({ "kind": "wrong", "wrong": 20, "rows": 100, "seed": 0,
-                                  "sample": [{ "row": 4, "cells": { text: text, "n": 3, "none": null } }] }),
-        metrics,
-        slices,
-        fairness,
-        comparison,
+        sampled_failures: parsed(json!({ "kind": "wrong", "wrong": 20, "rows": 100, "seed": 0,
+                                  "sample": [{ "row": 4, "cells": { text: text, "n": 3, "none": null } }] })),
+        metrics: assessed.metrics,
+        slices: assessed.slices,
+        fairness: assessed.fairness,
+        comparison: assessed.comparison,
         baseline_evaluation_id: Some(name()),
         assessment,
-        gates: json!([{ "verdict": "fail", "rule": text, "why": text }]),
-        launches: vec![LaunchCard {
+        tasks_unmatched: None,
+        gates: parsed(json!([{ "verdict": "fail", "rule": text, "comparisons": [], "why": text }])),
+        launches: vec![EvaluatorLaunch {
             attempt_id: "att_01jz0000000000000000000002".parse().expect("an id"),
-            termination_reason: Some(name()),
+            termination_reason: Some(TerminationReason::Completed),
             exit_code: Some(0),
             signal: None,
             wall_seconds: Some(3.0),
         }],
-        notes: json!([text]),
+        notes: vec![name()],
         started_at: Timestamp::from_micros(0),
         ended_at: Some(Timestamp::from_micros(90_000_000)),
         receipt_sha256: Some(name()),
