@@ -125,7 +125,7 @@ fn column_warnings(answer: &ProfileAnswer, column: &ColumnSummary) -> Vec<String
     let texts: Vec<_> = faults.missing_strings.iter().filter(|(text, _)| !text.is_empty()).collect();
     if !texts.is_empty() {
         let texts: Vec<_> =
-            texts.iter().map(|(text, count)| format!("`{text}` ({})", counted(*count, "row"))).collect();
+            texts.iter().map(|(text, count)| format!("`{text}` ({})", counted(**count, "row"))).collect();
         warnings.push(format!("`{name}`: missing values are written {}", texts.join(", ")));
     }
     let odd = [(column.nan_count, "NaN"), (column.infinite_count, "infinite")];

@@ -4,7 +4,7 @@ use trackway_flows::assess::{Assessment, Compared, Comparison, Estimate, Fairnes
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Shown, Tone, row};
-use crate::units::{counted, interval, number, rows_behind};
+use crate::units::{counted, interval, number};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =

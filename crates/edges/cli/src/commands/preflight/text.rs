@@ -102,10 +102,10 @@ fn verdict(printer: Printer, report: &PreflightReport) -> Shown {
         _ => (Tone::Good, "the run may start".into()),
     };
     let word = printer.tone(tone, report.verdict.as_str());
-    word + format!(": {text} ({}, {})", counted(report), duration(report.seconds))
+    word + format!(": {text} ({}, {})", verdict_counts(report), duration(report.seconds))
 }
 
-fn counted(report: &PreflightReport) -> String {
+fn verdict_counts(report: &PreflightReport) -> String {
     let verdicts: Vec<Verdict> = report.checks.iter().map(|check| check.verdict).collect();
     counted_verdicts(&verdicts, report.skipped.len())
 }
@@ -143,6 +143,11 @@ pub fn summary(report: &PreflightReport) -> Vec<String> {
         let word = if report.blocks(check) { "block" } else { "not run" };
         lines.push(format!("{word} {}: {}", check.name, check.why.as_deref().unwrap_or_default()));
     }
-    lines.push(format!("pre-flight: {} ({}, {})", report.verdict, counted(report), duration(report.seconds)));
+    lines.push(format!(
+        "pre-flight: {} ({}, {})",
+        report.verdict,
+        verdict_counts(report),
+        duration(report.seconds)
+    ));
     lines
 }
