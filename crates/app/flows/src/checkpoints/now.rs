@@ -8,6 +8,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
 use trackway_formats::SaveReason;
 use trackway_formats::control::Command;
+use trackway_formats::record::ControlOutcome;
 
 /// How long `checkpoint now` waits for the training process to answer.
 const ANSWER_SECONDS_MAX: f64 = 30.0;

@@ -151,3 +151,16 @@ impl<'de> Deserialize<'de> for TerminationRule {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
+
+impl schemars::JsonSchema for TerminationRule {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TerminationRule".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "The rule that gave a termination its reason, as in docs/termination-reasons.md.",
+        })
+    }
+}
