@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 pub use crate::schemas::Shape;
 use crate::{
-    Document, attempts, checkpoints, compare, data, doctor, evaluations, gates, gc, import, init, logs,
-    models, preflight, registry, rehearsal, runs, schemas, settings, sql, watch,
+    Document, attempts, checkpoints, compare, data, doctor, evaluations, explain, gates, gc, import, init,
+    logs, models, preflight, registry, rehearsal, runs, schemas, settings, sql, watch,
 };
 
 /// A document of the contract.
@@ -114,9 +114,12 @@ macro_rules! documents {
 }
 
 documents! {
+    "run": One of runs::RunReport, by ["run", "resume"],
+        "Exit codes: 3 blocked before launch, 4 the run ended without completing, 5 a gate or a rung was not passed.";
     "runs": Array of runs::Run, by ["runs"];
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];
+    "explain": One of explain::Explanation, by ["explain"];
     "compare": One of compare::RunComparison, by ["compare"];
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trackway_checkpoint::RetireReason;
+pub use trackway_checkpoint::State;
 use trackway_checkpoint::doctor::Severity;
-use trackway_checkpoint::{RetireReason, State};
 use trackway_core::{AttemptId, RunId, Step, closed_list};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 

@@ -15,6 +15,7 @@ pub mod detections;
 pub mod doctor;
 mod document;
 pub mod evaluations;
+pub mod explain;
 pub mod gates;
 pub mod gc;
 pub mod import;
@@ -35,4 +36,4 @@ pub mod validate;
 pub mod watch;
 
 pub use catalogue::{DOCUMENTS, Entry, Shape};
-pub use document::{Document, Undescribed};
+pub use document::Document;

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason, Timestamp, closed_list};
 use trackway_ledger::{RunState, RungVerdict};
+use trackway_tower::gate::JudgedGate;
 
+use crate::evaluations::EvaluationReceipt;
+use crate::preflight::PreflightReport;
 use crate::remote::RemoteStatus;
 
 /// A run, as lists have it.
@@ -74,6 +77,28 @@ pub struct RunOutcome {
     pub rungs: Vec<RungSummary>,
     /// The state of its remote; null without one.
     pub remote: Option<RemoteStatus>,
+}
+
+/// How a run ended, with its pre-flight, its evaluation and its gates.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RunReport {
+    /// How the run ended.
+    #[serde(flatten)]
+    pub outcome: RunOutcome,
+    /// The evaluation of its result; null: none was requested, or there was nothing to evaluate.
+    pub evaluation: Option<EvaluationReceipt>,
+    /// The verdicts of its gates.
+    pub gates: Vec<JudgedGate>,
+    /// What this command checked before the launch; null: nothing.
+    pub preflight: Option<PreflightReport>,
+}
+
+impl RunReport {
+    /// The report of a run without evaluation and pre-flight.
+    #[must_use]
+    pub fn of(outcome: RunOutcome) -> Self {
+        Self { outcome, evaluation: None, gates: Vec::new(), preflight: None }
+    }
 }
 
 /// How an attempt ended.

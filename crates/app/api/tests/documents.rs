@@ -22,6 +22,7 @@ fn is_blessed() -> bool {
 /// Compares a generated file, or writes it with `TRACKWAY_BLESS=1`.
 fn check(path: &Path, generated: &str) {
     if is_blessed() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, generated).unwrap();
     }
     let found = fs::read_to_string(path).unwrap_or_default();
@@ -35,6 +36,12 @@ fn names_in(folder: &Path) -> BTreeSet<String> {
 
 fn document_names() -> BTreeSet<String> {
     DOCUMENTS.iter().map(|entry| entry.name.to_owned()).collect()
+}
+
+/// Proves that `docs/json.md` is what the catalogue and the schemas say.
+#[test]
+fn the_page_is_generated() {
+    check(&root().join("docs/json.md"), &page::document());
 }
 
 /// Proves that `docs/schemas` has the schema of every document and nothing else.

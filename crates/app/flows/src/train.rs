@@ -1,9 +1,8 @@
 //! A training run from pre-flight to the evaluation of its result.
 
-use serde::Serialize;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::preflight::PreflightReport;
-use trackway_api::runs::RunOutcome;
+use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
@@ -12,7 +11,6 @@ use trackway_engine::run::{Injection, Source, Start, begin, drive, outcome, read
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
-use trackway_tower::gate::JudgedGate;
 
 use crate::checkpoints::CheckpointRef;
 use crate::evaluate::{self, EvaluationSubject};
@@ -29,27 +27,6 @@ pub struct RunRequest {
     pub retry_data_error: bool,
     /// Which checks are made before the launch.
     pub selection: Selection,
-}
-
-/// How a run ended, with its pre-flight, its evaluation and its gates. Field names are the JSON contract of `trackway run` and `trackway resume`.
-#[derive(Debug, Clone, Serialize)]
-pub struct RunReport {
-    /// How the run ended.
-    #[serde(flatten)]
-    pub outcome: RunOutcome,
-    /// The evaluation of its result; `None`: none was requested, or there was nothing to evaluate.
-    pub evaluation: Option<EvaluationReceipt>,
-    /// The verdicts of its gates.
-    pub gates: Vec<JudgedGate>,
-    /// What this command checked before the launch; `None`: nothing.
-    pub preflight: Option<PreflightReport>,
-}
-
-impl RunReport {
-    /// Of a run alone.
-    fn of(outcome: RunOutcome) -> Self {
-        Self { outcome, evaluation: None, gates: Vec::new(), preflight: None }
-    }
 }
 
 /// Runs a job to its end, over as many attempts as its budgets allow.

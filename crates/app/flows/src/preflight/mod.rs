@@ -29,7 +29,6 @@ use trackway_engine::error::AppError;
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::{Job, Source, Start, read};
 
-pub use self::record::Recorded;
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;

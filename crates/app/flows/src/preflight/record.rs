@@ -1,35 +1,14 @@
 //! What the ledger keeps of a pre-flight.
 
-use serde::Serialize;
-use serde_json::Value;
+use trackway_api::explain::RecordedCheck;
 use trackway_api::preflight::PreflightReport;
 use trackway_core::{Clock as _, RunId};
 use trackway_data::personal::masked_value;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_formats::layout::RowCopy;
+use trackway_engine::row_copies::Kept;
+use trackway_engine::stored::read_stored;
 use trackway_ledger::{KeptRows, PreflightCheckRow};
-
-use super::Verdict;
-
-/// A check as the ledger keeps it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Recorded {
-    /// Its name.
-    pub name: String,
-    /// How it came out.
-    pub verdict: Verdict,
-    /// Whether it forbade the launch.
-    pub blocks: bool,
-    /// How long it took.
-    pub seconds: Option<f64>,
-    /// Why it did not run or does not apply; what it looked at.
-    pub why: Option<String>,
-    /// Why it was left out.
-    pub skipped_why: Option<String>,
-    /// What it found, worst first.
-    pub findings: Vec<Value>,
-}
 
 /// Writes down what was checked before a run; personal data in examples of values is masked.
 pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Result<(), AppError> {
@@ -58,16 +37,23 @@ pub fn record(context: &Context, run_id: RunId, report: &PreflightReport) -> Res
 }
 
 /// What was checked before a run, in the order of the report; empty without pre-flight.
-pub fn recorded(context: &Context, run_id: RunId) -> Result<Vec<Recorded>, AppError> {
+pub fn recorded(context: &Context, run_id: RunId) -> Result<Vec<RecordedCheck>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.preflight_checks_of(run_id))?;
-    let check = |row: PreflightCheckRow| Recorded {
-        name: row.check_name,
-        verdict: row.verdict,
-        blocks: row.blocks,
-        seconds: row.seconds,
-        why: row.why,
-        skipped_why: row.skipped_why,
-        findings: row.findings_json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default(),
+    let check = |row: PreflightCheckRow| -> Result<RecordedCheck, AppError> {
+        let owner = || format!("check `{}` of run {run_id}", row.check_name);
+        let findings = match &row.findings_json {
+            Some(stored) => read_stored(stored, "preflight_checks.findings_json", owner)?,
+            None => Vec::new(),
+        };
+        Ok(RecordedCheck {
+            name: row.check_name,
+            verdict: row.verdict,
+            blocks: row.blocks,
+            seconds: row.seconds,
+            why: row.why,
+            skipped_why: row.skipped_why,
+            findings,
+        })
     };
     Ok(rows.into_iter().map(check).collect())
 }

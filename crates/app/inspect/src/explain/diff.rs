@@ -2,19 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value;
-
-/// One key whose value differs; a missing side means the key was added or removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The key, with dots between the levels and `[n]` for list places.
-    pub key: String,
-    /// The value before, as JSON.
-    pub before: Option<String>,
-    /// The value now, as JSON.
-    pub after: Option<String>,
-}
+use trackway_api::explain::Change;
 
 /// Every leaf that differs between two JSON documents, in key order. Equal documents give an empty list.
 #[must_use]

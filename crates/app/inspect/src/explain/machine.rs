@@ -1,53 +1,11 @@
 //! What the machine did during an attempt, and how much of the loop's time was work: from the receipt alone.
 
-use serde::Serialize;
+use trackway_api::explain::{LoopTime, MachineSummary, MachineValue, MetricSummary};
 use trackway_ledger::MetricSummaryRow;
 use trackway_recorder::cost::STALL_SECONDS;
 
-use super::metrics::MetricLine;
-
 /// Names of what the shim reads from the machine begin so.
 const MACHINE_NAMES: &str = "system/";
-
-/// What the machine did, sampled once a second.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct MachineCard {
-    /// Samples that were taken; none of an attempt that ended within a second.
-    pub sample_count: u64,
-    /// Each value over the whole attempt, by name (`docs/telemetry.md`).
-    pub values: Vec<MachineLine>,
-    /// How the time of the loop was spent; none when the script did not record `step_seconds`.
-    pub work: Option<WorkShares>,
-}
-
-/// One value of the machine over an attempt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MachineLine {
-    /// What it is.
-    pub name: String,
-    /// The mean over the samples.
-    pub mean: Option<f64>,
-    /// The least.
-    pub min: Option<f64>,
-    /// The greatest.
-    pub max: Option<f64>,
-    /// The last.
-    pub last: Option<f64>,
-}
-
-/// Fractions of the time that the loop took, over all ranks; they add up to 1. The utilisation of a device's driver is
-/// not used: a kernel that waits for its neighbour counts there as busy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WorkShares {
-    /// Seconds that all of it took: steps and stalls, the ranks added up.
-    pub loop_seconds: f64,
-    /// Steps without the wait for their batches.
-    pub work_share: f64,
-    /// The exposed wait for batches.
-    pub batch_wait_share: f64,
-    /// The loop was blocked by checkpoints.
-    pub checkpoint_stall_share: f64,
-}
 
 /// Whether a value is the machine's, not the script's.
 pub(super) fn is_of_machine(name: &str) -> bool {
@@ -55,17 +13,17 @@ pub(super) fn is_of_machine(name: &str) -> bool {
 }
 
 /// The machine's values and, apart from them, the script's own.
-pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineCard, Vec<MetricLine>) {
+pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineSummary, Vec<MetricSummary>) {
     let (machine, own): (Vec<_>, Vec<_>) = summaries.iter().partition(|row| is_of_machine(&row.name));
-    let card = MachineCard {
+    let card = MachineSummary {
         sample_count: machine.iter().map(|row| row.point_count).max().unwrap_or(0),
         values: machine.into_iter().map(machine_line).collect(),
-        work: work_shares(summaries),
+        work: loop_time(summaries),
     };
     (card, own.into_iter().map(metric_line).collect())
 }
 
-fn work_shares(summaries: &[MetricSummaryRow]) -> Option<WorkShares> {
+fn loop_time(summaries: &[MetricSummaryRow]) -> Option<LoopTime> {
     let sum = |name: &str| {
         let row = summaries.iter().find(|row| row.name == name)?;
         Some(row.mean_value? * (row.point_count - row.non_finite_count) as f64)
@@ -74,16 +32,16 @@ fn work_shares(summaries: &[MetricSummaryRow]) -> Option<WorkShares> {
     let waited = sum("batch_wait_seconds").unwrap_or(0.0).clamp(0.0, steps);
     let stalled = sum(STALL_SECONDS).unwrap_or(0.0).max(0.0);
     let loop_seconds = steps + stalled;
-    Some(WorkShares {
+    Some(LoopTime {
         loop_seconds,
-        work_share: (steps - waited) / loop_seconds,
-        batch_wait_share: waited / loop_seconds,
-        checkpoint_stall_share: stalled / loop_seconds,
+        work_fraction: (steps - waited) / loop_seconds,
+        batch_wait_fraction: waited / loop_seconds,
+        checkpoint_stall_fraction: stalled / loop_seconds,
     })
 }
 
-fn machine_line(row: &MetricSummaryRow) -> MachineLine {
-    MachineLine {
+fn machine_line(row: &MetricSummaryRow) -> MachineValue {
+    MachineValue {
         name: row.name.clone(),
         mean: row.mean_value,
         min: row.min_value,
@@ -92,8 +50,8 @@ fn machine_line(row: &MetricSummaryRow) -> MachineLine {
     }
 }
 
-fn metric_line(row: &MetricSummaryRow) -> MetricLine {
-    MetricLine {
+fn metric_line(row: &MetricSummaryRow) -> MetricSummary {
+    MetricSummary {
         name: row.name.clone(),
         count: row.point_count,
         first: row.first_value,
@@ -136,11 +94,13 @@ mod tests {
             summary("batch_wait_seconds", 100, 0.3),
             summary(STALL_SECONDS, 2, 5.0),
         ];
-        let shares = work_shares(&summaries).unwrap();
+        let shares = loop_time(&summaries).unwrap();
         assert_eq!(shares.loop_seconds, 100.0);
-        assert!((shares.work_share - 0.6).abs() < 1e-12 && (shares.batch_wait_share - 0.3).abs() < 1e-12);
-        assert!((shares.checkpoint_stall_share - 0.1).abs() < 1e-12);
-        assert_eq!(work_shares(&summaries[1..]), None);
+        assert!(
+            (shares.work_fraction - 0.6).abs() < 1e-12 && (shares.batch_wait_fraction - 0.3).abs() < 1e-12
+        );
+        assert!((shares.checkpoint_stall_fraction - 0.1).abs() < 1e-12);
+        assert_eq!(loop_time(&summaries[1..]), None);
     }
 
     /// Proves that the machine's values are separated from the script's, and that GPUs' busy seconds add up.

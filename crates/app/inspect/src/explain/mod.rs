@@ -3,14 +3,20 @@
 mod cadence;
 pub mod diff;
 mod machine;
-pub mod metrics;
-pub mod page;
 mod timeline;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use trackway_api::checkpoints::State;
+use trackway_api::explain::{
+    AttemptArtifact, AttemptCost, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
+    ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
+    RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, SecondaryReason, Termination,
+    TerminationEvidence,
+};
+use trackway_core::checks::{Finding, Severity};
 use trackway_core::{AttemptId, RunId, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -20,7 +26,7 @@ use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
 use trackway_flows::checkpoints;
 use trackway_flows::evaluate;
-use trackway_flows::preflight::{Recorded, recorded};
+use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
@@ -29,13 +35,9 @@ use trackway_ledger::{
 };
 use trackway_tower::next_actions;
 
+use self::diff::changes;
 pub(crate) use self::diff::leaves;
-use self::diff::{Change, changes};
 use self::machine::{is_of_machine, machine_card};
-use self::page::{
-    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MachineCard,
-    Placement, ProofCard, RetryLine, RunCard, SameInputs, TagLine, Termination,
-};
 use crate::logs::{LogSelection, visit_lines};
 use crate::progressive;
 
@@ -96,11 +98,11 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         versions: Vec::new(),
         metrics: Vec::new(),
         progressive: None,
-        machine: MachineCard::default(),
+        machine: MachineSummary::default(),
         tags: Vec::new(),
         artifacts: Vec::new(),
         same_inputs: Vec::new(),
-        cost: Cost::default(),
+        cost: AttemptCost::default(),
         last_lines: Vec::new(),
     })
 }
@@ -136,7 +138,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),
         termination: termination(attempt),
-        resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
+        resume_step: checkpoints.iter().find(|line| line.state == State::Committed).map(|line| line.step),
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
@@ -158,14 +160,14 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     })
 }
 
-fn tags(context: &Context, attempt_id: AttemptId) -> Result<Vec<TagLine>, AppError> {
+fn tags(context: &Context, attempt_id: AttemptId) -> Result<Vec<AttemptTag>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.tags_of(attempt_id))?;
-    Ok(rows.into_iter().map(|row| TagLine { name: row.name, value: row.value }).collect())
+    Ok(rows.into_iter().map(|row| AttemptTag { name: row.name, value: row.value }).collect())
 }
 
-fn artifacts(context: &Context, attempt_id: AttemptId) -> Result<Vec<ArtifactLine>, AppError> {
+fn artifacts(context: &Context, attempt_id: AttemptId) -> Result<Vec<AttemptArtifact>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.artifacts_of(attempt_id))?;
-    let line = |row: ArtifactRow| ArtifactLine {
+    let line = |row: ArtifactRow| AttemptArtifact {
         name: row.name,
         blake3: row.blake3,
         size_bytes: row.size_bytes,
@@ -175,7 +177,11 @@ fn artifacts(context: &Context, attempt_id: AttemptId) -> Result<Vec<ArtifactLin
 }
 
 /// The newest proof of this config, and what is not the same any more.
-fn proof_card(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Option<ProofCard>, AppError> {
+fn proof_card(
+    context: &Context,
+    run: &RunRow,
+    attempt: &AttemptRow,
+) -> Result<Option<ResumeProofSummary>, AppError> {
     let proof = context.ledger_read(|ledger| ledger.newest_resume_proof(&run.config_sha256))?;
     let Some(proof) = proof else { return Ok(None) };
     let code_changed =
@@ -186,9 +192,9 @@ fn proof_card(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<O
         ("environment", proof.environment_lock_sha256 != attempt.environment_lock_sha256),
         ("seed", proof.seed != run.seed),
     ];
-    Ok(Some(ProofCard {
+    Ok(Some(ResumeProofSummary {
         proof_id: proof.proof_id,
-        verdict: proof.verdict.to_string(),
+        verdict: proof.verdict,
         why: proof.why,
         at: proof.ended_at,
         steps: proof.steps,
@@ -202,8 +208,8 @@ fn proof_card(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<O
     }))
 }
 
-fn data_card(context: &Context, run_id: RunId) -> Result<DataCard, AppError> {
-    let line = |(name, snapshot): (String, DataSnapshotRow)| DataSetLine {
+fn data_card(context: &Context, run_id: RunId) -> Result<ExplainedData, AppError> {
+    let line = |(name, snapshot): (String, DataSnapshotRow)| ExplainedDataSet {
         name,
         data_sha256: snapshot.data_sha256,
         file_count: snapshot.file_count,
@@ -211,7 +217,7 @@ fn data_card(context: &Context, run_id: RunId) -> Result<DataCard, AppError> {
         size_bytes: snapshot.size_bytes,
     };
     let sets = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))?;
-    Ok(DataCard { sets: sets.into_iter().map(line).collect() })
+    Ok(ExplainedData { sets: sets.into_iter().map(line).collect() })
 }
 
 /// The last completed run of the same name before this one.
@@ -254,7 +260,7 @@ fn same_inputs(
     context: &Context,
     run: &RunRow,
     here: &[MetricSummaryRow],
-) -> Result<Vec<SameInputs>, AppError> {
+) -> Result<Vec<SameInputsRun>, AppError> {
     let others = context.ledger_read(|ledger| ledger.runs_with_inputs_of(run, SAME_INPUTS_MAX))?;
     let ids: Vec<RunId> = others.iter().map(|other| other.run_id).collect();
     let mut last = context.ledger_read(|ledger| ledger.last_attempts_of(&ids))?;
@@ -267,7 +273,7 @@ fn same_inputs(
         let Some(last) = last.iter().find(|attempt| attempt.run_id == other.run_id) else { continue };
         let there: Vec<_> = there.iter().filter(|row| row.attempt_id == last.attempt_id).collect();
         let differing_metrics = differing(&there, here);
-        found.push(SameInputs { run_id: other.run_id, state: other.state.to_string(), differing_metrics });
+        found.push(SameInputsRun { run_id: other.run_id, state: other.state, differing_metrics });
     }
     Ok(found)
 }
@@ -314,11 +320,11 @@ pub fn visit_logs(
         .map_err(|error| AppError::file("read the logs in", folder, &error))
 }
 
-fn run_card(run: &RunRow) -> RunCard {
-    RunCard {
+fn run_card(run: &RunRow) -> ExplainedRun {
+    ExplainedRun {
         run_id: run.run_id,
         name: run.name.clone(),
-        state: run.state.to_string(),
+        state: run.state,
         model_family: run.model_family.clone(),
         owner: run.owner.clone(),
         team: run.team.clone(),
@@ -329,13 +335,13 @@ fn run_card(run: &RunRow) -> RunCard {
     }
 }
 
-fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
-    AttemptCard {
+fn attempt_card(attempt: &AttemptRow) -> ExplainedAttempt {
+    ExplainedAttempt {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
         rung: attempt.rung.clone(),
         parent_attempt_id: attempt.parent_attempt_id,
-        state: attempt.state.to_string(),
+        state: attempt.state,
         command: attempt.command.clone(),
         working_directory: attempt.working_directory.clone(),
         git_commit: attempt.git_commit.clone(),
@@ -355,12 +361,12 @@ fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
     }
 }
 
-fn attempt_line(attempt: &AttemptRow) -> AttemptLine {
-    AttemptLine {
+fn attempt_line(attempt: &AttemptRow) -> AttemptSummary {
+    AttemptSummary {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
         rung: attempt.rung.clone(),
-        termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
+        termination_reason: attempt.termination_reason,
         resumed_from_step: attempt.resumed_from_step,
         last_step: attempt.last_step,
         last_committed_step: attempt.last_committed_step,
@@ -398,8 +404,8 @@ fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
     Diff { against: parent.attempt_id.to_string(), label, changes: found }
 }
 
-fn placement(attempt: &AttemptRow) -> Placement {
-    Placement {
+fn placement(attempt: &AttemptRow) -> AttemptPlacement {
+    AttemptPlacement {
         launcher: attempt.launcher.clone(),
         job_id: attempt.job_id.clone(),
         hosts: attempt.hosts.clone(),
@@ -411,26 +417,40 @@ fn placement(attempt: &AttemptRow) -> Placement {
 }
 
 fn termination(attempt: &AttemptRow) -> Option<Termination> {
-    let reason = attempt.termination_reason?;
-    let list = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
-    let word = |word: Option<String>| word.unwrap_or_else(|| "unknown".into());
+    let stored = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
     Some(Termination {
-        reason: reason.to_string(),
-        rule: word(attempt.termination_rule.clone()),
-        confidence: word(attempt.termination_confidence.map(|confidence| confidence.to_string())),
-        domain: word(attempt.termination_domain.map(|domain| domain.to_string())),
-        retry_outlook: word(attempt.retry_outlook.map(|outlook| outlook.to_string())),
-        evidence: list(&attempt.termination_evidence),
-        secondary: list(&attempt.termination_secondary),
+        reason: attempt.termination_reason?,
+        rule: attempt.termination_rule.clone(),
+        confidence: attempt.termination_confidence,
+        domain: attempt.termination_domain,
+        retry_outlook: attempt.retry_outlook,
+        evidence: stored(&attempt.termination_evidence).iter().map(evidence).collect(),
+        secondary: stored(&attempt.termination_secondary).iter().filter_map(secondary).collect(),
         fingerprint: attempt.fingerprint.clone(),
     })
 }
 
-fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
+/// A stored piece of evidence, whichever program wrote it.
+fn evidence(stored: &Value) -> TerminationEvidence {
+    let text = |name: &str| stored.get(name).and_then(Value::as_str).map(str::to_owned);
+    TerminationEvidence {
+        source: text("source").unwrap_or_default(),
+        stream: text("stream"),
+        line_number: stored.get("line_number").and_then(Value::as_u64),
+        text: text("text").unwrap_or_else(|| stored.to_string()),
+    }
+}
+
+/// A stored reason; none if a newer program wrote a word that this one does not have.
+fn secondary(stored: &Value) -> Option<SecondaryReason> {
+    serde_json::from_value(stored.clone()).ok()
+}
+
+fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
     let after = attempts.iter().find(|attempt| attempt.attempt_id == retry.attempt_id);
-    RetryLine {
+    RetryDecision {
         after_attempt_number: after.map(|attempt| attempt.attempt_number),
-        decision: retry.decision.to_string(),
+        decision: retry.decision,
         rule: retry.rule.clone(),
         why: retry.why.clone(),
         delay_seconds: retry.delay_seconds,
@@ -455,8 +475,8 @@ fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(Str
         .collect()
 }
 
-fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> Cost {
-    Cost {
+fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> AttemptCost {
+    AttemptCost {
         wall_seconds: attempt.wall_seconds,
         gpu_seconds: attempt.gpu_seconds,
         cpu_seconds: attempt.cpu_seconds,
@@ -479,12 +499,12 @@ fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
 }
 
 /// What to do about each finding that forbade the launch, worst first.
-fn unlaunched_actions(preflight: &[Recorded]) -> Vec<String> {
+fn unlaunched_actions(preflight: &[RecordedCheck]) -> Vec<String> {
     let blocking = preflight.iter().filter(|check| check.blocks);
     let findings = blocking.clone().flat_map(|check| &check.findings);
-    let is_block = |finding: &&Value| finding.get("severity").and_then(Value::as_str) == Some("block");
-    let action = |finding: &Value| finding.get("action").and_then(Value::as_str).map(str::to_owned);
-    let mut actions: Vec<String> = findings.filter(is_block).filter_map(action).collect();
+    let is_block = |finding: &&Finding| finding.severity == Severity::Block;
+    let mut actions: Vec<String> =
+        findings.filter(is_block).filter_map(|finding| finding.action.clone()).collect();
     if let Some(first) = blocking.map(|check| check.name.as_str()).next() {
         actions.push(format!("or launch anyway: trackway run FILE --skip {first} --why REASON"));
     }

@@ -1,25 +1,24 @@
+use trackway_api::explain::TimelineEvent;
 use trackway_engine::save_reason::save_reason;
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
-use super::page::Moment;
-
 /// What happened, oldest first: launches and ends of attempts, events, decisions.
-pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<Moment> {
+pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<TimelineEvent> {
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
-    let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
+    let mut moments: Vec<TimelineEvent> = attempts.iter().flat_map(of_attempt).collect();
     let told = events.iter().filter(|event| {
         ![EventKind::CheckpointReason.as_str(), EventKind::DataCursor.as_str()].contains(&&*event.kind)
     });
-    moments.extend(told.map(|event| Moment {
+    moments.extend(told.map(|event| TimelineEvent {
         at: event.at,
         attempt_number: number_of(event.attempt_id),
         kind: event.kind.clone(),
         step: event.step,
         text: event_text(event) + &reason_text(event, events),
     }));
-    moments.extend(retries.iter().map(|retry| Moment {
+    moments.extend(retries.iter().map(|retry| TimelineEvent {
         at: retry.at,
         attempt_number: number_of(Some(retry.attempt_id)),
         kind: "decision".into(),
@@ -30,8 +29,8 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     moments
 }
 
-fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
-    let moment = |at, kind: &str, step, text| Moment {
+fn of_attempt(attempt: &AttemptRow) -> Vec<TimelineEvent> {
+    let moment = |at, kind: &str, step, text| TimelineEvent {
         at,
         attempt_number: Some(attempt.attempt_number),
         kind: kind.into(),

@@ -1,11 +1,11 @@
 //! What the machine did during an attempt, one line a part of it.
 
-use trackway_inspect::explain::page::{MachineCard, MachineLine, WorkShares};
+use trackway_api::explain::{LoopTime, MachineSummary, MachineValue};
 
 use crate::units::bytes;
 
 /// Name and text of each line; a value that was never read has none.
-pub fn lines(card: &MachineCard) -> Vec<(String, String)> {
+pub fn lines(card: &MachineSummary) -> Vec<(String, String)> {
     let of = |name: &str| card.values.iter().find(|line| line.name == format!("system/{name}"));
     let mut lines = Vec::new();
     let mut tell = |name: &str, parts: Vec<Option<String>>| {
@@ -84,17 +84,17 @@ pub fn now(machine: &std::collections::BTreeMap<String, f64>) -> Option<String> 
     Some(parts.join(" · "))
 }
 
-fn work_text(work: &WorkShares) -> String {
+fn work_text(work: &LoopTime) -> String {
     format!(
         "{} of the loop's time was work, {} waiting for batches, {} blocked by checkpoints",
-        percent(work.work_share),
-        percent(work.batch_wait_share),
-        percent(work.checkpoint_stall_share)
+        percent(work.work_fraction),
+        percent(work.batch_wait_fraction),
+        percent(work.checkpoint_stall_fraction)
     )
 }
 
-fn gpus(card: &MachineCard) -> Vec<u32> {
-    let index = |line: &MachineLine| line.name.strip_prefix("system/gpu/")?.split('/').next()?.parse().ok();
+fn gpus(card: &MachineSummary) -> Vec<u32> {
+    let index = |line: &MachineValue| line.name.strip_prefix("system/gpu/")?.split('/').next()?.parse().ok();
     let mut indexes: Vec<u32> = card.values.iter().filter_map(index).collect();
     indexes.sort_unstable();
     indexes.dedup();
@@ -103,18 +103,18 @@ fn gpus(card: &MachineCard) -> Vec<u32> {
 
 /// One figure of a value as text; none if it was never read.
 fn told(
-    line: Option<&MachineLine>,
-    figure: fn(&MachineLine) -> Option<f64>,
+    line: Option<&MachineValue>,
+    figure: fn(&MachineValue) -> Option<f64>,
     text: impl Fn(f64) -> String,
 ) -> Option<String> {
     line.and_then(figure).map(text)
 }
 
-const MEAN: fn(&MachineLine) -> Option<f64> = |line| line.mean;
-const MIN: fn(&MachineLine) -> Option<f64> = |line| line.min;
-const MAX: fn(&MachineLine) -> Option<f64> = |line| line.max;
+const MEAN: fn(&MachineValue) -> Option<f64> = |line| line.mean;
+const MIN: fn(&MachineValue) -> Option<f64> = |line| line.min;
+const MAX: fn(&MachineValue) -> Option<f64> = |line| line.max;
 /// The mean, where it is not zero all the time.
-const SOMETIMES: fn(&MachineLine) -> Option<f64> = |line| line.mean.filter(|share| *share > 0.0);
+const SOMETIMES: fn(&MachineValue) -> Option<f64> = |line| line.mean.filter(|share| *share > 0.0);
 
 fn size(value: f64) -> String {
     bytes(value.max(0.0) as u64)

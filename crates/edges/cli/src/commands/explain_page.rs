@@ -1,19 +1,21 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
-use serde_json::Value;
+use trackway_api::checkpoints::Checkpoint;
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
+use trackway_api::explain::{
+    AttemptArtifact, AttemptPlacement, AttemptSummary, AttemptTag, Cadence, CadenceAdvice, Diff,
+    ExplainedAttempt, Explanation, MachineSummary, MetricSummary, RecordedCheck, ResumeProofSummary,
+    RetryDecision, Termination, TerminationEvidence, TimelineEvent,
+};
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
 use trackway_api::runs::RungSummary;
 use trackway_checkpoint::State;
+use trackway_core::TerminationReason;
+use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
-use trackway_flows::preflight::Verdict;
-use trackway_inspect::explain::page::{
-    ArtifactLine, AttemptCard, AttemptLine, Checkpoint, Diff, Explanation, MachineCard, MetricLine, Moment,
-    Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
-};
-use trackway_inspect::explain::page::{Cadence, CadenceAdvice};
+use trackway_ledger::RunState;
 
 use super::evaluate::few_metrics;
 use super::preflight::counted_verdicts;
@@ -87,21 +89,21 @@ fn heading(printer: Printer, page: &Explanation) {
         (None, Some(team)) => format!(" · {team}"),
         (None, None) => String::new(),
     };
-    let tone = state_tone(&run.state);
+    let tone = state_tone(run.state);
     let title = printer.tone(Tone::Bold, &run.name);
-    printer.line(title + format!(" · {}{owner} · ", run.run_id) + printer.tone(tone, &run.state));
+    printer.line(title + format!(" · {}{owner} · ", run.run_id) + printer.tone(tone, run.state.as_str()));
 }
 
-fn state_tone(state: &str) -> Tone {
+fn state_tone(state: RunState) -> Tone {
     match state {
-        "completed" => Tone::Good,
-        "running" | "planned" | "interrupted" => Tone::Warning,
-        _ => Tone::Bad,
+        RunState::Completed => Tone::Good,
+        RunState::Running | RunState::Planned => Tone::Warning,
+        RunState::Waiting | RunState::Failed | RunState::Stopped | RunState::Blocked => Tone::Bad,
     }
 }
 
 /// What was checked before the launch: a line when all is well, else what was found.
-fn preflight(printer: Printer, checks: &[Recorded]) {
+fn preflight(printer: Printer, checks: &[RecordedCheck]) {
     let Some(worst) = checks.iter().map(rank).max() else { return };
     let seconds: f64 = checks.iter().filter_map(|check| check.seconds).fold(0.0, f64::max);
     let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
@@ -113,8 +115,7 @@ fn preflight(printer: Printer, checks: &[Recorded]) {
         let tone = if check.blocks { Tone::Bad } else { Tone::Warning };
         let word = if check.blocks { "block" } else { check.verdict.as_str() };
         let word = printer.tone(tone, word.replace('_', " "));
-        let findings: Vec<&str> =
-            check.findings.iter().filter_map(|finding| finding.get("message")?.as_str()).collect();
+        let findings: Vec<&str> = check.findings.iter().map(|finding| finding.message.as_str()).collect();
         let said = match (&check.skipped_why, findings.as_slice()) {
             (Some(why), _) => format!("skipped: {why}"),
             (None, []) => check.why.clone().unwrap_or_default(),
@@ -126,7 +127,7 @@ fn preflight(printer: Printer, checks: &[Recorded]) {
 }
 
 /// How much attention a check needs.
-fn rank(check: &Recorded) -> u8 {
+fn rank(check: &RecordedCheck) -> u8 {
     match check.verdict {
         _ if check.blocks => 2,
         Verdict::Block | Verdict::Warn | Verdict::NotRun => 1,
@@ -194,7 +195,7 @@ fn stacks(printer: Printer, detection: &Detection) {
     }
 }
 
-fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
+fn why(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     let of = page.attempts.len();
     let rung =
         if page.rungs.is_empty() { String::new() } else { format!(" · {} of the data", attempt.rung) };
@@ -212,31 +213,28 @@ fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
 }
 
 fn ended(printer: Printer, termination: &Termination) {
-    let tone = if termination.reason == "completed" { Tone::Good } else { Tone::Bad };
-    let reason = printer.tone(tone, &termination.reason);
-    let by = format!(" ({}, rule `{}`)", termination.confidence, termination.rule);
-    fact(printer, "ended", reason + by);
-    fact(
-        printer,
-        "domain",
-        format!("{}; retry outlook: {}", termination.domain, termination.retry_outlook.replace('_', " ")),
-    );
+    let tone = if termination.reason == TerminationReason::Completed { Tone::Good } else { Tone::Bad };
+    let reason = printer.tone(tone, termination.reason.as_str());
+    let confidence = termination.confidence.map_or("unknown", |confidence| confidence.as_str());
+    let domain = termination.domain.map_or("unknown", |domain| domain.as_str());
+    let outlook = termination.retry_outlook.map_or("unknown", |outlook| outlook.as_str());
+    let rule = termination.rule.as_deref().unwrap_or("unknown");
+    fact(printer, "ended", reason + format!(" ({confidence}, rule `{rule}`)"));
+    fact(printer, "domain", format!("{domain}; retry outlook: {outlook}"));
     for item in &termination.evidence {
         fact(printer, "evidence", evidence_line(item));
     }
     for item in &termination.secondary {
-        let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
-        let reason = item.get("reason").and_then(Value::as_str).unwrap_or("?");
-        fact(printer, "also seen", format!("{reason}: {text}"));
+        fact(printer, "also seen", format!("{}: {}", item.reason, item.text));
     }
 }
 
-fn evidence_line(item: &Value) -> String {
-    let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
-    let source = item.get("source").and_then(Value::as_str).unwrap_or("?").replace('_', " ");
-    match item.get("line_number").and_then(Value::as_u64) {
+fn evidence_line(item: &TerminationEvidence) -> String {
+    let text = &item.text;
+    let source = item.source.replace('_', " ");
+    match item.line_number {
         Some(line_number) => {
-            let stream = item.get("stream").and_then(Value::as_str).unwrap_or("log");
+            let stream = item.stream.as_deref().unwrap_or("log");
             format!("{source}, {stream} line {line_number}: {text}")
         }
         None => format!("{source}: {text}"),
@@ -255,10 +253,10 @@ fn attempts(printer: Printer, page: &Explanation) {
     let has_rungs = !page.rungs.is_empty();
     let mut titles = vec!["  #", "ended", "rule", "from step", "last step", "committed", "took"];
     titles.extend(has_rungs.then_some("rung"));
-    let cells = |attempt: &AttemptLine| {
+    let cells = |attempt: &AttemptSummary| {
         let mut cells = vec![
             format!("  {}", attempt.attempt_number),
-            attempt.termination_reason.clone().unwrap_or_else(|| "running".into()),
+            attempt.termination_reason.map_or_else(|| "running".into(), |reason| reason.to_string()),
             attempt.rule.clone().unwrap_or_default(),
             step(attempt.resumed_from_step),
             step(attempt.last_step),
@@ -295,7 +293,7 @@ fn rungs(printer: Printer, rungs: &[RungSummary]) {
     }
 }
 
-fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
+fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     section(printer, "What was tried");
     fact(printer, "command", attempt.command.join(" "));
     fact(printer, "in", &attempt.working_directory);
@@ -338,7 +336,7 @@ fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     fact(printer, "files", &attempt.folder);
 }
 
-fn placed(printer: Printer, place: &Placement) {
+fn placed(printer: Printer, place: &AttemptPlacement) {
     let job = place.job_id.as_deref().map(|job| format!(", process {job}")).unwrap_or_default();
     let host = place.hosts.as_deref().unwrap_or("?");
     let size = match (place.cpu_count, place.memory_bytes) {
@@ -366,7 +364,7 @@ fn same_inputs(printer: Printer, page: &Explanation) {
     }
     section(printer, "Same config, data and seed");
     for same in &page.same_inputs {
-        let result = if same.state != "completed" {
+        let result = if same.state != RunState::Completed {
             Shown::default()
         } else if same.differing_metrics.is_empty() {
             ": same result".into()
@@ -382,7 +380,7 @@ fn same_inputs(printer: Printer, page: &Explanation) {
     }
 }
 
-fn timeline(printer: Printer, timeline: &[Moment]) {
+fn timeline(printer: Printer, timeline: &[TimelineEvent]) {
     section(printer, "Timeline");
     let hidden = timeline.len().saturating_sub(TIMELINE_LINES_MAX);
     let head = if hidden > 0 { TIMELINE_LINES_MAX / 2 } else { timeline.len() };
@@ -459,7 +457,7 @@ fn resume_proof(printer: Printer, page: &Explanation) {
     fact(printer, "resume", &text);
 }
 
-fn proved(proof: &ProofCard) -> String {
+fn proved(proof: &ResumeProofSummary) -> String {
     let at = proof.at.to_rfc3339();
     let changed = match proof.changed_since.as_slice() {
         [] => String::new(),
@@ -550,7 +548,7 @@ fn wasted(cadence: &Option<Cadence>) -> String {
     format!(" wastes {:.2} % of the time{gpu}{usd}", cadence.waste * 100.0)
 }
 
-fn decisions(printer: Printer, retries: &[RetryLine]) {
+fn decisions(printer: Printer, retries: &[RetryDecision]) {
     if retries.is_empty() {
         return;
     }
@@ -567,7 +565,7 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
     }
 }
 
-fn machine(printer: Printer, card: &MachineCard) {
+fn machine(printer: Printer, card: &MachineSummary) {
     let lines = explain_machine::lines(card);
     if lines.is_empty() {
         return;
@@ -578,7 +576,7 @@ fn machine(printer: Printer, card: &MachineCard) {
     }
 }
 
-fn tags(printer: Printer, tags: &[TagLine]) {
+fn tags(printer: Printer, tags: &[AttemptTag]) {
     if tags.is_empty() {
         return;
     }
@@ -588,7 +586,7 @@ fn tags(printer: Printer, tags: &[TagLine]) {
     }
 }
 
-fn artifacts(printer: Printer, artifacts: &[ArtifactLine]) {
+fn artifacts(printer: Printer, artifacts: &[AttemptArtifact]) {
     if artifacts.is_empty() {
         return;
     }
@@ -612,7 +610,7 @@ fn unseen(printer: Printer, card: Option<&ProgressiveEstimate>) {
     }
 }
 
-fn metrics(printer: Printer, metrics: &[MetricLine]) {
+fn metrics(printer: Printer, metrics: &[MetricSummary]) {
     if metrics.is_empty() {
         return;
     }

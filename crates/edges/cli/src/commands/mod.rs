@@ -55,7 +55,7 @@ fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
 pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
     let page = explain::explain(context, context.resolve(&args.subject)?)?;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(&page));
+        printer.document(&page);
     } else {
         explain_page::print(printer, &page);
     }

@@ -1,9 +1,9 @@
 use trackway_api::evaluations::EvaluationReceipt;
-use trackway_api::runs::RunOutcome;
+use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, Source};
-use trackway_flows::train::{self, RunReport, RunRequest};
+use trackway_flows::train::{self, RunRequest};
 use trackway_ledger::{EvaluationState, RunState, RungVerdict};
 
 use super::evaluate::few_metrics;
@@ -73,7 +73,7 @@ pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<
 fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
     let outcome = &report.outcome;
     if printer.is_json() {
-        printer.document(&trackway_api::Undescribed(report));
+        printer.document(report);
     } else {
         let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
         let count = counted(outcome.attempts.len() as u64, "attempt");

@@ -68,7 +68,7 @@ fn the_machine_is_sampled() {
     let document = home.json(&["explain", "last"]);
     let machine = &document["machine"];
     assert!(machine["sample_count"].as_u64().unwrap() >= 2, "{machine}");
-    assert_eq!(machine["work"]["work_share"], 0.75);
+    assert_eq!(machine["work"]["work_fraction"], 0.75);
     assert_eq!(document["metrics"].as_array().unwrap().len(), 3, "{document}");
     let page = home.trackway(&["explain", "last"]).stdout;
     for expected in

@@ -1,0 +1,483 @@
+//! Everything about an attempt that a person who never saw it needs to know.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trackway_core::checks::{Finding, Verdict};
+use trackway_core::{
+    AttemptId, Confidence, Domain, ProofId, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
+};
+use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
+pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
+
+use crate::checkpoints::{Checkpoint, FallBack};
+use crate::detections::Detection;
+use crate::evaluations::EvaluationReceipt;
+use crate::progressive::ProgressiveEstimate;
+use crate::registry::ModelVersion;
+use crate::remote::RemoteStatus;
+use crate::runs::RungSummary;
+
+/// Explains an attempt, or the last attempt of a run: what ran, why it ended, which checkpoint is valid, what to do next.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The run.
+    pub run: ExplainedRun,
+    /// The attempt that is explained; of a run, its last one. Null: the run was never launched.
+    pub attempt: Option<ExplainedAttempt>,
+    /// All attempts of the run, oldest first.
+    pub attempts: Vec<AttemptSummary>,
+    /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
+    pub rungs: Vec<RungSummary>,
+    /// How the config differs from the last completed run of the same name; null without one.
+    pub config_diff: Option<Diff>,
+    /// How this attempt differs from its parent attempt: plan, code, packages, hosts.
+    pub parent_diff: Option<Diff>,
+    /// The data it read.
+    pub data: ExplainedData,
+    /// How the data differs from the last completed run of the same name; null without one.
+    pub data_diff: Option<Diff>,
+    /// The pre-flight checks; empty if nothing was checked.
+    pub preflight: Vec<RecordedCheck>,
+    /// What detectors found during the run, oldest first.
+    pub detections: Vec<Detection>,
+    /// Where it ran.
+    pub placement: Option<AttemptPlacement>,
+    /// What happened, oldest first.
+    pub timeline: Vec<TimelineEvent>,
+    /// Why it ended; null while it runs.
+    pub termination: Option<Termination>,
+    /// The run's checkpoints, newest first.
+    pub checkpoints: Vec<Checkpoint>,
+    /// The state of the run's remote; null without one.
+    pub remote: Option<RemoteStatus>,
+    /// What the attempt lost because it resumed from an older checkpoint than the newest; null if it did not.
+    pub fall_back: Option<FallBack>,
+    /// The step that a resume would continue from.
+    pub resume_step: Option<Step>,
+    /// The newest resume proof of the run's config.
+    pub resume_proof: Option<ResumeProofSummary>,
+    /// How often to save, from the cost of saves and the failure rate; null before there are enough saves.
+    pub cadence: Option<CadenceAdvice>,
+    /// The decision after each attempt.
+    pub retries: Vec<RetryDecision>,
+    /// The evaluations of the run's checkpoints.
+    pub evaluations: Vec<EvaluationReceipt>,
+    /// The model versions that its checkpoints became.
+    pub versions: Vec<ModelVersion>,
+    /// The attempt's metrics.
+    pub metrics: Vec<MetricSummary>,
+    /// The loss on data that the model has not seen, by progressive validation, over the attempt's rung; null if it was
+    /// not recorded.
+    pub progressive: Option<ProgressiveEstimate>,
+    /// The use of the machine.
+    pub machine: MachineSummary,
+    /// The attempt's tags.
+    pub tags: Vec<AttemptTag>,
+    /// The files that the script recorded as artifacts.
+    pub artifacts: Vec<AttemptArtifact>,
+    /// Other completed runs with the same config, data and seed.
+    pub same_inputs: Vec<SameInputsRun>,
+    /// What it cost.
+    pub cost: AttemptCost,
+    /// The last lines it printed, stderr before stdout.
+    pub last_lines: Vec<String>,
+    /// What to do, most useful first.
+    pub next_actions: Vec<String>,
+}
+
+/// The run of an explanation.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: RunState,
+    /// The family it is counted with.
+    pub model_family: Option<String>,
+    /// The person who answers for it.
+    pub owner: Option<String>,
+    /// The team it is charged to.
+    pub team: Option<String>,
+    /// SHA-256 of the config.
+    pub config_sha256: String,
+    /// SHA-256 over the hashes of all data sets.
+    pub data_sha256: Option<String>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// The attempt of an explanation.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedAttempt {
+    /// Its id.
+    pub attempt_id: AttemptId,
+    /// Counted from 1 in the run.
+    pub attempt_number: u32,
+    /// The rung of the data, such as `10%`.
+    pub rung: String,
+    /// The attempt it follows.
+    pub parent_attempt_id: Option<AttemptId>,
+    /// Its state.
+    pub state: AttemptState,
+    /// The command, secrets removed.
+    pub command: Vec<String>,
+    /// The working directory it was started in.
+    pub working_directory: String,
+    /// The commit of the working directory.
+    pub git_commit: Option<String>,
+    /// Whether the working directory differed from the commit.
+    pub git_dirty: Option<bool>,
+    /// SHA-256 of the environment's packages or lock file.
+    pub environment_lock_sha256: Option<String>,
+    /// The source of that hash.
+    pub environment_lock_source: Option<String>,
+    /// The container image's digest.
+    pub container_digest: Option<String>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The committed step it continued from.
+    pub resumed_from_step: Option<Step>,
+    /// SHA-256 of that checkpoint's manifest.
+    pub resumed_from_manifest_sha256: Option<String>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// The script's own exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its folder.
+    pub folder: String,
+}
+
+/// An attempt in short.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptSummary {
+    /// Its id.
+    pub attempt_id: AttemptId,
+    /// Counted from 1 in the run.
+    pub attempt_number: u32,
+    /// The rung of the data, such as `10%`.
+    pub rung: String,
+    /// Why it ended; null while it runs.
+    pub termination_reason: Option<TerminationReason>,
+    /// The committed step it continued from.
+    pub resumed_from_step: Option<Step>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// Wall seconds.
+    pub wall_seconds: Option<f64>,
+    /// The rule that named the reason.
+    pub rule: Option<String>,
+}
+
+/// A difference to something else.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Diff {
+    /// The id of the attempt or run that was compared.
+    pub against: String,
+    /// What was compared: `the last good run`, `attempt 1`.
+    pub label: String,
+    /// What differs; empty if nothing does.
+    pub changes: Vec<Change>,
+}
+
+/// A key whose value differs; a null side means that the key was added or removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// The key, with dots between the levels and `[n]` for list places.
+    pub key: String,
+    /// The value before, as JSON.
+    pub before: Option<String>,
+    /// The value now, as JSON.
+    pub after: Option<String>,
+}
+
+/// The data of a run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedData {
+    /// The data sets by name.
+    pub sets: Vec<ExplainedDataSet>,
+}
+
+/// A data set of a run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedDataSet {
+    /// Its name in the run file.
+    pub name: String,
+    /// The hash of its content.
+    pub data_sha256: String,
+    /// Number of its files.
+    pub file_count: u64,
+    /// Number of its rows, if the format has rows.
+    pub rows: Option<u64>,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// Where an attempt ran.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptPlacement {
+    /// The launcher.
+    pub launcher: String,
+    /// The scheduler's job id, or the process id.
+    pub job_id: Option<String>,
+    /// Host names, separated by commas.
+    pub hosts: Option<String>,
+    /// Devices, separated by commas.
+    pub devices: Option<String>,
+    /// The queue or partition.
+    pub queue: Option<String>,
+    /// CPU cores of the host.
+    pub cpu_count: Option<u32>,
+    /// Memory of the host.
+    pub memory_bytes: Option<u64>,
+}
+
+/// An event of a run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineEvent {
+    /// When it happened.
+    pub at: Timestamp,
+    /// The attempt it belongs to.
+    pub attempt_number: Option<u32>,
+    /// Its kind: `launched`, `ended`, `decision`, or a kind of event (`docs/events.md`).
+    pub kind: String,
+    /// The step it belongs to.
+    pub step: Option<Step>,
+    /// A sentence about what happened.
+    pub text: String,
+}
+
+/// Why an attempt ended.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Termination {
+    /// The reason.
+    pub reason: TerminationReason,
+    /// The rule that named it.
+    pub rule: Option<String>,
+    /// Confidence in the reason.
+    pub confidence: Option<Confidence>,
+    /// The domain of the cause.
+    pub domain: Option<Domain>,
+    /// Whether a retry may succeed.
+    pub retry_outlook: Option<RetryOutlook>,
+    /// Evidence for the reason, the deciding one first.
+    pub evidence: Vec<TerminationEvidence>,
+    /// Other possible reasons, weaker or later.
+    pub secondary: Vec<SecondaryReason>,
+    /// The cause without numbers and paths, to recognize a repeated failure.
+    pub fingerprint: Option<String>,
+}
+
+/// A piece of evidence for the reason of an end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TerminationEvidence {
+    /// Where it was seen: as in `classify`, or the tool that a run was imported from.
+    pub source: String,
+    /// The stream, for a line of the output.
+    #[serde(default)]
+    pub stream: Option<String>,
+    /// The line of the stream, from 1.
+    #[serde(default)]
+    pub line_number: Option<u64>,
+    /// What was seen.
+    pub text: String,
+}
+
+/// A reason that is possible too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecondaryReason {
+    /// The reason.
+    pub reason: TerminationReason,
+    /// The rule that names it.
+    pub rule: String,
+    /// What was seen.
+    pub text: String,
+}
+
+/// What `trackway prove` found for the config of a run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ResumeProofSummary {
+    /// Its id in the table `resume_proofs`.
+    pub proof_id: ProofId,
+    /// Its verdict.
+    pub verdict: ProofVerdict,
+    /// Why, for every verdict but `equal`.
+    pub why: Option<String>,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Steps of each launch.
+    pub steps: Step,
+    /// The step of the kill.
+    pub killed_at_step: Option<Step>,
+    /// The step that the killed launch was resumed from.
+    pub resumed_from_step: Option<Step>,
+    /// What differs between the attempt and what was proved: `code`, `data`, `environment`, `seed`.
+    pub changed_since: Vec<String>,
+}
+
+/// The decision after an attempt.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RetryDecision {
+    /// The number of that attempt.
+    pub after_attempt_number: Option<u32>,
+    /// The decision.
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: String,
+    /// A sentence about why.
+    pub why: String,
+    /// Seconds before the next attempt.
+    pub delay_seconds: Option<f64>,
+    /// The budget that is spent from.
+    pub budget_name: Option<String>,
+    /// What is spent of it, this time included.
+    pub budget_spent: Option<f64>,
+    /// What there is in all.
+    pub budget_limit: Option<f64>,
+    /// What the next attempt changes: variables and their values.
+    pub changes: Option<Value>,
+}
+
+/// A metric of an attempt.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MetricSummary {
+    /// Its name.
+    pub name: String,
+    /// Number of points.
+    pub count: u64,
+    /// The first value; null if it is not finite.
+    pub first: Option<f64>,
+    /// The last value; null if it is not finite.
+    pub last: Option<f64>,
+    /// The smallest finite value.
+    pub min: Option<f64>,
+    /// The greatest finite value.
+    pub max: Option<f64>,
+    /// Number of points that are not finite.
+    pub non_finite_count: u64,
+}
+
+/// The use of the machine during an attempt, sampled once a second.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MachineSummary {
+    /// Number of samples; 0 if the attempt ended within a second.
+    pub sample_count: u64,
+    /// Each value over the whole attempt, by name (`docs/telemetry.md`).
+    pub values: Vec<MachineValue>,
+    /// How the time of the training loop was spent; null if the script did not record `step_seconds`.
+    pub work: Option<LoopTime>,
+}
+
+/// A value of the machine over an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineValue {
+    /// Its name.
+    pub name: String,
+    /// The mean over the samples.
+    pub mean: Option<f64>,
+    /// The smallest.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+    /// The last.
+    pub last: Option<f64>,
+}
+
+/// Fractions of the time of the training loop, over all ranks; they add up to 1. The utilization that a device's driver
+/// reports is not used: it counts a kernel that waits for another rank as busy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopTime {
+    /// Seconds of all steps and stalls, over all ranks.
+    pub loop_seconds: f64,
+    /// Steps without the wait for their batches.
+    pub work_fraction: f64,
+    /// The exposed wait for batches.
+    pub batch_wait_fraction: f64,
+    /// The stalls for checkpoints.
+    pub checkpoint_stall_fraction: f64,
+}
+
+/// A tag.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptTag {
+    /// Its name.
+    pub name: String,
+    /// Its last value.
+    pub value: String,
+}
+
+/// A file that is kept with the attempt.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptArtifact {
+    /// Its name, given by the script.
+    pub name: String,
+    /// The hash of its content: its name in the attempt's folder `artifacts`.
+    pub blake3: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The step it was recorded at, if any.
+    pub step: Option<Step>,
+}
+
+/// Another run with the same config, data and seed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SameInputsRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its state.
+    pub state: RunState,
+    /// Metrics whose last value differs: name, value there, value here.
+    pub differing_metrics: Vec<(String, f64, f64)>,
+}
+
+/// What an attempt and its run cost.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptCost {
+    /// Wall seconds of the attempt.
+    pub wall_seconds: Option<f64>,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: Option<f64>,
+    /// CPU seconds of the script and its children.
+    pub cpu_seconds: Option<f64>,
+    /// Cost of the attempt in USD, if the run file has a price.
+    pub cost_usd: Option<f64>,
+    /// Cost of the run so far in USD.
+    pub run_cost_usd: Option<f64>,
+    /// GPU seconds of the run so far.
+    pub run_gpu_seconds: f64,
+    /// Wall seconds of all attempts so far.
+    pub run_wall_seconds: f64,
+    /// Steps of this attempt after its last committed step, which are lost unless it completed.
+    pub lost_steps: Option<u64>,
+}
+
+/// A pre-flight check as the receipt has it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedCheck {
+    /// Its name.
+    pub name: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Whether it forbade the launch.
+    pub blocks: bool,
+    /// Seconds that it took.
+    pub seconds: Option<f64>,
+    /// Why it did not run or does not apply; if it passed, what it checked.
+    pub why: Option<String>,
+    /// Why it was skipped, as given by the person who skipped it.
+    pub skipped_why: Option<String>,
+    /// What it found, worst first.
+    pub findings: Vec<Finding>,
+}
