@@ -30,7 +30,7 @@ fn check(path: &Path, generated: &str) {
 }
 
 fn names_in(folder: &Path) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
 }
 
