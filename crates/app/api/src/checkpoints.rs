@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::RetireReason;
 pub use trackway_checkpoint::State;
-use trackway_checkpoint::doctor::Severity;
+pub use trackway_checkpoint::doctor::Severity;
 use trackway_core::{AttemptId, RunId, Step, closed_list};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 

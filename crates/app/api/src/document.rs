@@ -8,4 +8,4 @@ pub trait Document: Serialize + JsonSchema {}
 
 impl<D: Document> Document for Vec<D> {}
 impl<D: Document> Document for [D] {}
-impl<D: Document> Document for &D {}
+impl<D: Document + ?Sized> Document for &D {}

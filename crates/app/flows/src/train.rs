@@ -1,6 +1,5 @@
 //! A training run from pre-flight to the evaluation of its result.
 
-use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::preflight::PreflightReport;
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::{Clock as _, LaunchKind, RunId};

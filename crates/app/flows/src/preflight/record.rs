@@ -6,8 +6,8 @@ use trackway_core::{Clock as _, RunId};
 use trackway_data::personal::masked_value;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
-use trackway_engine::row_copies::Kept;
 use trackway_engine::stored::read_stored;
+use trackway_formats::layout::RowCopy;
 use trackway_ledger::{KeptRows, PreflightCheckRow};
 
 /// Writes down what was checked before a run; personal data in examples of values is masked.
@@ -55,5 +55,5 @@ pub fn recorded(context: &Context, run_id: RunId) -> Result<Vec<RecordedCheck>, 
             findings,
         })
     };
-    Ok(rows.into_iter().map(check).collect())
+    rows.into_iter().map(check).collect()
 }

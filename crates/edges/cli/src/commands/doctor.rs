@@ -46,7 +46,7 @@ fn show(diagnosis: &HomeDiagnosis, printer: Printer) {
     if diagnosis.unlisted_count > 0 {
         printer.note(format!(
             "{} of the same kinds not shown",
-            counted(diagnosis.unlisted_count as u64, "more finding")
+            counted(diagnosis.unlisted_count, "more finding")
         ));
     }
     let how = match diagnosis.ledger_state {
@@ -57,7 +57,7 @@ fn show(diagnosis: &HomeDiagnosis, printer: Printer) {
     printer.note(format!(
         "ledger `{}`: {how}; {} in the home",
         diagnosis.ledger,
-        counted(diagnosis.attempt_folder_count as u64, "attempt folder")
+        counted(diagnosis.attempt_folder_count, "attempt folder")
     ));
     diagnosis.hints.iter().for_each(|hint| printer.note(format!("hint: {hint}")));
 }
@@ -66,10 +66,10 @@ fn show_rebuilt(rebuilt: &RebuiltLedger, printer: Printer) {
     printer.line(format!(
         "{}: {} found, {} restored, {} computed again, {} restored",
         rebuilt.ledger,
-        counted(rebuilt.run_count as u64, "run"),
-        counted(rebuilt.receipt_count as u64, "receipt"),
-        counted(rebuilt.computed_count as u64, "receipt"),
-        counted(rebuilt.other_count as u64, "other row")
+        counted(rebuilt.run_count, "run"),
+        counted(rebuilt.receipt_count, "receipt"),
+        counted(rebuilt.computed_count, "receipt"),
+        counted(rebuilt.other_count, "other row")
     ));
     if let Some(old) = &rebuilt.old_ledger {
         printer.note(format!("the old ledger is kept as {old}"));

@@ -1,6 +1,6 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
-use trackway_api::checkpoints::Checkpoint;
+use trackway_api::checkpoints::{Checkpoint, State};
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
@@ -11,7 +11,6 @@ use trackway_api::explain::{
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
 use trackway_api::runs::RungSummary;
-use trackway_checkpoint::State;
 use trackway_core::TerminationReason;
 use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;

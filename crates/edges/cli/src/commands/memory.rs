@@ -122,7 +122,7 @@ fn spec_of(args: &MemoryArgs, model: Architecture) -> Result<MemorySpec, Failure
 
 fn devices(printer: Printer) {
     if printer.is_json() {
-        printer.document(&DEVICES);
+        printer.document(&DEVICES.as_slice());
         return;
     }
     let row = |device: &Device| {

@@ -1,5 +1,4 @@
-use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding};
-use trackway_checkpoint::doctor::Severity;
+use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, Severity};
 
 use crate::printer::{Printer, Tone};
 
