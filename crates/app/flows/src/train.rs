@@ -6,7 +6,7 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
 use trackway_engine::run::{
-    Injection, RunOutcome, Source, Start, begin, drive, outcome, read, remote, take_up,
+    Injection, RunOutcome, RunSource, Start, begin, drive, outcome, read, remote, take_up,
 };
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
@@ -22,7 +22,7 @@ use crate::preflight::{
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The run file or the command.
-    pub source: Source,
+    pub source: RunSource,
     /// A fault to rehearse in the first attempt.
     pub injection: Option<Injection>,
     /// Launch although the last attempt on the same data and config ended in a data error.
@@ -93,7 +93,7 @@ fn check_before_launch(
     request: &RunRequest,
     reporter: &dyn PreflightReporter,
 ) -> Result<Option<PreflightReport>, AppError> {
-    let has_file = matches!(request.source, Source::File { .. });
+    let has_file = matches!(request.source, RunSource::File { .. });
     if !has_file || request.selection.skip_all.is_some() {
         return Ok(None);
     }

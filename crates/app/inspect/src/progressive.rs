@@ -12,7 +12,7 @@ use trackway_flows::query;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
 use trackway_sql::QueryLimits;
-pub use trackway_tower::progressive::{Estimate, Fall};
+pub use trackway_tower::progressive::{Fall, ProgressiveEstimate};
 use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
 
 /// The estimate of a rung. Field names are the JSON contract of `trackway explain` and `trackway watch`.
@@ -20,7 +20,7 @@ use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
 pub struct ProgressiveCard {
     /// The estimate.
     #[serde(flatten)]
-    pub estimate: Estimate,
+    pub estimate: ProgressiveEstimate,
     /// Why it is none of the loss on unseen data; null where nothing speaks against it.
     pub invalid: Option<String>,
 }
@@ -33,7 +33,7 @@ pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
 
 /// The estimate, and what speaks against it: batches of these attempts that came again.
 pub(crate) fn card(
-    estimate: Option<Estimate>,
+    estimate: Option<ProgressiveEstimate>,
     detections: &[Detection],
     attempts: &[AttemptId],
 ) -> Option<ProgressiveCard> {
@@ -56,7 +56,7 @@ pub(crate) fn progressive_of(
     run: &RunRow,
     attempt: &AttemptRow,
     summaries: &[MetricSummaryRow],
-) -> Result<Option<Estimate>, AppError> {
+) -> Result<Option<ProgressiveEstimate>, AppError> {
     let recorded = summaries.iter().any(|summary| summary.name == PROGRESSIVE_LOSS);
     if !recorded && attempt.state == AttemptState::Sealed {
         return Ok(None);

@@ -15,7 +15,7 @@ use trackway_engine::run::live_record::LiveRecord;
 use trackway_engine::run::remote::RemoteStatus;
 use trackway_ledger::{AttemptRow, RungRow};
 
-use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, window_of};
+use crate::progressive::{ProgressiveCard, ProgressiveEstimate, attempts_beside, card, window_of};
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -146,7 +146,11 @@ impl Watcher<'_> {
         Ok(view)
     }
 
-    fn follow(&mut self, attempt: &AttemptRow, view: &mut View) -> Result<Option<Estimate>, AppError> {
+    fn follow(
+        &mut self,
+        attempt: &AttemptRow,
+        view: &mut View,
+    ) -> Result<Option<ProgressiveEstimate>, AppError> {
         if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt.attempt_id) {
             let record = LiveRecord::with_window(self.context.channel_of(attempt)?, self.window);
             self.followed = Some((attempt.attempt_id, record));

@@ -1,13 +1,13 @@
 //! What the doctor found, with the commands that help.
 
 use serde::Serialize;
-use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
+use trackway_checkpoint::doctor::{Diagnosis, Remedy, RootFinding, RootSeverity, diagnose};
 use trackway_core::{AttemptId, Step};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::{Patience, RemotePlan};
 use trackway_formats::shell::quoted;
 
-use super::reading::Watch;
+use super::reading::BytesProgress;
 use super::remote_view::{Remote, RemoteAnswer};
 use super::{Checkpoints, environment};
 use crate::model_pin::model_of_pin;
@@ -58,7 +58,7 @@ impl DoctorReport {
     /// Whether something needs repair.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error.as_str())
+        self.findings.iter().any(|finding| finding.severity == RootSeverity::Error.as_str())
     }
 }
 
@@ -68,7 +68,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when the root does not exist; when it cannot be listed.
-    pub fn doctor(&self, watch: &Watch) -> Result<DoctorReport, AppError> {
+    pub fn doctor(&self, watch: &BytesProgress) -> Result<DoctorReport, AppError> {
         let remote = self.ask_remote();
         let answer = remote.answer();
         let here = self.root.is_dir();
@@ -97,8 +97,8 @@ impl Checkpoints {
 
     fn diagnose_disk(
         &self,
-        watch: &Watch,
-        findings: &mut Vec<(Severity, DoctorFinding)>,
+        watch: &BytesProgress,
+        findings: &mut Vec<(RootSeverity, DoctorFinding)>,
     ) -> Result<Diagnosis, AppError> {
         let mut diagnosis =
             diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
@@ -110,7 +110,7 @@ impl Checkpoints {
     }
 
     /// Whether the remote answers, can do what the log needs, and has what is here.
-    fn remote_findings(&self, remote: &Remote) -> Vec<(Severity, DoctorFinding)> {
+    fn remote_findings(&self, remote: &Remote) -> Vec<(RootSeverity, DoctorFinding)> {
         let (Some(plan), Some(RemoteAnswer { location, error, .. })) = (&self.remote, remote.answer()) else {
             return Vec::new();
         };
@@ -118,7 +118,7 @@ impl Checkpoints {
             Remote::Answers(there) => there,
             Remote::None => return Vec::new(),
             Remote::Silent { passing, .. } => {
-                let severity = if *passing { Severity::Warning } else { Severity::Error };
+                let severity = if *passing { RootSeverity::Warning } else { RootSeverity::Error };
                 let why = error.unwrap_or_default();
                 let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
                 let safe = "running training continues; its commits stay on this disk for now";
@@ -134,7 +134,7 @@ impl Checkpoints {
             let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
             let safe = "they are on this disk, and are handed over in order";
             let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
-            findings.push(told(Severity::Note, "remote_behind", message, safe, &action));
+            findings.push(told(RootSeverity::Note, "remote_behind", message, safe, &action));
         }
         if lost > 0 {
             let message = format!(
@@ -144,30 +144,30 @@ impl Checkpoints {
             let safe = "they are never resumed from; their files are kept until they expire";
             let action =
                 format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
-            findings.push(told(Severity::Note, "lost_work", message, safe, &action));
+            findings.push(told(RootSeverity::Note, "lost_work", message, safe, &action));
         }
         findings
     }
 
     /// Whether the remote can do what the log needs.
-    fn tried_out(&self, plan: &RemotePlan) -> Vec<(Severity, DoctorFinding)> {
+    fn tried_out(&self, plan: &RemotePlan) -> Vec<(RootSeverity, DoctorFinding)> {
         let such_as = "one with conditional writes (`If-None-Match: *`)";
         let found = match plan.selftest(Patience::Short) {
             Ok(tested) => environment::judged(&tested, "remote", "storage", such_as),
-            Err(error) => vec![Finding::new(Severity::Warning, "remote", error.to_string())],
+            Err(error) => vec![RootFinding::new(RootSeverity::Warning, "remote", error.to_string())],
         };
         found.into_iter().map(|finding| (finding.severity, self.finding(finding))).collect()
     }
 
     /// A root that was copied or moved to another run's place.
-    fn wrong_run(&self) -> Option<Finding> {
+    fn wrong_run(&self) -> Option<RootFinding> {
         let expected = self.run.as_ref()?.row.run_id;
         let found = self.view().ok()?.list().first()?.run_id;
         let message = format!("this root belongs to {found}, but it is in the place of {expected}");
-        (found != expected).then(|| Finding::new(Severity::Error, "wrong_run", message))
+        (found != expected).then(|| RootFinding::new(RootSeverity::Error, "wrong_run", message))
     }
 
-    fn finding(&self, finding: Finding) -> DoctorFinding {
+    fn finding(&self, finding: RootFinding) -> DoctorFinding {
         DoctorFinding {
             severity: finding.severity.as_str(),
             check: finding.check,
@@ -224,12 +224,12 @@ impl Checkpoints {
 
 /// A finding about the remote, which no file or entry of this disk is the subject of.
 fn told(
-    severity: Severity,
+    severity: RootSeverity,
     check: &'static str,
     message: String,
     safe: &str,
     action: &str,
-) -> (Severity, DoctorFinding) {
+) -> (RootSeverity, DoctorFinding) {
     let finding = DoctorFinding {
         severity: severity.as_str(),
         check,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, State};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
@@ -53,7 +53,7 @@ impl CheckpointEntry {
     pub(super) fn new(view: &CheckpointView, placed: Placed, reasons: &SaveReasons, now: Timestamp) -> Self {
         let location = placed.location().into();
         let Placed { info, here, .. } = placed;
-        let committed = here && info.manifest_sha256.is_some() && info.state != State::Retired;
+        let committed = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
         Self {
             location,
             reason: reasons.0.get(&(info.attempt_id, info.step)).cloned(),

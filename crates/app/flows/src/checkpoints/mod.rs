@@ -22,7 +22,7 @@ mod retention;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
+use trackway_checkpoint::{CheckpointError, CheckpointState, CheckpointView, Housekeeper};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
 pub use trackway_engine::checkpoints::FallBackCost;
 use trackway_engine::checkpoints::view;
@@ -47,8 +47,8 @@ pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
 pub use now::{CheckpointAsked, checkpoint_now};
 pub use policy::KeepChanges;
 pub(crate) use read_only::{ReadOnly, writable_again};
+pub use reading::BytesProgress;
 use reading::Reading;
-pub use reading::Watch;
 pub use remote_view::RemoteAnswer;
 use remote_view::{Placed, Remote};
 pub use resume::{PassedOver, ResumeTarget};
@@ -163,7 +163,7 @@ impl Checkpoints {
         let view = self.view()?;
         let remote = self.ask_remote();
         let mut placed = self.placed(view.list(), &remote, all);
-        placed.retain(|one| all || one.info.state != State::Retired);
+        placed.retain(|one| all || one.info.state != CheckpointState::Retired);
         self.listing(&view, placed, &remote)
     }
 
@@ -194,7 +194,12 @@ impl Checkpoints {
     /// # Errors
     /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
     /// answer and `there` is set. Damage is not an error but `verified: false`.
-    pub fn verify(&self, step: Option<Step>, there: bool, watch: &Watch) -> Result<Listing, AppError> {
+    pub fn verify(
+        &self,
+        step: Option<Step>,
+        there: bool,
+        watch: &BytesProgress,
+    ) -> Result<Listing, AppError> {
         let view = self.view()?;
         let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
             Some(there) => Remote::Answers(there),
@@ -202,8 +207,10 @@ impl Checkpoints {
         };
         let mut placed = self.placed(view.list(), &remote, false);
         placed.retain(|one| {
-            matches!(one.info.state, State::Committed | State::Superseded | State::Suspect)
-                && step.is_none_or(|step| one.info.step == step)
+            matches!(
+                one.info.state,
+                CheckpointState::Committed | CheckpointState::Superseded | CheckpointState::Suspect
+            ) && step.is_none_or(|step| one.info.step == step)
         });
         if let Some(step) = step.filter(|_| placed.is_empty()) {
             return Err(self.no_such_step(step));
@@ -262,11 +269,12 @@ impl Checkpoints {
     fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
         let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
         let meant = committed.filter(|one| match which {
-            Which::Latest => one.info.state == State::Committed,
+            Which::Latest => one.info.state == CheckpointState::Committed,
             Which::Step(step) => one.info.step == step,
         });
         // They are in order, newest first, and of equals `max_by_key` takes the last.
-        let nearest = |one: &&Placed| (one.info.on_branch, one.info.state != State::Retired, one.info.number);
+        let nearest =
+            |one: &&Placed| (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number);
         meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
             Which::Latest => self.nothing_committed(),
             Which::Step(step) => self.no_such_step(step),

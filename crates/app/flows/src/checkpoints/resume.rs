@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use trackway_checkpoint::Fallback;
-use trackway_checkpoint::remote::Source;
+use trackway_checkpoint::remote::FetchSource;
 use trackway_core::Step;
 use trackway_engine::checkpoints::{FallBackCost, Pace};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::remote_error;
 
-use super::reading::{Reading, Watch};
+use super::reading::{BytesProgress, Reading};
 use super::remote_view::{Placed, Remote, RemoteAnswer, RemoteView};
 use super::{CheckpointEntry, Checkpoints, Listing};
 
@@ -18,7 +18,7 @@ pub struct ResumeTarget {
     /// The one checkpoint. Its bytes on this disk are verified; those that would be fetched are when they come.
     pub checkpoints: Vec<CheckpointEntry>,
     /// Where its bytes would come from: `local` or `remote`.
-    pub source: Source,
+    pub source: FetchSource,
     /// Bytes that would be fetched.
     pub fetch_bytes: u64,
     /// Newer ones that may not be resumed from, newest first.
@@ -48,7 +48,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when nothing was committed, `Integrity` when nothing verifies.
-    pub fn resume_target(&self, watch: &Watch) -> Result<ResumeTarget, AppError> {
+    pub fn resume_target(&self, watch: &BytesProgress) -> Result<ResumeTarget, AppError> {
         let infos = self.view()?.list();
         let newest = infos.iter().rev().find(|info| info.on_branch);
         let reading = Reading::new(watch, newest.and_then(|info| info.size_bytes).unwrap_or(0));
@@ -66,7 +66,7 @@ impl Checkpoints {
         let listing = self.listing(&view, placed, remote)?;
         Ok(ResumeTarget {
             checkpoints: verified(listing.checkpoints),
-            source: Source::Local,
+            source: FetchSource::Local,
             fetch_bytes: 0,
             passed_over: passed_over(target.fallbacks),
             cost: FallBackCost::of(target.lost_steps, Pace::measured(self.attempts())),
@@ -92,7 +92,11 @@ impl Checkpoints {
         }
         let Listing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
         Ok(ResumeTarget {
-            checkpoints: if target.source == Source::Local { verified(checkpoints) } else { checkpoints },
+            checkpoints: if target.source == FetchSource::Local {
+                verified(checkpoints)
+            } else {
+                checkpoints
+            },
             source: target.source,
             fetch_bytes: target.fetch_bytes,
             passed_over: passed_over(target.fallbacks),

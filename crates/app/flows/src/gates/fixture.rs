@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{EvaluationRow, GateTestRow, KeptRows};
-use trackway_tower::gate::{Evidence, judge};
+use trackway_tower::gate::{GateEvidence, judge};
 
 use super::{completed, read_gates};
 use crate::gates::{self, is_armed};
@@ -26,7 +26,7 @@ pub struct Fixture {
     /// What is bad about it.
     pub name: String,
     /// Its numbers.
-    pub evidence: Evidence,
+    pub evidence: GateEvidence,
 }
 
 /// The verdict of one gate about one known-bad model.

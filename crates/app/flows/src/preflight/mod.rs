@@ -27,7 +27,7 @@ use trackway_engine::Context;
 use trackway_engine::capture::Capture;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Job, Source, Start, read};
+use trackway_engine::run::{Job, RunSource, Start, read};
 use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
@@ -45,7 +45,7 @@ use self::steps::{Shared, Work};
 #[derive(Debug, Clone)]
 pub struct PreflightRequest {
     /// The run file.
-    pub source: Source,
+    pub source: RunSource,
     /// Which of its checks.
     pub selection: Selection,
 }

@@ -12,7 +12,7 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::NewChange;
-use crate::checkpoints::{self, CheckedCheckpoint, Watch, Which};
+use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
 
@@ -55,7 +55,7 @@ pub struct Registered {
 pub fn register_model(
     context: &Context,
     request: &RegisterRequest,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<Registered, AppError> {
     check_signature(request.signature.as_ref())?;
     let model = registry::model_to_register(context, &request.model)?;

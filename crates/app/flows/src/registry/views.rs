@@ -119,7 +119,7 @@ pub fn model_view(context: &Context, name: &str) -> Result<ModelView, AppError> 
             gates: evidence.gates.as_ref().map(|gates| gates.verdict),
             gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
             approvals: evidence.approvals,
-            refusals: refusals(ModelStage::Production, &evidence.dossier, &standing.policy, now),
+            refusals: refusals(ModelStage::Production, &evidence.facts, &standing.policy, now),
         });
     }
     Ok(ModelView {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
-use super::evidence::Evidence;
-use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use super::evidence::TerminationEvidence;
+use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
@@ -15,7 +15,7 @@ const MAX_SECONDARY: usize = 8;
 
 /// Why an attempt ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct TerminationVerdict {
     /// The reason.
     pub reason: Reason,
     /// The rule that decided.
@@ -34,7 +34,11 @@ pub struct Verdict {
     pub fingerprint: String,
 }
 
-pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> Verdict {
+pub(super) fn seal(
+    finding: TerminationFinding,
+    log: &LogReading,
+    evidence: &TerminationEvidence,
+) -> TerminationVerdict {
     let mut secondary = finding.secondary;
     let decided: Vec<&str> = finding.items.iter().map(|item| item.text.as_str()).collect();
     for other in log.cause.iter().chain(&log.weak) {
@@ -58,7 +62,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
             items.push(item);
         }
     }
-    Verdict {
+    TerminationVerdict {
         reason: finding.reason,
         confidence: finding.confidence,
         domain: finding.domain.unwrap_or(finding.reason.domain()),
@@ -71,7 +75,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
 }
 
 /// The facts that belong beside every verdict.
-fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
+fn surroundings(evidence: &TerminationEvidence) -> Vec<EvidenceItem> {
     let item = |source, text: String| EvidenceItem { source, line_number: None, stream: None, text };
     let mut items = Vec::new();
     if let Some(code) = evidence.exit_code {

@@ -1,5 +1,5 @@
 use trackway_engine::Context;
-use trackway_engine::run::Source;
+use trackway_engine::run::RunSource;
 use trackway_flows::rehearsal;
 use trackway_flows::rehearsal::{
     LaunchKind, RehearsalOutcome, RehearsalSettings, RehearseRequest, Severity, Verdict,
@@ -44,7 +44,7 @@ fn request(args: &RehearseArgs) -> RehearseRequest {
         target_loss: args.target_loss,
         ..settings
     };
-    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     RehearseRequest { source, kind, settings }
 }
 

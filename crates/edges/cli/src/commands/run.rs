@@ -1,6 +1,6 @@
 use trackway_core::name::Named;
 use trackway_engine::Context;
-use trackway_engine::run::{Injection, RunOutcome, Source};
+use trackway_engine::run::{Injection, RunOutcome, RunSource};
 use trackway_flows::evaluate::EvaluationReceipt;
 use trackway_flows::train::{self, RunReport, RunRequest};
 use trackway_ledger::{EvaluationState, RungVerdict};
@@ -37,8 +37,8 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
     }
     let name = args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?;
     let source = match &args.file {
-        Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
-        None => Source::Command { argv: args.argv.clone(), name },
+        Some(path) => RunSource::File { path: path.clone(), overrides: args.overrides.clone() },
+        None => RunSource::Command { argv: args.argv.clone(), name },
     };
     let mut selection = selection(&args.skip)?;
     if args.skip_preflight {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
 use trackway_flows::checkpoints::{
-    Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Watch, Which,
+    BytesProgress, Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Which,
 };
 use trackway_formats::runfile::parse_duration;
 
@@ -74,7 +74,7 @@ fn seconds(text: &str) -> Result<f64, Failure> {
     })
 }
 
-fn watch(what: &'static str) -> Watch {
+fn watch(what: &'static str) -> BytesProgress {
     let bar = BytesBar::new(what);
     Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }

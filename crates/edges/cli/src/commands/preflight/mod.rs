@@ -4,7 +4,7 @@ mod live;
 mod text;
 
 use trackway_engine::Context;
-use trackway_engine::run::Source;
+use trackway_engine::run::RunSource;
 use trackway_flows::outputs::refuse_inputs;
 use trackway_flows::preflight;
 use trackway_flows::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
@@ -20,7 +20,7 @@ use crate::signals;
 pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
     refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
     signals::supervise(context.cancel());
-    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
     let lines = StepLines::new(printer);
     let report = preflight::preflight(context, &PreflightRequest { source, selection }, &lines);
