@@ -46,6 +46,9 @@ install: build ## the release binary into $(PREFIX)/bin
 build: ## the release binary
 	$(CARGO) build --locked --release -p trackway
 
+agent: ## the static agent (the shim alone) into dist/, its size checked, a script run under it
+	scripts/agent.sh
+
 venv: $(VENV)/ready ## the Python environment of the tests
 
 $(VENV)/ready: examples/python/requirements.txt

@@ -34,7 +34,7 @@ pub fn residuals(residuals: &Residuals) -> Markup {
     html! {
         p.dim {
             (what) ". Points are means with their intervals" @if with_spread { ", bars the middle 80 % of the rows" }
-            ". A column that explains part of it holds information that the model does not use."
+            ". A column that explains part of it is not fully used by the model."
         }
         div.grid {
             @if !residuals.points.is_empty() {

@@ -23,6 +23,7 @@ pub struct Answer {
 }
 
 impl Answer {
+    #[cfg(feature = "datafusion")]
     pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         // What came may be narrower about nulls than what was planned; the data's own schema is the true one.
         let schema = batches.first().map_or(schema, RecordBatch::schema);

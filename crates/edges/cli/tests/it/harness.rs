@@ -70,6 +70,8 @@ impl Home {
             .current_dir(self.path())
             .env("TRACKWAY_HOME", self.state())
             .env("XDG_CONFIG_HOME", self.path().join("settings"))
+            // Screens show the same person on every machine.
+            .env("USER", "tester")
             .stdin(Stdio::null());
         command.env_remove("TRACKWAY_LEDGER").env("NO_COLOR", "1");
         command.envs(self.environment.iter().cloned());

@@ -74,7 +74,7 @@ fn folders_of_images() {
     }
     let whole = home.trackway(&["data", "images", "train", "--masks", "masks"]);
     assert_eq!((whole.code, whole.stderr.as_str()), (0, ""), "{}", whole.stdout);
-    assert!(whole.stdout.contains("6 files: 6 images and 0 texts read, 0 broken"), "{}", whole.stdout);
+    assert!(whole.stdout.contains("6 files: 6 images and 0 text files read, 0 broken"), "{}", whole.stdout);
     let both = home.trackway(&["data", "leakage", "--train", "train", "--test", "test"]);
     assert_eq!(both.code, 3, "{}", both.stdout);
     assert!(

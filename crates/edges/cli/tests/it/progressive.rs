@@ -85,7 +85,7 @@ fn a_level_loss_ends_the_run() {
     for page in [home.json(&["explain", "last"]), home.json(&["watch", "last", "--once"])] {
         let card = &page["progressive"];
         let (low, high) = (card["low"].as_f64().unwrap(), card["high"].as_f64().unwrap());
-        assert!(low < 1.0 && 1.0 < high && high - low < 0.02, "{card}");
+        assert!(low < 1.0 && 1.0 < high && high - low < 0.05, "{card}");
         assert!(card["fall"]["high"].as_f64().unwrap() < 0.02 && card["invalid"].is_null(), "{card}");
     }
     let shown = home.trackway(&["explain", "last"]).stdout;

@@ -299,10 +299,11 @@ fn an_outage_is_told_and_fills_no_disk() {
     let mut environment = moto.environment();
     environment.push(("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()));
     let home = Home::with(&environment);
-    let file = run_file(&home, "cut", &wine, 20, true);
-    let more = ["--set", "checkpoint.every.steps=10", "--set", "checkpoint.upload_wait=1s"];
+    // 48 commits, six times the bound: also on a busy machine enough are left when the remote is gone.
+    let file = run_file(&home, "cut", &wine, 40, true);
+    let more = ["--set", "checkpoint.every.steps=5", "--set", "checkpoint.upload_wait=1s"];
     let supervisor = home.spawn(&[&["run", &file][..], &more].concat());
-    uploaded(&home, 10);
+    uploaded(&home, 5);
     drop(moto);
     let ended = answer(supervisor.wait_with_output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);

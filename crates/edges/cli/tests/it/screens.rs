@@ -43,6 +43,8 @@ fn masked(text: &str) -> String {
         (r"\b\d+(\.\d+)? (ms|s|µs)\b", "[duration]"),
         (r"\b\d+(\.\d+)? ([KMGT]i)?B\b", "[size]"),
         (r"\bprocess \d+\b", "process [pid]"),
+        (r"\(\d+\) panicked at [^ ;)]+", "([thread]) panicked at [place]"),
+        (r"_seconds \| [0-9.e-]+", "_seconds | [seconds]"),
         (r"[─━═]{4,}", "────"),
         (r"[ \t]+\n", "\n"),
         (r"(\S)  +", "$1  "),

@@ -36,7 +36,6 @@ fn evaluations_are_shown() {
             ("eval_run_failed", &[&run[..], &["--set", "evaluate.retry.attempts=1"]].concat()),
             ("eval_show_failed", &["eval", "show", "last"]),
             ("eval_ls", &["eval", "ls"]),
-            ("explain_evaluated", &["explain", "last"]),
             ("eval_run_no_checkpoint", &["eval", "run", "last", "--checkpoint", "9"]),
         ],
     );
