@@ -127,7 +127,7 @@ documents! {
     "sql": Array of sql::QueryRow, by ["sql"];
     "init": One of init::NewRunFile, by ["init"];
     "import": One of import::ImportReport, by ["import"];
-    "classify": One of trackway_tower::Verdict, by ["classify"];
+    "classify": One of trackway_tower::TerminationVerdict, by ["classify"];
     "config": One of settings::EffectiveSettings, by ["config"];
     "schema": Array of schemas::ListedDocument, by ["schema"];
     "schema-of": One of schemas::DocumentSchema, by ["schema DOCUMENT"];

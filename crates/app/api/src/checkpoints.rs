@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::RetireReason;
-pub use trackway_checkpoint::State;
-pub use trackway_checkpoint::doctor::Severity;
+pub use trackway_checkpoint::CheckpointState;
+pub use trackway_checkpoint::doctor::RootSeverity;
 use trackway_core::{AttemptId, RunId, Step, closed_list};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 
@@ -56,7 +56,7 @@ pub struct Checkpoint {
     /// SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
     /// Its state; if a remote answers, by both logs.
-    pub state: State,
+    pub state: CheckpointState,
     /// Where its bytes are.
     #[serde(rename = "where")]
     pub place: CheckpointPlace,
@@ -345,7 +345,7 @@ impl CheckpointDiagnosis {
     /// Whether something needs repair.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings.iter().any(|finding| finding.severity == RootSeverity::Error)
     }
 }
 
@@ -353,7 +353,7 @@ impl CheckpointDiagnosis {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointFinding {
     /// Its severity.
-    pub severity: Severity,
+    pub severity: RootSeverity,
     /// The name of the check.
     pub check: String,
     /// The file or folder, below the root.

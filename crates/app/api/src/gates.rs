@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
-use trackway_tower::gate::{Evidence, JudgedGate};
+use trackway_tower::gate::{GateEvidence, JudgedGate};
 
 /// The verdict of gates on an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub struct GateFixture {
     /// What is bad about it.
     pub name: String,
     /// Its numbers.
-    pub evidence: Evidence,
+    pub evidence: GateEvidence,
 }
 
 /// The verdict of one gate on one known-bad model.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::Step;
+use trackway_statistics::Interval;
 pub use trackway_tower::progressive::Fall;
 
 /// The estimate of a rung (`docs/progressive.md`).
@@ -10,10 +11,9 @@ pub use trackway_tower::progressive::Fall;
 pub struct ProgressiveEstimate {
     /// The mean over the newest window that has enough values; null if it is not finite.
     pub mean: Option<f64>,
-    /// The lower end of its 95 % band; null with too few values.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
+    /// Its 95 % band, as `low` and `high`; null with too few values.
+    #[serde(flatten)]
+    pub band: Interval,
     /// Number of values in that window.
     pub value_count: u64,
     /// Its first step.

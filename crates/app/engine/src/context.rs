@@ -13,7 +13,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
 use crate::launchers::Launchers;
 use crate::ledger_state;
-use crate::patience::{Patience, ledger_error};
+use crate::patience::Patience;
 
 /// What use cases take from the world, so that a test or another host can give them something else.
 pub struct Dependencies {
@@ -102,7 +102,7 @@ impl Context {
         }
         home.check_ledger_scheme()?;
         let orphans = ledger_state::orphans_without_ledger(&home)?;
-        let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
+        let ledger = Ledger::open(&home.ledger_location())?;
         let Dependencies { clock, ids, launchers, binary, cancel } = dependencies;
         let context = Self {
             home,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use trackway_formats::runfile::RunFileError;
+use trackway_ledger::LedgerError;
 
 /// What the caller should do about an error. The edges turn it into exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,25 @@ impl AppError {
     pub fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         let path: PathBuf = path.into();
         Self::new(ErrorKind::Fault, format!("cannot {doing} `{}`: {error}", path.display()))
+    }
+}
+
+impl From<LedgerError> for AppError {
+    fn from(error: LedgerError) -> Self {
+        let kind = match error.kind() {
+            trackway_ledger::ErrorKind::NotFound => ErrorKind::NotFound,
+            trackway_ledger::ErrorKind::Usage => ErrorKind::Usage,
+            trackway_ledger::ErrorKind::Integrity => ErrorKind::Integrity,
+            trackway_ledger::ErrorKind::Locked => ErrorKind::Locked,
+            trackway_ledger::ErrorKind::Unavailable => ErrorKind::Unavailable,
+            trackway_ledger::ErrorKind::Changed => ErrorKind::Changed,
+            trackway_ledger::ErrorKind::Newer | trackway_ledger::ErrorKind::Fault => ErrorKind::Fault,
+        };
+        let shown = Self::new(kind, error.to_string());
+        match error {
+            LedgerError::Ambiguous { .. } => shown.hint("use the full id"),
+            _ => shown,
+        }
     }
 }
 

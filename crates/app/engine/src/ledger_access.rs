@@ -15,7 +15,7 @@ use trackway_ledger::{Ledger, LedgerError};
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
-use crate::patience::{Outage, TellWait, ledger_error};
+use crate::patience::{Outage, TellWait};
 
 /// The pause after the first failure.
 const FIRST_PAUSE_MILLIS: u64 = 100;
@@ -64,7 +64,7 @@ impl Context {
         if self.clock.monotonic_micros() < self.outage().next_try_micros {
             return Err(AppError::new(ErrorKind::Unavailable, "the ledger is locked or unavailable"));
         }
-        let done = write(&self.ledger).map_err(|error| ledger_error(&error));
+        let done = write(&self.ledger).map_err(AppError::from);
         match &done {
             Err(error) if error.kind.is_passing() => drop(self.note_failure()),
             _ => self.note_answer(),
@@ -80,7 +80,7 @@ impl Context {
                     self.note_answer();
                     return Ok(value);
                 }
-                Err(error) => ledger_error(&error),
+                Err(error) => AppError::from(error),
             };
             if !self.waits_for(error.kind) {
                 return Err(error);

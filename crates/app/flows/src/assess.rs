@@ -17,9 +17,9 @@ use trackway_evaluate::numbers::Number;
 pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 use trackway_evaluate::{AssessError, Baseline, SliceRows};
 pub use trackway_evaluate::{
-    Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves,
-    Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,
-    SliceLimits, Spec, Task, TaskCoverage, Verdict,
+    Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, ComparisonVerdict,
+    Confusion, Curves, Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice,
+    SliceCompared, SliceLimits, Spec, Task, TaskCoverage,
 };
 use trackway_sql::{Answer, RowPredicate};
 
@@ -170,8 +170,8 @@ pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppErro
         ("name", texts(&|it| Some(it.name.clone()))),
         ("metric", texts(&|it| Some(it.metric.clone()))),
         ("value", floats(&|it| Some(it.estimate.value))),
-        ("low", floats(&|it| it.estimate.low)),
-        ("high", floats(&|it| it.estimate.high)),
+        ("low", floats(&|it| it.estimate.interval.known_low())),
+        ("high", floats(&|it| it.estimate.interval.known_high())),
         ("support", support),
         ("method", texts(&|it| Some(it.estimate.method.as_str().to_owned()))),
         ("verdict", texts(&|it| it.verdict.map(|verdict| verdict.as_str().to_owned()))),

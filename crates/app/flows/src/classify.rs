@@ -6,7 +6,7 @@ use std::path::Path;
 use trackway_core::LaunchKind;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_tower::classify::{LauncherState, Stream, StreamLog};
-use trackway_tower::{Evidence, LogScanner, Verdict, classify};
+use trackway_tower::{LogScanner, TerminationEvidence, TerminationVerdict, classify};
 
 /// Bytes scanned in one piece.
 const PIECE_BYTES: usize = 1 << 20;
@@ -26,7 +26,11 @@ pub struct Known {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when it does not exist; when it cannot be read.
-pub fn log_file(path: &Path, known: &Known, progress: &dyn Fn(u64, u64)) -> Result<Verdict, AppError> {
+pub fn log_file(
+    path: &Path,
+    known: &Known,
+    progress: &dyn Fn(u64, u64),
+) -> Result<TerminationVerdict, AppError> {
     let mut file = std::fs::File::open(path).map_err(|error| {
         let kind =
             if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
@@ -40,7 +44,11 @@ pub fn log_file(path: &Path, known: &Known, progress: &dyn Fn(u64, u64)) -> Resu
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn log(log: &mut dyn Read, known: &Known, progress: &dyn Fn(u64)) -> Result<Verdict, AppError> {
+pub fn log(
+    log: &mut dyn Read,
+    known: &Known,
+    progress: &dyn Fn(u64),
+) -> Result<TerminationVerdict, AppError> {
     let mut scanner = LogScanner::new();
     let mut piece = vec![0; PIECE_BYTES];
     let mut done_bytes = 0;
@@ -56,7 +64,7 @@ pub fn log(log: &mut dyn Read, known: &Known, progress: &dyn Fn(u64)) -> Result<
             Err(error) => return Err(AppError::fault("the log cannot be read", &error)),
         }
     }
-    let mut evidence = Evidence::new(LaunchKind::Train);
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.exit_code = known.exit_code;
     evidence.signal = known.signal;
     // A state alone does not identify its scheduler; the rules have the states of all.

@@ -10,7 +10,6 @@ use trackway_engine::deferred_seals;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{REBUILDING_SUFFIX, attempt_folders, open, shown_location};
-use trackway_engine::patience::ledger_error;
 use trackway_ledger::{KnownAttempt, Ledger, LedgerError};
 
 /// Findings of one kind that are listed; the rest is counted.
@@ -37,7 +36,7 @@ pub fn examine(home: &Home) -> Result<HomeDiagnosis, AppError> {
         .into_iter()
         .collect();
     if let Some(ledger) = ledger.as_ref().filter(|_| ledger_state == LedgerState::Sound) {
-        findings.extend(compare(home, ledger, &folders).map_err(|error| ledger_error(&error))?);
+        findings.extend(compare(home, ledger, &folders)?);
     }
     findings.extend(deferred_seals::of_home(home).into_iter().map(|aside| HomeFinding {
         kind: HomeFindingKind::SetAside,

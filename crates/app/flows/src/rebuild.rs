@@ -11,7 +11,6 @@ use trackway_core::{Clock as _, EvaluationId, LaunchKind, RunId, Rung};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders};
-use trackway_engine::patience::ledger_error;
 use trackway_engine::run::StoredJob;
 use trackway_engine::run::lock::RunLock;
 use trackway_engine::{Context, row_copies};
@@ -102,7 +101,7 @@ fn fill(
 ) -> Result<RebuiltLedger, AppError> {
     let mut filling = Filling {
         home,
-        ledger: Ledger::open(&target.ledger_location()).map_err(|error| ledger_error(&error))?,
+        ledger: Ledger::open(&target.ledger_location())?,
         receipt_count: 0,
         other_count: 0,
         failed: Vec::new(),
@@ -116,10 +115,10 @@ fn fill(
         filling.evaluations(*run_id);
     }
     filling.restore_all(&row_copies::files(&home.layout.registry()));
-    filling.tell_missing().map_err(|error| ledger_error(&error))?;
+    filling.tell_missing()?;
     let Filling { ledger, receipt_count, other_count, mut failed, mut missing, .. } = filling;
     let location = ledger.location();
-    if ledger.is_empty().map_err(|error| ledger_error(&error))? {
+    if ledger.is_empty()? {
         let why = failed.first().cloned().unwrap_or_else(|| "no reason is known".into());
         return Err(AppError::new(ErrorKind::Integrity, format!("no run could be restored: {why}")));
     }

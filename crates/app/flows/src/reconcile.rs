@@ -57,7 +57,7 @@ pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, 
             false => None,
         };
         context.forget_set_aside(&attempt.attempt_id.to_string());
-        let ended = || Ok(matches!(has_ended(context, attempt)?, Some(true)).then_some(()));
+        let ended = || has_ended(context, attempt).map(|ended| matches!(ended, Some(true)).then_some(()));
         let seal = || match ended()? {
             Some(()) => seal::seal(context, &attempt.attempt_id).map(Some),
             None => Ok(None),

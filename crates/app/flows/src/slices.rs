@@ -8,7 +8,7 @@ use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
-    Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, Verdict,
+    Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict,
 };
 use trackway_system::SystemClock;
 
@@ -59,7 +59,7 @@ pub fn find(
     let (frame, coverage) =
         Frame::sample(&mut source, None, drawing, &onlooker.reading.watch()).map_err(data_error)?;
     let rows_sampled = frame.rows() as u64;
-    let watch = search::Watch { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
+    let watch = search::SearchObserver { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
     let found = search::find(frame, &request.roles, &request.settings, earlier.as_ref(), &watch);
     Ok(SlicesReport {
         found: found.map_err(|error| search_error(&error))?,

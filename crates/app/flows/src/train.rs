@@ -6,7 +6,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{Injection, Source, Start, begin, drive, outcome, read, remote, take_up};
+use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, read, remote, take_up};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
@@ -19,7 +19,7 @@ use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, ch
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     /// The run file or the command.
-    pub source: Source,
+    pub source: RunSource,
     /// A fault to rehearse in the first attempt.
     pub injection: Option<Injection>,
     /// Launch although the last attempt on the same data and config ended in a data error.
@@ -69,7 +69,7 @@ fn check_before_launch(
     request: &RunRequest,
     reporter: &dyn PreflightReporter,
 ) -> Result<Option<PreflightReport>, AppError> {
-    let has_file = matches!(request.source, Source::File { .. });
+    let has_file = matches!(request.source, RunSource::File { .. });
     if !has_file || request.selection.skip_all.is_some() {
         return Ok(None);
     }

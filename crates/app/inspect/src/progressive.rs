@@ -12,7 +12,7 @@ use trackway_flows::query;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
 use trackway_sql::QueryLimits;
-use trackway_tower::progressive::{Estimate, Progressive, WINDOW_DEFAULT};
+use trackway_tower::progressive::{self, Progressive, WINDOW_DEFAULT};
 
 /// Values in a window, from the run file.
 pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
@@ -22,22 +22,21 @@ pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
 
 /// The estimate, and what speaks against it: batches of these attempts that came again.
 pub(crate) fn card(
-    estimate: Option<Estimate>,
+    estimate: Option<progressive::ProgressiveEstimate>,
     detections: &[Detection],
     attempts: &[AttemptId],
 ) -> Option<ProgressiveEstimate> {
     let repeated = detections.iter().find(|detection| {
         detection.detector == Detector::SeenBefore && attempts.contains(&detection.attempt_id)
     });
-    let Estimate { mean, low, high, value_count, first_step, last_step, fall } = estimate?;
+    let estimate = estimate?;
     Some(ProgressiveEstimate {
-        mean: Some(mean).filter(|mean| mean.is_finite()),
-        low,
-        high,
-        value_count,
-        first_step,
-        last_step,
-        fall,
+        mean: Some(estimate.mean).filter(|mean| mean.is_finite()),
+        band: estimate.band,
+        value_count: estimate.value_count,
+        first_step: estimate.first_step,
+        last_step: estimate.last_step,
+        fall: estimate.fall,
         invalid: repeated.map(|found| found.evidence.clone()),
     })
 }
@@ -55,7 +54,7 @@ pub(crate) fn progressive_of(
     run: &RunRow,
     attempt: &AttemptRow,
     summaries: &[MetricSummaryRow],
-) -> Result<Option<Estimate>, AppError> {
+) -> Result<Option<progressive::ProgressiveEstimate>, AppError> {
     let recorded = summaries.iter().any(|summary| summary.name == PROGRESSIVE_LOSS);
     if !recorded && attempt.state == AttemptState::Sealed {
         return Ok(None);

@@ -13,7 +13,7 @@ use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
 use trackway_engine::run::remote::read_status;
 use trackway_ledger::AttemptRow;
-use trackway_tower::progressive::Estimate;
+use trackway_tower::progressive::ProgressiveEstimate;
 
 use crate::progressive::{attempts_beside, card, window_of};
 
@@ -99,7 +99,7 @@ impl Watcher<'_> {
         Ok(view)
     }
 
-    fn follow(&mut self, attempt: &AttemptRow, view: &mut RunSample) -> Result<Option<Estimate>, AppError> {
+    fn follow(&mut self, attempt: &AttemptRow, view: &mut RunSample) -> Result<Option<ProgressiveEstimate>, AppError> {
         if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt.attempt_id) {
             let record = LiveRecord::with_window(self.context.channel_of(attempt)?, self.window);
             self.followed = Some((attempt.attempt_id, record));

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use trackway_core::text::metric;
 use trackway_evaluate::metrics::is_share;
 use trackway_evaluate::{
-    Assessment, CalibrationBin, Compared, Comparison, Confusion, Estimate, Fairness, Metrics, Pairing, Point,
-    Slice, Verdict,
+    Assessment, CalibrationBin, Compared, Comparison, ComparisonVerdict, Confusion, Estimate, Fairness,
+    Metrics, Pairing, Point, Slice,
 };
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit};
@@ -125,7 +125,7 @@ fn calibration(bins: &[CalibrationBin]) -> Chart {
         note: format!("{:.3} of {}", bin.observed.value, counted(bin.observed.support, "row")),
     };
     let ends = |bin: &CalibrationBin| {
-        let (low, high) = bin.observed.low.zip(bin.observed.high)?;
+        let (low, high) = bin.observed.interval.bounds()?;
         Some((bin.predicted, low, high))
     };
     unit_square("Calibration", "predicted probability", "observed fraction")
@@ -240,7 +240,7 @@ fn fairness(fairness: &Fairness) -> Markup {
             td { code { (group.name) } }
             td.n { (group.support) }
             @for name in &names { td.n { (group_cell(&group.metrics, name)) } }
-            td { @if let Some(why) = &group.why { (verdict(Verdict::Inconclusive)) br; span.dim { (why) } } }
+            td { @if let Some(why) = &group.why { (verdict(ComparisonVerdict::Inconclusive)) br; span.dim { (why) } } }
         })))
         @if fairness.rows_without_group > 0 {
             p.warn { (counted(fairness.rows_without_group, "row")) " without a group." }

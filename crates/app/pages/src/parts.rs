@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use trackway_core::text::metric;
-use trackway_evaluate::{Estimate, Verdict};
+use trackway_evaluate::{ComparisonVerdict, Estimate};
 
 use crate::chart::{Axis, Unit, interval_bar};
 
@@ -64,7 +64,7 @@ pub fn estimate_cells(estimate: Option<&Estimate>, scale: &Axis, mark: Option<f6
         @if let Some(it) = estimate {
             td.n { (metric(it.value)) }
             td.n.dim { (interval(it)) }
-            td { (interval_bar(it.value, it.low.zip(it.high), scale, mark)) }
+            td { (interval_bar(it.value, it.interval.bounds(), scale, mark)) }
         } @else {
             td.n.dim { "–" } td {} td {}
         }
@@ -80,15 +80,16 @@ pub fn unit_scale() -> Axis {
 pub fn scale_of<'e>(estimates: impl Iterator<Item = &'e Estimate>) -> Axis {
     let (mut low, mut high) = (0.0f64, 0.0f64);
     for estimate in estimates {
-        low = low.min(estimate.low.unwrap_or(estimate.value));
-        high = high.max(estimate.high.unwrap_or(estimate.value));
+        low = low.min(estimate.interval.known_low().unwrap_or(estimate.value));
+        high = high.max(estimate.interval.known_high().unwrap_or(estimate.value));
     }
     Axis::linear("", (low * 1.1, high * 1.1), Unit::Number)
 }
 
 /// For the bar of a difference: as far to the left as to the right of 0.
 pub fn scale_around_zero(estimate: &Estimate, margin: f64) -> Axis {
-    let ends = [estimate.low, estimate.high, Some(estimate.value), Some(margin)];
+    let ends =
+        [estimate.interval.known_low(), estimate.interval.known_high(), Some(estimate.value), Some(margin)];
     let reach = ends.into_iter().flatten().map(f64::abs).fold(0.0, f64::max) * 1.15;
     Axis::linear("", (-reach, reach), Unit::Number)
 }
@@ -96,7 +97,7 @@ pub fn scale_around_zero(estimate: &Estimate, margin: f64) -> Axis {
 /// The interval of an estimate: `0.3012 to 0.3271`; an unknown end is `?`.
 pub fn interval(estimate: &Estimate) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), metric);
-    format!("{} to {}", end(estimate.low), end(estimate.high))
+    format!("{} to {}", end(estimate.interval.known_low()), end(estimate.interval.known_high()))
 }
 
 /// A number, or a dash if there is none.
@@ -115,12 +116,12 @@ pub fn counted(count: u64, noun: &str) -> String {
 }
 
 /// A verdict over two numbers in its colour.
-pub fn verdict(verdict: Verdict) -> Markup {
+pub fn verdict(verdict: ComparisonVerdict) -> Markup {
     let class = match verdict {
-        Verdict::Better => "pass",
-        Verdict::Worse => "block",
-        Verdict::Inconclusive => "warn",
-        Verdict::NoDifferenceShown => "note",
+        ComparisonVerdict::Better => "pass",
+        ComparisonVerdict::Worse => "block",
+        ComparisonVerdict::Inconclusive => "warn",
+        ComparisonVerdict::NoDifferenceShown => "note",
     };
     html! { span class=(class) { (verdict.as_str().replace('_', " ")) } }
 }

@@ -24,7 +24,7 @@ pub fn residuals(residuals: &Residuals) -> Markup {
     let drawn: Vec<&ResidualCurve> =
         residuals.by_prediction.iter().chain(residuals.by_feature.iter().take(DRAWN_MAX)).collect();
     let ends = |bin: &ResidualBin| {
-        let mean = [bin.mean.low, bin.mean.high, Some(bin.mean.value)];
+        let mean = [bin.mean.interval.known_low(), bin.mean.interval.known_high(), Some(bin.mean.value)];
         let spread = with_spread.then_some([bin.low, bin.high]);
         mean.into_iter().flatten().chain(spread.into_iter().flatten()).collect::<Vec<f64>>()
     };
@@ -79,7 +79,7 @@ fn chart(curve: &ResidualCurve, scale: &Axis, with_spread: bool) -> Chart {
     let bins = || curve.bins.iter().enumerate().map(|(index, bin)| (index as f64, bin));
     let spread = bins().filter(|_| with_spread).map(|(x, bin)| (x, bin.low, bin.high));
     let intervals = bins().filter_map(|(x, bin)| {
-        let (low, high) = bin.mean.low.zip(bin.mean.high)?;
+        let (low, high) = bin.mean.interval.bounds()?;
         Some((x, low, high))
     });
     let dots = bins().zip(&names).map(|((x, bin), name)| Dot {

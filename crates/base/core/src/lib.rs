@@ -38,36 +38,18 @@ pub use time::Timestamp;
 /// A training step: the number of optimizer updates done since the run began, over all of its attempts.
 pub type Step = u64;
 
-/// What a process launch is for. Only `Train` launches appear in `training_attempts`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum LaunchKind {
-    /// A training attempt.
-    Train,
-    /// A rehearsal with one batch.
-    OneBatch,
-    /// A rehearsal that must overfit a few batches.
-    Overfit,
-    /// A launch made to prove that resuming changes nothing.
-    Prove,
-    /// An evaluation of a committed checkpoint.
-    Evaluate,
-}
-
-impl LaunchKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Train, Self::OneBatch, Self::Overfit, Self::Prove, Self::Evaluate];
-
-    /// The value used in `TRACKWAY_KIND` and in the ledger.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::OneBatch => "one_batch",
-            Self::Overfit => "overfit",
-            Self::Prove => "prove",
-            Self::Evaluate => "evaluate",
-        }
+closed_list!(
+    /// What a process launch is for. Only `Train` launches appear in `training_attempts`.
+    LaunchKind, "kind of launch", {
+        /// A training attempt.
+        Train = "train",
+        /// A rehearsal with one batch.
+        OneBatch = "one_batch",
+        /// A rehearsal that must overfit a few batches.
+        Overfit = "overfit",
+        /// A launch made to prove that resuming changes nothing.
+        Prove = "prove",
+        /// An evaluation of a committed checkpoint.
+        Evaluate = "evaluate",
     }
-}
+);

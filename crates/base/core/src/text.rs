@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 12 min`, `2 d 4 h`. Negative durations keep their sign.
@@ -107,6 +108,14 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// A field of separated values, quoted as RFC 4180 wants it. An empty string is quoted, because an empty field is a missing
+/// value.
+#[must_use]
+pub fn csv_field(text: &str, separator: char) -> Cow<'_, str> {
+    let is_plain = !text.is_empty() && text.trim() == text && !text.contains([separator, '"', '\n', '\r']);
+    if is_plain { text.into() } else { format!("\"{}\"", text.replace('"', "\"\"")).into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +159,8 @@ mod tests {
         assert_eq!(number(1.2e-7), "1.20e-7");
         assert_eq!(number(f64::NAN), "NaN");
         assert_eq!(hex(&[0, 10, 255]), "000aff");
+        let fields = ["a", "", " a", "a,b", "a\"b", "a;b"].map(|text| csv_field(text, ',').into_owned());
+        assert_eq!(fields, ["a", "\"\"", "\" a\"", "\"a,b\"", "\"a\"\"b\"", "a;b"]);
     }
 
     /// Proves that metrics keep their order of magnitude.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, RunId, Step, Timestamp, closed_list};
 
 /// The version this crate writes, and the highest it reads.
 pub const MANIFEST_VERSION: u32 = 1;
@@ -49,42 +49,25 @@ pub enum ManifestError {
     },
 }
 
-/// What a file of a checkpoint holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointFileKind"))]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The model.
-    Weights,
-    /// The optimizer's state.
-    Optimizer,
-    /// The learning rate schedule's state.
-    Scheduler,
-    /// The loss scaler's state.
-    Scaler,
-    /// States of random number generators.
-    Rng,
-    /// Where in the data the run is.
-    DataCursor,
-    /// Anything that is not part of the training state, such as a sample or a plot.
-    Other,
-}
-
-impl Kind {
-    /// The value used in the manifest.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Weights => "weights",
-            Self::Optimizer => "optimizer",
-            Self::Scheduler => "scheduler",
-            Self::Scaler => "scaler",
-            Self::Rng => "rng",
-            Self::DataCursor => "data_cursor",
-            Self::Other => "other",
-        }
+closed_list!(
+    /// What a file of a checkpoint holds.
+    Kind, "kind of file", {
+        /// The model.
+        Weights = "weights",
+        /// The optimizer's state.
+        Optimizer = "optimizer",
+        /// The learning rate schedule's state.
+        Scheduler = "scheduler",
+        /// The loss scaler's state.
+        Scaler = "scaler",
+        /// States of random number generators.
+        Rng = "rng",
+        /// Where in the data the run is.
+        DataCursor = "data_cursor",
+        /// Anything that is not part of the training state, such as a sample or a plot.
+        Other = "other",
     }
-}
+);
 
 /// One file of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -64,7 +64,7 @@ pub enum Fact {
 
 /// Everything a launch reported. `None`: not reported.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct RehearsalFacts {
     /// What the recorder calls itself, such as `python 0.1.0`; none: it honours no rehearsals.
     pub sdk: Option<String>,
     /// See [`Fact::Loader`].
@@ -95,7 +95,7 @@ pub struct Facts {
     pub unreadable: Vec<String>,
 }
 
-impl Facts {
+impl RehearsalFacts {
     /// Takes one fact over; a later one about the same topic replaces an earlier one.
     pub fn take(&mut self, fact: Fact) {
         match fact {
@@ -510,7 +510,7 @@ mod tests {
     /// are skipped, and that unknown topics are reported and not skipped.
     #[test]
     fn facts_are_taken_from_events() {
-        let mut facts = Facts::default();
+        let mut facts = RehearsalFacts::default();
         facts.take_event(
             EventKind::RehearsalHandshake.as_str(),
             &[("sdk".into(), "python".into()), ("version".into(), "1.2".into())],

@@ -7,17 +7,14 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{Domain, TerminationReason};
+use trackway_statistics::poisson_interval;
 
 /// With fewer failures a rate is too uncertain: the interval of the mean time between them spans a factor of ten.
 pub const FAILURES_MIN: u64 = 3;
 /// Mean times to failure for which the answer is given when the own one is not known, in hours.
 pub const TABLE_HOURS: [f64; 5] = [1.0, 4.0, 12.0, 24.0, 168.0];
-/// The standard normal's 95th percentile: intervals are two-sided with 90 %.
-const NORMAL_95: f64 = 1.644_853_626_951_472_2;
-/// ln 20: the upper end of the interval for a count of 0.
-const HIGH_OF_NONE: f64 = 2.995_732_273_553_991;
-/// −ln 0.95: the lower end of the interval for a count of 1, where the approximation is too coarse.
-const LOW_OF_ONE: f64 = 0.051_293_294_387_550_58;
+/// The confidence of the interval of the mean time to failure.
+const CONFIDENCE: f64 = 0.9;
 const HOUR_SECONDS: f64 = 3600.0;
 const DAY_HOURS: f64 = 24.0;
 
@@ -188,30 +185,15 @@ fn steps_in(interval_seconds: f64, step_seconds: f64) -> u64 {
     if steps.is_finite() { (steps.round() as u64).max(1) } else { 1 }
 }
 
-/// The two-sided 90 % interval of the mean time to failure, in hours: failures are taken as a Poisson process, whose
-/// rate has the exact interval of Garwood (Biometrika 28, 1936), from quantiles of the chi-squared distribution.
+/// The two-sided 90 % interval of the mean time to failure, in hours: failures are taken as a Poisson process.
 fn mttf_interval_hours(history: FailureHistory) -> (Option<f64>, Option<f64>) {
     let hours = history.observed_seconds / HOUR_SECONDS;
     if hours <= 0.0 {
         return (None, None);
     }
-    let count = history.failures as f64;
-    let (count_low, count_high) = match history.failures {
-        0 => (None, HIGH_OF_NONE),
-        1 => (Some(LOW_OF_ONE), chi_squared(NORMAL_95, 4.0) / 2.0),
-        _ => {
-            let low = chi_squared(-NORMAL_95, 2.0 * count) / 2.0;
-            (Some(low), chi_squared(NORMAL_95, 2.0 * count + 2.0) / 2.0)
-        }
-    };
-    (Some(hours / count_high), count_low.map(|low| hours / low))
-}
-
-/// A quantile of the chi-squared distribution, given that of the standard normal (Wilson and Hilferty 1931). Within 3 %
-/// from 4 degrees of freedom on, which is far less than the width of the intervals made of it.
-fn chi_squared(normal: f64, degrees: f64) -> f64 {
-    let spread = 2.0 / (9.0 * degrees);
-    degrees * (1.0 - spread + normal * spread.sqrt()).powi(3)
+    let failures = poisson_interval(history.failures as f64, CONFIDENCE);
+    let longest = (failures.low > 0.0).then(|| hours / failures.low);
+    (Some(hours / failures.high), longest)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub mod cadence;
 pub use cadence::{CadenceAdvice, advise};
 
 pub mod classify;
-pub use classify::{Evidence, Verdict, classify};
+pub use classify::{TerminationEvidence, TerminationVerdict, classify};
 
 pub mod config_checks;
 pub mod cost;

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Step;
-use trackway_statistics::{RunningMean, VALUES_MIN, fall_between};
+use trackway_statistics::{Interval, RunningMean, VALUES_MIN, fall_between};
 
 /// Values in a window if the run file does not set it.
 pub const WINDOW_DEFAULT: u64 = 1_000;
@@ -34,15 +34,13 @@ struct Window {
 }
 
 /// What is known of the loss on data that the model has not seen. Field names are the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ProgressiveEstimate")]
-pub struct Estimate {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ProgressiveEstimate {
     /// The mean over the newest window that has enough values.
     pub mean: f64,
-    /// The lower end of its band; null where there are too few values.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
+    /// Its band, as `low` and `high`; null where there are too few values.
+    #[serde(flatten)]
+    pub band: Interval,
     /// Values of that window.
     pub value_count: u64,
     /// Its first step.
@@ -60,10 +58,9 @@ pub struct Fall {
     pub from: f64,
     /// The mean of the later one.
     pub to: f64,
-    /// The lower end of the band of `from - to`.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
+    /// The band of `from - to`, as `low` and `high`.
+    #[serde(flatten)]
+    pub band: Interval,
     /// The last step of the later window.
     pub step: Step,
 }
@@ -72,7 +69,7 @@ impl Fall {
     /// The most that the mean may have fallen, as a fraction of where it was.
     #[must_use]
     pub fn share_at_most(&self) -> f64 {
-        self.high / self.from.abs()
+        self.band.high / self.from.abs()
     }
 }
 
@@ -121,19 +118,17 @@ impl Progressive {
     fn fall_to(&self, before: &Window, after: &Window) -> Option<Fall> {
         let band = fall_between(&before.mean, &after.mean, self.looks + 1, CONFIDENCE)?;
         let (from, to) = (before.mean.mean()?, after.mean.mean()?);
-        Some(Fall { from, to, low: band.low, high: band.high, step: after.last_step })
+        Some(Fall { from, to, band, step: after.last_step })
     }
 
     /// What is known now; `None` before the first value.
     #[must_use]
-    pub fn estimate(&self) -> Option<Estimate> {
+    pub fn estimate(&self) -> Option<ProgressiveEstimate> {
         let enough = |window: &&Window| window.mean.count() >= VALUES_MIN;
         let window = Some(&self.now).filter(enough).or(self.before.as_ref()).unwrap_or(&self.now);
-        let band = window.mean.band();
-        Some(Estimate {
+        Some(ProgressiveEstimate {
             mean: window.mean.mean()?,
-            low: band.map(|band| band.low),
-            high: band.map(|band| band.high),
+            band: window.mean.band().unwrap_or(Interval::UNKNOWN),
             value_count: window.mean.count(),
             first_step: window.first_step,
             last_step: window.last_step,
@@ -161,14 +156,14 @@ mod tests {
         assert_eq!(progressive.estimate(), None);
         assert!(fed(&mut progressive, 1..=50, 2.0).is_empty());
         let early = progressive.estimate().unwrap();
-        assert_eq!((early.value_count, early.low, early.fall), (50, None, None));
+        assert_eq!((early.value_count, early.band.known_low(), early.fall), (50, None, None));
         assert!(fed(&mut progressive, 51..=200, 2.0).is_empty());
         let falls = fed(&mut progressive, 201..=420, 1.5);
         assert_eq!((falls.len(), falls[0].step), (1, 400));
-        assert!(falls[0].low < 0.5 && falls[0].high > 0.5 && falls[0].low > 0.4, "{falls:?}");
+        assert!(falls[0].band.low < 0.5 && falls[0].band.high > 0.5 && falls[0].band.low > 0.4, "{falls:?}");
         let estimate = progressive.estimate().unwrap();
         assert_eq!((estimate.first_step, estimate.last_step, estimate.value_count), (201, 400, 200));
-        assert!(estimate.low.unwrap() < 1.5 && estimate.high.unwrap() > 1.5, "{estimate:?}");
+        assert!(estimate.band.low < 1.5 && estimate.band.high > 1.5, "{estimate:?}");
         assert_eq!(estimate.fall, Some(falls[0]));
     }
 

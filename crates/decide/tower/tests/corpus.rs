@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use trackway_core::{Confidence, LaunchKind, TerminationReason};
 use trackway_tower::classify::{Stream, StreamLog};
-use trackway_tower::{Evidence, LogScanner, Verdict, classify};
+use trackway_tower::{LogScanner, TerminationEvidence, TerminationVerdict, classify};
 
 /// At least this fraction of the tails must get an accepted answer.
 const ACCEPTED_SHARE_MIN: f64 = 0.95;
@@ -39,8 +39,8 @@ fn signal_number(name: &str) -> Option<i32> {
     }
 }
 
-fn answer(tail: &Tail) -> Verdict {
-    let mut evidence = Evidence::new(LaunchKind::Train);
+fn answer(tail: &Tail) -> TerminationVerdict {
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.exit_code = tail.exit_code;
     evidence.signal = tail.signal.as_deref().and_then(signal_number);
     evidence.logs.push(StreamLog { stream: Stream::Stderr, log: LogScanner::scan(tail.log_tail.as_bytes()) });

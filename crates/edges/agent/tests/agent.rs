@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::layout::AttemptLayout;
-use trackway_launch::{EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation};
+use trackway_launch::{
+    EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation,
+};
 use trackway_redact::Redactor;
 use trackway_system::SystemIds;
 
@@ -29,26 +31,28 @@ fn agent() -> PathBuf {
 
 fn spec(directory: &Path, script: &str) -> LaunchSpec {
     LaunchSpec {
-        run_id: RunId::new(&SystemIds),
-        attempt_id: AttemptId::new(&SystemIds),
-        attempt_number: 1,
-        kind: LaunchKind::Train,
-        rung: "1".into(),
-        epoch: 1,
         directory: directory.to_owned(),
-        working_directory: "/".into(),
         argv: ["sh", "-c", script].map(String::from).to_vec(),
         environment: BTreeMap::new(),
-        grace_seconds: 1.0,
-        linger_seconds: None,
-        checkpoint_root: directory.join("checkpoints"),
-        seed: Some(17),
-        config_sha256: String::new(),
-        data_sha256: None,
-        checkpoint_every_steps: None,
-        checkpoint_every_seconds: None,
-        devices: Vec::new(),
-        request: EngineRequest::default(),
+        details: LaunchDetails {
+            run_id: RunId::new(&SystemIds),
+            attempt_id: AttemptId::new(&SystemIds),
+            attempt_number: 1,
+            kind: LaunchKind::Train,
+            rung: "1".into(),
+            epoch: 1,
+            working_directory: "/".into(),
+            grace_seconds: 1.0,
+            linger_seconds: None,
+            checkpoint_root: directory.join("checkpoints"),
+            seed: Some(17),
+            config_sha256: String::new(),
+            data_sha256: None,
+            checkpoint_every_steps: None,
+            checkpoint_every_seconds: None,
+            devices: Vec::new(),
+            request: EngineRequest::default(),
+        },
     }
 }
 

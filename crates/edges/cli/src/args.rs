@@ -1,5 +1,13 @@
 //! The command line: what may be typed, and its help. Nothing is executed here.
 
+/// The values of a closed list, shown in the help and in errors.
+macro_rules! words {
+    ($list:ident) => {
+        clap::builder::PossibleValuesParser::new($list::ALL.iter().map(|word| word.as_str()))
+            .map(|word| word.parse::<$list>().expect("the parser accepts only values of the list"))
+    };
+}
+
 mod checkpoint;
 mod data;
 mod eval;

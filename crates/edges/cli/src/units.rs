@@ -16,7 +16,7 @@ pub fn number(value: f64) -> String {
 /// Its interval: `0.3012 to 0.3271`; an unknown end is `?`.
 pub fn interval(estimate: &Estimate) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
-    format!("{} to {}", end(estimate.low), end(estimate.high))
+    format!("{} to {}", end(estimate.interval.known_low()), end(estimate.interval.known_high()))
 }
 
 /// A timestamp to the second, in UTC: `2026-11-25 03:54:35`.

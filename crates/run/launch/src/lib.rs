@@ -29,5 +29,5 @@ pub use launcher::{
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
-pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
+pub use spec::{LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -274,7 +274,7 @@ fn find(directory: &Path) -> Result<Option<Placement>, LaunchError> {
         attempt_id: launch.attempt_id.to_string(),
         shim: shim.shim,
         machine: shim.machine,
-        devices: launch.devices,
+        devices: launch.details.devices,
     };
     Ok(Some(Placement {
         launcher: NAME.to_owned(),

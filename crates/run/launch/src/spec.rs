@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,33 @@ pub const LAUNCH_VERSION: u32 = 1;
 /// [`StoredLaunch`].
 #[derive(Debug, Clone)]
 pub struct LaunchSpec {
+    /// The attempt's folder, absolute. Made by the launcher.
+    pub directory: PathBuf,
+    /// The command: a program and its arguments, never a shell string. Must not be empty.
+    pub argv: Vec<String>,
+    /// Added to the environment of the launching process. These values win over it, and Trackway's own over these.
+    pub environment: BTreeMap<String, String>,
+    /// Everything else.
+    pub details: LaunchDetails,
+}
+
+/// A launch as `launch.json` holds it: the same, with argv, environment and requirements redacted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredLaunch {
+    /// The version of the format.
+    pub version: u32,
+    /// The command, redacted.
+    pub argv: Vec<String>,
+    /// What was added to the environment, redacted.
+    pub environment: BTreeMap<String, String>,
+    /// Everything else, at the same level as the other keys.
+    #[serde(flatten)]
+    pub details: LaunchDetails,
+}
+
+/// What is stored of a launch as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchDetails {
     /// The run.
     pub run_id: RunId,
     /// The attempt. Launching the same attempt twice finds the first launch.
@@ -30,14 +58,8 @@ pub struct LaunchSpec {
     pub rung: String,
     /// The epoch that this attempt's checkpoints carry.
     pub epoch: u64,
-    /// The attempt's folder, absolute. Made by the launcher.
-    pub directory: PathBuf,
     /// Where the script runs, absolute.
     pub working_directory: PathBuf,
-    /// The command: a program and its arguments, never a shell string. Must not be empty.
-    pub argv: Vec<String>,
-    /// Added to the environment of the launching process. These values win over it, and Trackway's own over these.
-    pub environment: BTreeMap<String, String>,
     /// Seconds from a request to stop until SIGKILL, 0 or more.
     pub grace_seconds: f64,
     /// When the script's main process ended with code 0 and left processes that hold its output open, how many seconds
@@ -58,34 +80,24 @@ pub struct LaunchSpec {
     /// The accelerators given to the attempt, as the launcher names them.
     pub devices: Vec<String>,
     /// The requirements on the engine.
+    #[serde(default)]
     pub request: EngineRequest,
 }
 
-/// A launch as `launch.json` holds it: the same, with argv and environment redacted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "each field means what the field of the same name in LaunchSpec means")]
-pub struct StoredLaunch {
-    pub version: u32,
-    pub run_id: RunId,
-    pub attempt_id: AttemptId,
-    pub attempt_number: u32,
-    pub kind: LaunchKind,
-    pub rung: String,
-    pub epoch: u64,
-    pub working_directory: PathBuf,
-    pub argv: Vec<String>,
-    pub environment: BTreeMap<String, String>,
-    pub grace_seconds: f64,
-    pub linger_seconds: Option<f64>,
-    pub checkpoint_root: PathBuf,
-    pub seed: Option<u64>,
-    pub config_sha256: String,
-    pub data_sha256: Option<String>,
-    pub checkpoint_every_steps: Option<u64>,
-    pub checkpoint_every_seconds: Option<f64>,
-    pub devices: Vec<String>,
-    #[serde(default)]
-    pub request: EngineRequest,
+impl Deref for LaunchSpec {
+    type Target = LaunchDetails;
+
+    fn deref(&self) -> &LaunchDetails {
+        &self.details
+    }
+}
+
+impl Deref for StoredLaunch {
+    type Target = LaunchDetails;
+
+    fn deref(&self) -> &LaunchDetails {
+        &self.details
+    }
 }
 
 impl LaunchSpec {
@@ -94,27 +106,12 @@ impl LaunchSpec {
     pub fn stored(&self, redactor: &Redactor) -> StoredLaunch {
         // A secret among the additions may be in the arguments as well.
         let redactor = redactor.extended(&self.environment);
+        let request = self.request.redacted(&redactor);
         StoredLaunch {
             version: LAUNCH_VERSION,
-            run_id: self.run_id,
-            attempt_id: self.attempt_id,
-            attempt_number: self.attempt_number,
-            kind: self.kind,
-            rung: self.rung.clone(),
-            epoch: self.epoch,
-            working_directory: self.working_directory.clone(),
             argv: redactor.argv(&self.argv),
             environment: redactor.settings(&self.environment),
-            grace_seconds: self.grace_seconds,
-            linger_seconds: self.linger_seconds,
-            checkpoint_root: self.checkpoint_root.clone(),
-            seed: self.seed,
-            config_sha256: self.config_sha256.clone(),
-            data_sha256: self.data_sha256.clone(),
-            checkpoint_every_steps: self.checkpoint_every_steps,
-            checkpoint_every_seconds: self.checkpoint_every_seconds,
-            devices: self.devices.clone(),
-            request: self.request.redacted(&redactor),
+            details: LaunchDetails { request, ..self.details.clone() },
         }
     }
 

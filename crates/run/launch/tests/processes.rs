@@ -18,8 +18,8 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_launch::shim::{LineTime, ShimRecord};
 use trackway_launch::testing::FakeEngine;
 use trackway_launch::{
-    EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Running,
-    SHIM_COMMAND, SignalReason, StopMode, conformance,
+    EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
+    Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
 use trackway_recorder::Origin;
 use trackway_redact::Redactor;
@@ -162,26 +162,28 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
     // The shim's id separates the attempts of two test runs, because leftovers are searched for by it.
     let unique = (u128::from(std::process::id()) << 64) + number + 1;
     LaunchSpec {
-        run_id: RunId::new(&SequentialIds::default()),
-        attempt_id: AttemptId::new(&Fixed(unique)),
-        attempt_number: 1,
-        kind: LaunchKind::Train,
-        rung: "1".into(),
-        epoch: 1,
         directory: directory.to_owned(),
-        working_directory: PathBuf::from("/"),
         argv: argv.iter().map(|argument| (*argument).to_owned()).collect(),
         environment: BTreeMap::new(),
-        grace_seconds: 1.0,
-        linger_seconds: None,
-        checkpoint_root: directory.join("checkpoints"),
-        seed: Some(17),
-        config_sha256: String::new(),
-        data_sha256: None,
-        checkpoint_every_steps: None,
-        checkpoint_every_seconds: None,
-        devices: Vec::new(),
-        request: EngineRequest::default(),
+        details: LaunchDetails {
+            run_id: RunId::new(&SequentialIds::default()),
+            attempt_id: AttemptId::new(&Fixed(unique)),
+            attempt_number: 1,
+            kind: LaunchKind::Train,
+            rung: "1".into(),
+            epoch: 1,
+            working_directory: PathBuf::from("/"),
+            grace_seconds: 1.0,
+            linger_seconds: None,
+            checkpoint_root: directory.join("checkpoints"),
+            seed: Some(17),
+            config_sha256: String::new(),
+            data_sha256: None,
+            checkpoint_every_steps: None,
+            checkpoint_every_seconds: None,
+            devices: Vec::new(),
+            request: EngineRequest::default(),
+        },
     }
 }
 
@@ -275,7 +277,7 @@ fn a_script_that_forks_and_exits_is_followed() {
     assert!(exit.ended_at.seconds_since(exit.main_ended_at.unwrap()) > 0.4);
 
     let mut limited = place.spec(&["sh", "-c", "sleep 1000 & echo early"]);
-    limited.linger_seconds = Some(0.3);
+    limited.details.linger_seconds = Some(0.3);
     let (exit, _) = place.run(&limited);
     assert_eq!((exit.exit_code, exit.tree.names), (Some(0), vec!["sleep".to_owned()]));
     assert!(exit.wall_seconds >= 0.3 && exit.wall_seconds < 20.0);
@@ -536,12 +538,12 @@ fn what_cannot_be_executed_is_explained() {
     std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o700)).unwrap();
     assert!(explain(&place.spec(&[script])).message.contains("interpreter"));
     let mut nowhere = place.spec(&["true"]);
-    nowhere.working_directory = "/no/such/folder".into();
+    nowhere.details.working_directory = "/no/such/folder".into();
     assert!(explain(&nowhere).message.contains("/no/such/folder"));
     let refused = place.launcher.launch(&place.spec(&[]), &Redactor::from_own_environment()).unwrap_err();
     assert!(refused.to_string().contains("the command is empty"), "{refused}");
     let mut two_nodes = place.spec(&["true"]);
-    two_nodes.request.resources.nodes = Some(2);
+    two_nodes.details.request.resources.nodes = Some(2);
     let refused = place.launcher.launch(&two_nodes, &Redactor::from_own_environment()).unwrap_err();
     assert!(refused.to_string().contains("`nodes` (it has one machine: request 1)"), "{refused}");
     assert!(!two_nodes.directory.exists(), "a refused launch leaves nothing behind");

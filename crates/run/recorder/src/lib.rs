@@ -62,8 +62,8 @@ mod together;
 mod together_tests;
 
 pub use trackway_checkpoint::{
-    CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
-    Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
+    CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointState, CheckpointView, CheckpointWriter,
+    Commit, ErrorKind, Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave,
 };
 pub use trackway_core::{BatchRange, SkippedBatches};
 pub use trackway_formats::record::{ControlOutcome, Origin};

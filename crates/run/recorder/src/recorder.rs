@@ -10,7 +10,7 @@ use trackway_checkpoint::{
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::control::{Command, Line};
-use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS};
+use trackway_formats::record::{CheckpointChange, CheckpointFrame, ControlOutcome, PROGRESSIVE_LOSS};
 use trackway_formats::{EventKind, SaveReason, Variable};
 use trackway_system::{SystemClock, SystemIds};
 
@@ -619,7 +619,7 @@ impl Inner {
             at: self.clock.now(),
             step: commit.step,
             epoch: commit.epoch,
-            state: CheckpointState::Committed,
+            state: CheckpointChange::Committed,
             object_prefix: commit.object_prefix.clone(),
             manifest_sha256: commit.manifest_sha256.clone(),
             size_bytes: commit.size_bytes,
@@ -649,7 +649,7 @@ impl Inner {
                     at: self.clock.now(),
                     step: loaded.step,
                     epoch: loaded.info.epoch,
-                    state: CheckpointState::Resumed,
+                    state: CheckpointChange::Resumed,
                     object_prefix: loaded.info.object_prefix.clone(),
                     manifest_sha256: loaded.info.manifest_sha256.clone().unwrap_or_default(),
                     size_bytes: loaded.manifest.size_bytes(),

@@ -15,7 +15,7 @@ use crate::error::DataError;
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
 use crate::manifest::DataFile;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::profile::Profile;
 use crate::read::{Chunk, Coverage, Source, open, read_full};
 use crate::remote::ByteSource;
@@ -57,10 +57,10 @@ impl Examiner<'_> {
     pub(crate) fn read_all(
         &self,
         paths: &[PathBuf],
-        watch: &Watch<'_>,
+        watch: &PassObserver<'_>,
     ) -> Result<(Vec<DataFile>, Option<Profile>), DataError> {
         let batch_length = BATCH_PER_THREAD * rayon::current_num_threads();
-        let one_unit = Watch { units_in_flight: 1, ..*watch };
+        let one_unit = PassObserver { units_in_flight: 1, ..*watch };
         let mut files = Vec::with_capacity(paths.len());
         let mut whole: Option<Profile> = None;
         for batch in paths.chunks(batch_length) {
@@ -84,7 +84,7 @@ impl Examiner<'_> {
     }
 
     /// The file as it is, from what is known of it or by reading it.
-    pub(crate) fn read(&self, path: &Path, watch: &Watch<'_>) -> Result<Examined, DataError> {
+    pub(crate) fn read(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Examined, DataError> {
         let before = Identity::of(path).map_err(|source| self.unreadable(path, source))?;
         let format = self.spec.format.unwrap_or_else(|| format_of(path));
         let is_table = format != DataFormat::Other || (self.text_is_table && is_text(path));
@@ -177,7 +177,7 @@ impl Examiner<'_> {
         (file, profile)
     }
 
-    fn hash(&self, bytes: &dyn ByteSource, watch: &Watch<'_>) -> io::Result<(u64, String)> {
+    fn hash(&self, bytes: &dyn ByteSource, watch: &PassObserver<'_>) -> io::Result<(u64, String)> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; HASH_BYTES];
         let mut size_bytes = 0;
@@ -192,13 +192,13 @@ impl Examiner<'_> {
         }
     }
 
-    fn content(&self, path: &Path, watch: &Watch<'_>) -> Result<Content, DataError> {
+    fn content(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Content, DataError> {
         let mut source = Source::open_one(self.base, self.set, self.spec, path)?;
         if source.files()[0].is_empty() && !is_text(path) {
             return Err(self.no_row(path, "it is empty: there is neither a header nor a row".into()));
         }
         // Progress is reported where the bytes are hashed.
-        let watch = Watch { progress: &|_, _| {}, ..*watch };
+        let watch = PassObserver { progress: &|_, _| {}, ..*watch };
         if let Some(keeper) = self.keeper {
             let label = keeper.label.filter(|label| source.columns().iter().any(|it| it.name == *label));
             let (mut profile, coverage) = Profile::of(&mut source, label, &watch)?;

@@ -51,7 +51,7 @@ impl<P: Pass> Pass for Option<P> {
 }
 
 /// Observes a pass.
-pub struct Watch<'w> {
+pub struct PassObserver<'w> {
     /// Called with the bytes done and the bytes in all, from several threads: when a scan begins, and once per unit.
     pub progress: &'w (dyn Fn(u64, u64) + Sync),
     /// Set it to end the scan at the next chunk.
@@ -74,9 +74,9 @@ pub(crate) fn affordable_readers(open_bytes: u64) -> usize {
 pub const UNITS_PER_THREAD: usize = 2;
 
 /// No progress is reported, nothing cancels, all cores are used.
-pub static UNWATCHED: std::sync::LazyLock<Watch<'static>> = std::sync::LazyLock::new(|| {
+pub static UNWATCHED: std::sync::LazyLock<PassObserver<'static>> = std::sync::LazyLock::new(|| {
     static NEVER: AtomicBool = AtomicBool::new(false);
-    Watch { progress: &|_, _| {}, cancelled: &NEVER, units_in_flight: default_units_in_flight() }
+    PassObserver { progress: &|_, _| {}, cancelled: &NEVER, units_in_flight: default_units_in_flight() }
 });
 
 /// [`UNITS_PER_THREAD`] for each thread of the pool.
@@ -98,7 +98,7 @@ const MAX_WIDENINGS: usize = 16;
 pub fn scan<P: Pass>(
     source: &mut Source,
     make: &(impl Fn(&Source) -> P + Sync),
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(P, Coverage), DataError> {
     for widening in 0.. {
         let may_widen = widening < MAX_WIDENINGS;
@@ -125,7 +125,7 @@ type Answer<P> = (usize, Result<(P, Coverage), DataError>);
 fn scan_once<P: Pass>(
     source: &Source,
     make: &(impl Fn(&Source) -> P + Sync),
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
     may_widen: bool,
 ) -> Result<Ending<P>, DataError> {
     (watch.progress)(0, source.size_bytes());
@@ -202,7 +202,7 @@ impl Queue<'_> {
 struct Worker<'w, F> {
     source: &'w Source,
     make: &'w F,
-    watch: &'w Watch<'w>,
+    watch: &'w PassObserver<'w>,
     queue: &'w Mutex<Queue<'w>>,
     stopped: &'w AtomicBool,
     done: &'w AtomicU64,

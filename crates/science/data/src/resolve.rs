@@ -16,7 +16,7 @@ use crate::format::is_text;
 use crate::identity::Identity;
 use crate::infer::Column;
 use crate::manifest::{DataFile, DataManifest};
-use crate::pass::Watch;
+use crate::pass::PassObserver;
 use crate::profile::Profile;
 use crate::select::{Selection, select};
 use crate::snapshot::ProfileKeeper;
@@ -30,7 +30,7 @@ pub struct Resolver<'r> {
     /// Determines how fresh a file's time of change is.
     pub clock: &'r dyn Clock,
     /// Called with the bytes done and the bytes in all, about once per MiB, and able to end it.
-    pub watch: &'r Watch<'r>,
+    pub watch: &'r PassObserver<'r>,
 }
 
 impl Resolver<'_> {

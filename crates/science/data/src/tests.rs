@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use trackway_core::{ManualClock, Timestamp};
 
 use super::*;
-use crate::pass::{UNWATCHED, Watch};
+use crate::pass::{PassObserver, UNWATCHED};
 
 /// A time after every file a test makes, so that the cache may trust their times of change.
 fn later() -> ManualClock {
@@ -329,7 +329,7 @@ fn a_file_that_changes_meanwhile_is_refused() {
     let folder = folder(&[("a.csv", b"x\n1\n")]);
     let path = folder.path().join("a.csv");
     let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
-    let watch = Watch { progress: &grow, ..*UNWATCHED };
+    let watch = PassObserver { progress: &grow, ..*UNWATCHED };
     let resolver = Resolver { base: folder.path(), cache: None, clock: &later(), watch: &watch };
     let error = resolver.resolve("train", &spec("a.csv")).unwrap_err();
     assert_eq!(

@@ -1,9 +1,8 @@
 //! How fast a model answers: from the time that each batch of rows took to numbers with intervals.
 
-use trackway_core::RowCoverage;
-use trackway_statistics::{mean_interval, quantile_ranks};
+use trackway_statistics::{Interval, mean_with_interval, quantile_ranks};
 
-use crate::{Estimate, Method, Metrics};
+use crate::{Estimate, Metrics};
 
 /// The median of the seconds per row over batches.
 pub const LATENCY: &str = "latency_seconds";
@@ -48,33 +47,20 @@ fn quantile(sorted: &[f64], share: f64) -> Estimate {
     let at = |rank: u64| sorted[rank as usize - 1];
     let (low, high) = quantile_ranks(count as u64, share, CONFIDENCE);
     let rank = ((count as f64 * share).ceil() as u64).max(1);
-    estimate(at(rank), low.map(at), high.map(at), count)
+    Estimate::analytic(at(rank), Interval::between(low.map(at), high.map(at)), count as u64)
 }
 
 fn throughput(seconds: &[f64]) -> Estimate {
-    let count = seconds.len() as f64;
-    let mean = seconds.iter().sum::<f64>() / count;
-    let squares: f64 = seconds.iter().map(|it| (it - mean).powi(2)).sum();
-    let interval = mean_interval(mean, (squares / (count - 1.0)).sqrt(), count, CONFIDENCE);
-    let per_second = |seconds: f64| (seconds.is_finite() && seconds > 0.0).then(|| seconds.recip());
-    estimate(mean.recip(), per_second(interval.high), per_second(interval.low), seconds.len())
-}
-
-fn estimate(value: f64, low: Option<f64>, high: Option<f64>, count: usize) -> Estimate {
-    let method = if low.is_some() || high.is_some() { Method::Analytic } else { Method::None };
-    Estimate {
-        value,
-        low,
-        high,
-        support: count as u64,
-        method,
-        coverage: RowCoverage::complete(count as u64),
-    }
+    let (mean, interval) = mean_with_interval(seconds, CONFIDENCE);
+    let per_second = |end: Option<f64>| end.filter(|seconds| *seconds > 0.0).map(f64::recip);
+    let rate = Interval::between(per_second(interval.known_high()), per_second(interval.known_low()));
+    Estimate::analytic(mean.recip(), rate, seconds.len() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Method;
 
     fn batches(seconds: impl IntoIterator<Item = f64>) -> Vec<BatchTime> {
         let full = seconds.into_iter().map(|seconds| BatchTime { rows: 10, seconds });
@@ -88,23 +74,26 @@ mod tests {
     fn a_hundred_batches() {
         let metrics = latency(&batches((1..=100).rev().map(f64::from)));
         let median = metrics[LATENCY];
-        assert_eq!((median.value, median.low, median.high, median.support), (5.0, Some(4.0), Some(6.1), 100));
+        assert_eq!((median.value, median.interval.bounds(), median.support), (5.0, Some((4.0, 6.1)), 100));
         let p95 = metrics[LATENCY_P95];
-        assert_eq!((p95.value, p95.high), (9.5, Some(10.0)));
+        assert_eq!((p95.value, p95.interval.high), (9.5, 10.0));
         let throughput = metrics[THROUGHPUT];
         assert!((throughput.value - 1.0 / 5.05).abs() < 1e-12, "{throughput:?}");
         // Student's interval of the mean of 1 to 100 is 50.5 ± 5.7566.
-        assert!((throughput.low.unwrap() - 1.0 / 5.62566).abs() < 1e-5, "{throughput:?}");
-        assert!((throughput.high.unwrap() - 1.0 / 4.47434).abs() < 1e-5, "{throughput:?}");
+        assert!((throughput.interval.low - 1.0 / 5.62566).abs() < 1e-5, "{throughput:?}");
+        assert!((throughput.interval.high - 1.0 / 4.47434).abs() < 1e-5, "{throughput:?}");
     }
 
     /// Proves that few batches have numbers without intervals, and that none give nothing.
     #[test]
     fn few_batches() {
         let one = latency(&batches([2.0]));
-        assert_eq!((one[LATENCY].value, one[LATENCY].low, one[LATENCY].method), (0.2, None, Method::None));
-        assert_eq!((one[THROUGHPUT].value, one[THROUGHPUT].low, one[THROUGHPUT].high), (5.0, None, None));
-        assert_eq!(latency(&batches((0..6).map(f64::from)))[LATENCY].high, Some(0.5));
+        assert_eq!(
+            (one[LATENCY].value, one[LATENCY].interval.known_low(), one[LATENCY].method),
+            (0.2, None, Method::None)
+        );
+        assert_eq!((one[THROUGHPUT].value, one[THROUGHPUT].interval), (5.0, Interval::UNKNOWN));
+        assert_eq!(latency(&batches((0..6).map(f64::from)))[LATENCY].interval.high, 0.5);
         assert!(latency(&[]).is_empty() && latency(&batches([])[..1]).is_empty());
     }
 }

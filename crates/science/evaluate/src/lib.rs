@@ -11,7 +11,6 @@ mod curves;
 pub mod debug;
 mod differences;
 mod error;
-mod estimate;
 pub mod failures;
 pub mod fairness;
 pub mod import;
@@ -30,14 +29,14 @@ pub mod tasks;
 pub use assess::{Baseline, assess};
 pub use assessment::{
     Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,
-    Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice, SliceCompared, Task,
-    TaskCoverage, Verdict,
+    ComparisonVerdict, Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice,
+    SliceCompared, Task, TaskCoverage,
 };
 pub use error::AssessError;
-pub use estimate::{Estimate, Method};
 pub use slices::{SliceLimits, SliceRows};
 pub use spec::Spec;
 pub use tasks::TaskMatch;
+pub use trackway_statistics::{Estimate, Interval, Method};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! An assessment as one flat table: a row for every number.
 
-use crate::{Assessment, Compared, Estimate, Metrics, Verdict};
+use crate::{Assessment, Compared, ComparisonVerdict, Estimate, Metrics};
 
 /// One number.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Number {
     /// The number; of a comparison the difference.
     pub estimate: Estimate,
     /// Of a slice or a comparison.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ComparisonVerdict>,
     /// Of a comparison.
     pub baseline: Option<f64>,
     /// Of a comparison.
@@ -40,7 +40,7 @@ impl Assessment {
         for fairness in &self.fairness {
             add(&mut numbers, "fairness", &fairness.column, &fairness.measures, None);
             for group in &fairness.groups {
-                let verdict = group.inconclusive.then_some(Verdict::Inconclusive);
+                let verdict = group.inconclusive.then_some(ComparisonVerdict::Inconclusive);
                 add(
                     &mut numbers,
                     "group",
@@ -74,7 +74,7 @@ fn add(
     part: &'static str,
     name: &str,
     metrics: &Metrics,
-    verdict: Option<Verdict>,
+    verdict: Option<ComparisonVerdict>,
 ) {
     numbers.extend(metrics.iter().map(|(metric, estimate)| Number {
         part,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 use trackway_core::RowCoverage;
-use trackway_statistics::wilson;
+use trackway_statistics::{Interval, wilson};
 
 use crate::metrics::{is_share, range};
 use crate::{Estimate, Method, Metrics};
@@ -274,13 +274,13 @@ impl Members {
         if low.is_some_and(|low| low > value) || high.is_some_and(|high| value > high) {
             return Err(format!("`{name}`: {value} is not between `low` and `high`"));
         }
-        let (low, high) = match low.zip(high).filter(|(low, high)| low == high) {
+        let interval = match low.zip(high).filter(|(low, high)| low == high) {
             Some(_) => without_width(name, value, self.support)?,
-            None => (low, high),
+            None => Interval::between(low, high),
         };
-        let method = if low.is_some() || high.is_some() { Method::Analytic } else { Method::None };
+        let estimate = Estimate::new(value, interval, self.support.unwrap_or(0), Method::Analytic);
         let coverage = self.support.map_or(RowCoverage::UNKNOWN, RowCoverage::complete);
-        Ok(Estimate { value, low, high, support: self.support.unwrap_or(0), method, coverage })
+        Ok(Estimate { coverage, ..estimate })
     }
 }
 
@@ -302,17 +302,16 @@ pub(crate) fn with_stderr(
 
 /// An interval without width claims that nothing is uncertain. For a fraction its rows give an interval (Wilson); for
 /// anything else there is none.
-fn without_width(name: &str, value: f64, support: Option<u64>) -> Result<(Option<f64>, Option<f64>), String> {
+fn without_width(name: &str, value: f64, support: Option<u64>) -> Result<Interval, String> {
     let Some(rows) = support else {
         return Err(format!(
             "`{name}` has an interval without width and no `support`: write the value alone"
         ));
     };
     if !is_share(name) || range(name) != (0.0, 1.0) {
-        return Ok((None, None));
+        return Ok(Interval::UNKNOWN);
     }
-    let interval = wilson(value * rows as f64, rows as f64, CONFIDENCE);
-    Ok((Some(interval.low), Some(interval.high)))
+    Ok(wilson(value * rows as f64, rows as f64, CONFIDENCE))
 }
 
 fn in_words(least: f64, most: f64) -> String {
@@ -343,7 +342,7 @@ mod tests {
         assert_eq!(told.metrics.keys().collect::<Vec<_>>(), ["accuracy", "brier", "f1", "rows"]);
         let f1 = told.metrics["f1"];
         assert_eq!((f1.support, f1.method), (9, Method::Analytic));
-        assert!((f1.high.unwrap() - 0.696).abs() < 1e-3);
+        assert!((f1.interval.high - 0.696).abs() < 1e-3);
         assert_eq!(told.metrics["accuracy"].method, Method::None);
         assert_eq!(told.slices["women"]["accuracy"].value, 1.0);
     }
@@ -354,11 +353,11 @@ mod tests {
         let of =
             |text: &str| read_metrics(text, "metrics.json").unwrap().metrics.into_values().next().unwrap();
         let one = of(r#"{"accuracy": {"value": 0.9, "stderr": 0, "support": 1}}"#);
-        assert!(one.low.unwrap() < 0.2, "{one:?}");
+        assert!(one.interval.low < 0.2, "{one:?}");
         let many = of(r#"{"accuracy": {"value": 1, "low": 1, "high": 1, "support": 400}}"#);
-        assert!(many.low.unwrap() > 0.98 && many.low.unwrap() < 1.0, "{many:?}");
+        assert!(many.interval.low > 0.98 && many.interval.low < 1.0, "{many:?}");
         let amount = of(r#"{"mae": {"value": 1, "stderr": 0, "support": 400}}"#);
-        assert_eq!((amount.low, amount.method), (None, Method::None));
+        assert_eq!((amount.interval, amount.method), (Interval::UNKNOWN, Method::None));
     }
 
     /// Proves that every mistake is reported with its place and what was expected.

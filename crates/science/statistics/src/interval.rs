@@ -1,24 +1,119 @@
-//! Intervals that hold the true value with a given confidence.
+//! Intervals that contain the true value with a given confidence.
 
-use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
+use serde::{Deserialize, Deserializer, Serialize};
+use statrs::distribution::{Beta, ChiSquared, ContinuousCDF, Normal, StudentsT};
 
-/// A closed interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A closed interval. An end that is not known is infinite; JSON has null for it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Interval {
-    /// The lower end.
+    /// The lower end; null: not known.
+    #[serde(default = "lowest", deserialize_with = "low_or_lowest")]
+    #[schemars(with = "Option<f64>")]
     pub low: f64,
-    /// The upper end.
+    /// The upper end; null: not known.
+    #[serde(default = "highest", deserialize_with = "high_or_highest")]
+    #[schemars(with = "Option<f64>")]
     pub high: f64,
 }
 
+fn lowest() -> f64 {
+    Interval::UNKNOWN.low
+}
+
+fn highest() -> f64 {
+    Interval::UNKNOWN.high
+}
+
+fn low_or_lowest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(lowest))
+}
+
+fn high_or_highest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(highest))
+}
+
 impl Interval {
+    /// Every number: nothing is known of the value.
+    pub const UNKNOWN: Self = Self { low: f64::NEG_INFINITY, high: f64::INFINITY };
+
     /// Everything from 0 to 1: nothing is known about a proportion.
     const UNIT: Self = Self { low: 0.0, high: 1.0 };
+
+    /// Between two ends of which either may be unknown: `None`, or not finite.
+    #[must_use]
+    pub fn between(low: Option<f64>, high: Option<f64>) -> Self {
+        let known = |end: Option<f64>| end.filter(|end| end.is_finite());
+        Self { low: known(low).unwrap_or_else(lowest), high: known(high).unwrap_or_else(highest) }
+    }
+
+    /// A single value that is known exactly.
+    #[must_use]
+    pub fn point(value: f64) -> Self {
+        Self { low: value, high: value }
+    }
 
     /// Whether the value is within.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
+    }
+
+    /// The lower end, where it is known.
+    #[must_use]
+    pub fn known_low(&self) -> Option<f64> {
+        Some(self.low).filter(|end| end.is_finite())
+    }
+
+    /// The upper end, where it is known.
+    #[must_use]
+    pub fn known_high(&self) -> Option<f64> {
+        Some(self.high).filter(|end| end.is_finite())
+    }
+
+    /// Both ends, where both are known.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        self.known_low().zip(self.known_high())
+    }
+
+    /// Whether at least one end is known.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.known_low().or(self.known_high()).is_some()
+    }
+
+    /// The same ends within the values that are possible.
+    #[must_use]
+    pub fn within(self, least: f64, most: f64) -> Self {
+        let end = |end: Option<f64>| end.map(|end| end.clamp(least, most));
+        Self::between(end(self.known_low()), end(self.known_high()))
+    }
+
+    /// Of a sum of two numbers, as if both were off in the same direction.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { low: self.low + other.low, high: self.high + other.high }
+    }
+
+    /// Of a number times a constant.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        let (one, other) = (self.low * factor, self.high * factor);
+        Self { low: one.min(other), high: one.max(other) }
+    }
+
+    /// Of a product of two numbers.
+    #[must_use]
+    pub fn product(self, other: Self) -> Self {
+        let (one, two) = (other.times(self.low), other.times(self.high));
+        Self { low: one.low.min(two.low), high: one.high.max(two.high) }
+    }
+
+    /// Of `1 / x`; `None` where `x` may be zero.
+    #[must_use]
+    pub fn reciprocal(self) -> Option<Self> {
+        let spans_zero = self.low <= 0.0 && self.high >= 0.0;
+        (!spans_zero).then(|| Self { low: 1.0 / self.high, high: 1.0 / self.low })
     }
 }
 
@@ -54,11 +149,21 @@ pub fn clopper_pearson(successes: f64, trials: f64, confidence: f64) -> Interval
     Interval { low, high }
 }
 
+/// The exact interval of the mean of a Poisson distribution of which `count` was seen (Garwood 1936).
+#[must_use]
+pub fn poisson_interval(count: f64, confidence: f64) -> Interval {
+    let tail = (1.0 - confidence) / 2.0;
+    let half_quantile = |fraction: f64, degrees_of_freedom: f64| {
+        ChiSquared::new(degrees_of_freedom).map_or(f64::NAN, |it| it.inverse_cdf(fraction) / 2.0)
+    };
+    let low = if count <= 0.0 { 0.0 } else { half_quantile(tail, 2.0 * count) };
+    Interval { low, high: half_quantile(1.0 - tail, 2.0 * count + 2.0) }
+}
+
 /// The interval of a mean of independent values by Student's t. Infinite for fewer than two values.
 #[must_use]
 pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence: f64) -> Interval {
-    let unknown = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
-    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return unknown };
+    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return Interval::UNKNOWN };
     let half = student.inverse_cdf(f64::midpoint(1.0, confidence)) * standard_deviation / count.sqrt();
     Interval { low: mean - half, high: mean + half }
 }

@@ -42,8 +42,7 @@ impl WeightedSample {
     }
 
     /// The fraction of the weight at values of at most `value`; NaN for an empty sample.
-    #[must_use]
-    pub fn proportion_up_to(&self, value: f64) -> f64 {
+    pub(crate) fn proportion_up_to(&self, value: f64) -> f64 {
         let steps = self.steps.partition_point(|step| step.0 <= value);
         let cumulative = if steps == 0 { 0.0 } else { self.steps[steps - 1].1 };
         cumulative / self.weight()

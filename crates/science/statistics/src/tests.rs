@@ -201,3 +201,48 @@ fn pairs_differences_and_ratios() {
     assert!(ratio.low > 1.0 && ratio.low < 1.2 && ratio.high > 1.5 && ratio.high < 1.8, "{ratio:?}");
     assert!(ratio_interval(side(5.0, 10.0), side(0.0, 10.0)).high.is_infinite());
 }
+
+/// Proves that an end that is not known is null in JSON and comes back as infinite, also where it is missing.
+#[test]
+fn unknown_ends_in_json() {
+    let half = Interval::between(Some(0.25), None);
+    let json = serde_json::to_string(&half).unwrap();
+    assert_eq!(json, r#"{"low":0.25,"high":null}"#);
+    assert_eq!(serde_json::from_str::<Interval>(&json).unwrap(), half);
+    assert_eq!(serde_json::from_str::<Interval>("{}").unwrap(), Interval::UNKNOWN);
+    assert_eq!((half.bounds(), half.known_low(), half.is_known()), (None, Some(0.25), true));
+    assert_eq!(Interval::between(Some(f64::NAN), Some(f64::INFINITY)), Interval::UNKNOWN);
+    let estimate = Estimate::new(0.5, half, 8, Method::Bootstrap);
+    let json = serde_json::to_value(estimate).unwrap();
+    assert_eq!((&json["low"], &json["high"]), (&serde_json::json!(0.25), &serde_json::Value::Null));
+    assert_eq!(serde_json::from_value::<Estimate>(json).unwrap(), estimate);
+    assert_eq!(Estimate::new(0.5, Interval::UNKNOWN, 8, Method::Bootstrap).method, Method::None);
+}
+
+/// Proves interval arithmetic at signs that swap the ends, and that nothing is divided by what may be zero.
+#[test]
+fn arithmetic_of_intervals() {
+    let (one, two) = (Interval { low: -1.0, high: 2.0 }, Interval { low: 3.0, high: 4.0 });
+    assert_eq!(one.plus(two), Interval { low: 2.0, high: 6.0 });
+    assert_eq!(one.times(-2.0), Interval { low: -4.0, high: 2.0 });
+    assert_eq!(one.product(two), Interval { low: -4.0, high: 8.0 });
+    assert_eq!((one.reciprocal(), two.reciprocal()), (None, Some(Interval { low: 0.25, high: 1.0 / 3.0 })));
+    assert_eq!(one.within(0.0, 1.0), Interval { low: 0.0, high: 1.0 });
+}
+
+/// Proves the exact interval of a Poisson mean at tabled values (Garwood 1936), and the summaries at numbers by hand.
+#[test]
+fn poisson_means_and_summaries() {
+    for (count, low, high) in
+        [(0.0, 0.0, 2.995_732), (1.0, 0.051_293, 4.743_865), (10.0, 5.425_405, 16.962_219)]
+    {
+        let found = poisson_interval(count, 0.9);
+        close(found.low, low, 1e-5);
+        close(found.high, high, 1e-5);
+    }
+    let values = [1.0, 2.0, 3.0, 6.0];
+    assert_eq!((mean(&values), median(values), quantile(&values, 0.25)), (3.0, 2.5, 1.75));
+    close(variance(&values), 14.0 / 3.0, 1e-12);
+    close(population_variance(&values), 3.5, 1e-12);
+    assert!(quantile(&[], 0.5).is_nan() && variance(&[1.0]).is_nan());
+}

@@ -70,8 +70,7 @@ impl RankGroup {
     }
 
     /// The same rank in another round: how often the ranks were all started again within this attempt.
-    #[must_use]
-    pub fn in_round(self, round: u32) -> Self {
+    pub(crate) fn in_round(self, round: u32) -> Self {
         Self { round, ..self }
     }
 
@@ -115,15 +114,6 @@ impl RankGroup {
     #[must_use]
     pub fn file_name(self, name: &str) -> String {
         format!("{FILE_PREFIX}{:04}-{name}", self.rank)
-    }
-
-    /// The stretch of an axis that is this rank's when the axis is cut evenly, as its begin and its length: as torch's
-    /// DTensor cuts it, so the last ranks may have less, or nothing.
-    #[must_use]
-    pub fn stretch_of(self, axis_size: u64) -> (u64, u64) {
-        let piece = axis_size.div_ceil(u64::from(self.world_size));
-        let begin = axis_size.min(piece.saturating_mul(u64::from(self.rank)));
-        (begin, piece.min(axis_size - begin))
     }
 
     /// The rank that a file belongs to, by its name, when this rank may write it; `None`: it is every rank's.

@@ -11,7 +11,8 @@ use crate::keeper::append;
 use crate::retention::{Best, Retention, RetireReason, plan};
 use crate::tests::{World, save};
 use crate::{
-    CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Housekeeper, KeepReason, Kind, State,
+    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, Housekeeper,
+    KeepReason, Kind,
 };
 
 const DAY_SECONDS: f64 = 86_400.0;
@@ -191,7 +192,7 @@ fn orphans_are_swept_by_age_and_epoch() {
     std::fs::write(torn.join("weights.bin"), b"half").unwrap();
     let states =
         |world: &World| world.view().list().iter().map(|info| (info.step, info.state)).collect::<Vec<_>>();
-    assert_eq!(states(&world).last(), Some(&(25, State::Writing)));
+    assert_eq!(states(&world).last(), Some(&(25, CheckpointState::Writing)));
     let collect = |world: &World| world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
     world.clock.advance_micros(2 * 86_400_000_000);
     assert_eq!(collect(&world).orphans, [] as [u64; 0], "its epoch may still be writing");
@@ -311,7 +312,7 @@ fn a_summary_stands_for_what_is_before_it() {
     assert_eq!(plans[0], plans[1]);
     let live = |list: Vec<crate::CheckpointInfo>| {
         list.into_iter()
-            .filter(|info| info.state != State::Retired)
+            .filter(|info| info.state != CheckpointState::Retired)
             .map(|info| info.number)
             .collect::<Vec<_>>()
     };
@@ -329,13 +330,21 @@ fn later_commits_are_left() {
     assert_eq!(house.leave_after(25, "rolled back to step 20").unwrap(), [30, 40]);
     assert!(house.leave_after(25, "again").unwrap().is_empty());
     assert_eq!(world.on_disk(), [10, 20, 30, 40]);
-    let states: Vec<State> = world.view().list().iter().map(|info| info.state).collect();
-    assert_eq!(states, [State::Superseded, State::Committed, State::Suspect, State::Suspect]);
+    let states: Vec<CheckpointState> = world.view().list().iter().map(|info| info.state).collect();
+    assert_eq!(
+        states,
+        [
+            CheckpointState::Superseded,
+            CheckpointState::Committed,
+            CheckpointState::Suspect,
+            CheckpointState::Suspect
+        ]
+    );
     let mut next = world.open_as(Arc::new(RealDisk), 2, world.attempt(), None).unwrap();
     let resumed = next.resume_target().unwrap().unwrap();
     assert_eq!((resumed.info.step, resumed.info.number), (20, commits[1].number));
     let followed = save(&mut next, 30).unwrap();
     let infos = world.view().list();
     let info = infos.iter().find(|info| info.number == followed.number).unwrap();
-    assert_eq!((info.parent, info.state), (Some(commits[1].number), State::Committed));
+    assert_eq!((info.parent, info.state), (Some(commits[1].number), CheckpointState::Committed));
 }

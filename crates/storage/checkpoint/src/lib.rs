@@ -54,7 +54,7 @@ pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 
 pub use error::{CheckpointError, Defect, ErrorKind, Fallback, RankError};
 pub use group::RankGroup;
-pub use history::{CheckpointInfo, PinInfo, State};
+pub use history::{CheckpointInfo, CheckpointState, PinInfo};
 pub use housekeeper::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
 pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};

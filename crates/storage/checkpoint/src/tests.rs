@@ -9,7 +9,7 @@ use trackway_store::{Disk, RealDisk};
 use crate::history::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
-use crate::{CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Kind, State};
+use crate::{CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, Kind};
 
 /// Everything a test's root needs; ids are unique over all of its roots.
 pub(crate) struct World {
@@ -118,7 +118,14 @@ fn the_newest_commit_is_resumed() {
     );
     assert_eq!(save(&mut next, 30).unwrap().parent, Some(commit.number));
     let states: Vec<_> = world.view().list().iter().map(|info| (info.step, info.state)).collect();
-    assert_eq!(states, [(10, State::Superseded), (20, State::Superseded), (30, State::Committed)]);
+    assert_eq!(
+        states,
+        [
+            (10, CheckpointState::Superseded),
+            (20, CheckpointState::Superseded),
+            (30, CheckpointState::Committed)
+        ]
+    );
 }
 
 /// Proves that the same state has the same digest whichever rank writes it, and that files of kind `other` do not
@@ -167,7 +174,11 @@ fn check_after_crash(world: &World, acknowledged: Step, situation: &str) {
         "{situation}: step {step} is older than {acknowledged}, which was acknowledged"
     );
     assert_eq!(fallbacks, vec![], "{situation}: something did not verify");
-    for info in view.list().iter().filter(|info| matches!(info.state, State::Committed | State::Superseded)) {
+    for info in view
+        .list()
+        .iter()
+        .filter(|info| matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded))
+    {
         view.verify(info.number)
             .unwrap_or_else(|error| panic!("{situation}: commit {}: {error}", info.number));
     }
@@ -295,7 +306,10 @@ fn a_suspect_is_marked_and_left_aside() {
     assert_eq!(save(&mut second, 15).unwrap().parent, Some(commits[0].number));
     std::fs::write(weights(&commits[1]), good).unwrap();
     let states: Vec<_> = world.view().list().iter().map(|info| (info.step, info.state)).collect();
-    assert_eq!(states, [(10, State::Superseded), (20, State::Suspect), (15, State::Committed)]);
+    assert_eq!(
+        states,
+        [(10, CheckpointState::Superseded), (20, CheckpointState::Suspect), (15, CheckpointState::Committed)]
+    );
     for info in world.view().list() {
         std::fs::remove_dir_all(world.path().join(&info.object_prefix)).unwrap();
     }
@@ -326,7 +340,7 @@ fn a_resume_may_keep_what_it_read() {
     weights.bytes_mut()[0] ^= 1;
     assert_ne!(weights.bytes(), state(10), "the memory is whoever's was given it");
     assert_eq!(save(&mut second, 15).unwrap().parent, Some(commits[0].number));
-    assert_eq!(world.view().list()[1].state, State::Suspect);
+    assert_eq!(world.view().list()[1].state, CheckpointState::Suspect);
     assert_eq!(world.view().read(commits[0].number).unwrap().1.len(), names.len());
     assert_eq!(world.view().read(commits[1].number).err().unwrap().kind(), ErrorKind::Integrity);
     assert_eq!(world.view().resume_read().unwrap().unwrap().0.step, 15);
@@ -436,7 +450,12 @@ fn a_failing_closure_commits_nothing() {
     });
     assert_eq!(twice, "the manifest breaks a rule: `w` was written already");
     assert!(world.view().resume_target().unwrap().is_none());
-    assert!(root.list().unwrap().iter().all(|info| info.state == State::Abandoned && info.why.is_some()));
+    assert!(
+        root.list()
+            .unwrap()
+            .iter()
+            .all(|info| info.state == CheckpointState::Abandoned && info.why.is_some())
+    );
     assert!(
         !Path::new(&world.path()).join("step-00000007").read_dir().unwrap().any(|_| true),
         "room is given back"

@@ -275,31 +275,10 @@ word_field!(DetectionPolicy, DetectionPolicy::Note);
 word_field!(GateVerdict, GateVerdict::Inconclusive);
 word_field!(ModelStage, ModelStage::Candidate);
 word_field!(ModelChange, ModelChange::Register);
+word_field!(LaunchKind, LaunchKind::Train);
 
 /// 26 zeros after the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";
-
-impl Field for LaunchKind {
-    const KIND: ColumnKind = ColumnKind::Word;
-
-    fn to_value(&self) -> Value {
-        Value::Text(self.as_str().into())
-    }
-
-    fn from_value(value: Value) -> Result<Self, String> {
-        match value {
-            Value::Text(word) => Self::ALL
-                .into_iter()
-                .find(|kind| kind.as_str() == word)
-                .ok_or_else(|| format!("invalid kind of launch `{word}`")),
-            other => Err(format!("{other:?} is not a string")),
-        }
-    }
-
-    fn blank() -> Self {
-        Self::Train
-    }
-}
 
 /// Fields that are stored as JSON text.
 macro_rules! json_field {
@@ -330,41 +309,9 @@ json_field!(Vec<String>);
 
 /// A closed list of values that the database checks too.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        pub enum $name { $($(#[$variant_doc])* #[serde(rename = $word)] $variant),+ }
-
-        impl $name {
-            /// Every value of the list, in its documented order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The value as it is in the ledger and in JSON.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.pad(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = String;
-
-            fn from_str(word: &str) -> Result<Self, String> {
-                match word {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("invalid {} `{word}`", $list)),
-                }
-            }
-        }
-
-        $crate::value::word_field!($name, Self::ALL[0]);
-        trackway_core::schema_of_words!($(#[$doc])* $name { $($(#[$variant_doc])* $variant = $word),+ });
+    ($(#[$doc:meta])* $name:ident, $list:literal, { $($words:tt)+ }) => {
+        trackway_core::closed_list!($(#[$doc])* $name, $list, { $($words)+ });
+        $crate::value::word_field!($name, $name::ALL[0]);
     };
 }
 pub(crate) use words;

@@ -11,6 +11,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Map, Value as Json};
 use trackway_core::Timestamp;
+use trackway_core::text::csv_field;
 use trackway_ledger::LedgerError;
 use trackway_ledger::scan::{parquet_properties, write_whole};
 
@@ -127,11 +128,9 @@ impl Answer {
 fn write_csv_line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
     for (index, cell) in cells.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
-        if cell.contains([',', '"', '\n', '\r']) {
-            write!(out, "{comma}\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            write!(out, "{comma}{cell}")?;
-        }
+        // NULL and the empty string are both empty here.
+        let cell = if cell.is_empty() { cell.into() } else { csv_field(cell, ',') };
+        write!(out, "{comma}{cell}")?;
     }
     out.write_all(b"\n")
 }

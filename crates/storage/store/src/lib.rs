@@ -41,5 +41,7 @@ pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer, new_ulid};
 pub use memory::MemoryBackend;
 #[cfg(feature = "remote")]
-pub use remote::{Head, Object, Objects, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, Watch};
+pub use remote::{
+    Head, Object, Objects, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, TransferObserver,
+};
 pub use selftest::{Outcome, Primitive, SelfTest, selftest};

@@ -14,7 +14,7 @@ use trackway_ledger::{
 use trackway_tower::decide::DecisionRule;
 
 use super::changes::Changes;
-use super::detect::{Desk, Detecting};
+use super::detect::{Detecting, DetectionLog};
 use super::inject::Injection;
 use super::ladder::Ladder;
 use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
@@ -307,8 +307,10 @@ fn watch(
                 .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
         }
     };
-    let detection =
-        detecting.map(|detecting| Detection { detecting, desk: Desk::open(context, row, launched.attached) });
+    let detection = detecting.map(|detecting| Detection {
+        detecting,
+        detection_log: DetectionLog::open(context, row, launched.attached),
+    });
     Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
 }
 

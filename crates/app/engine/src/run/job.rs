@@ -14,7 +14,7 @@ use crate::error::{AppError, ErrorKind};
 
 /// Where the intent of a run comes from.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum RunSource {
     /// A run file and its `--set` overrides.
     File {
         /// The run file.
@@ -77,10 +77,10 @@ impl Job {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] with every mistake of the run file, and for what this version does not do.
-    pub fn read(source: &Source, redactor: &Redactor) -> Result<Self, AppError> {
+    pub fn read(source: &RunSource, redactor: &Redactor) -> Result<Self, AppError> {
         match source {
-            Source::File { path, overrides } => Self::read_file(path, overrides, redactor),
-            Source::Command { argv, name } => {
+            RunSource::File { path, overrides } => Self::read_file(path, overrides, redactor),
+            RunSource::Command { argv, name } => {
                 let mut plan = Plan::for_command(argv);
                 if let Some(name) = name {
                     plan.run.name = name.to_string();
@@ -259,7 +259,7 @@ mod tests {
     fn job(argv: &[&str]) -> Job {
         let argv = argv.iter().map(|part| (*part).to_owned()).collect();
         let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
-        Job::read(&Source::Command { argv, name: None }, &redactor).unwrap()
+        Job::read(&RunSource::Command { argv, name: None }, &redactor).unwrap()
     }
 
     /// Proves that a rotated secret does not change the config, that another argument does, and that no secret is

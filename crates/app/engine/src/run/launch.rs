@@ -10,7 +10,9 @@ use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
-use trackway_launch::{EngineRequest, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen};
+use trackway_launch::{
+    EngineRequest, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
+};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::ladder::Ladder;
@@ -384,26 +386,31 @@ fn spec_of(
         environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
     }
     LaunchSpec {
-        run_id: row.run_id,
-        attempt_id: row.attempt_id,
-        attempt_number: row.attempt_number,
-        kind: row.kind,
-        rung: rung_of(row).fraction().to_string(),
-        epoch: row.epoch.unwrap_or(1),
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
-        working_directory: prepared.job.working_directory(),
         argv: plan.run.command.clone(),
         environment,
-        grace_seconds: plan.supervise.grace_seconds,
-        linger_seconds: None,
-        checkpoint_root: context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung),
-        seed: plan.run.seed,
-        config_sha256: row.config_sha256.clone(),
-        data_sha256: row.data_sha256.clone(),
-        checkpoint_every_steps: plan.checkpoint.every_steps,
-        checkpoint_every_seconds: plan.checkpoint.every_seconds,
-        devices: Vec::new(),
-        request: EngineRequest { exclude_hosts: additions.exclude_hosts.clone(), ..EngineRequest::default() },
+        details: LaunchDetails {
+            run_id: row.run_id,
+            attempt_id: row.attempt_id,
+            attempt_number: row.attempt_number,
+            kind: row.kind,
+            rung: rung_of(row).fraction().to_string(),
+            epoch: row.epoch.unwrap_or(1),
+            working_directory: prepared.job.working_directory(),
+            grace_seconds: plan.supervise.grace_seconds,
+            linger_seconds: None,
+            checkpoint_root: context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung),
+            seed: plan.run.seed,
+            config_sha256: row.config_sha256.clone(),
+            data_sha256: row.data_sha256.clone(),
+            checkpoint_every_steps: plan.checkpoint.every_steps,
+            checkpoint_every_seconds: plan.checkpoint.every_seconds,
+            devices: Vec::new(),
+            request: EngineRequest {
+                exclude_hosts: additions.exclude_hosts.clone(),
+                ..EngineRequest::default()
+            },
+        },
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::record::{
-    CheckpointState, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS,
+    CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS,
     SegmentReader,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_tower::detect::DataCursor;
-use trackway_tower::progressive::{Estimate, Progressive};
+use trackway_tower::progressive::{Progressive, ProgressiveEstimate};
 
 use super::curves::{Curves, LiveCurve};
 use crate::reporter::Progress;
@@ -38,12 +38,12 @@ pub struct LiveRecord {
     curves: Curves,
     machine: BTreeMap<String, f64>,
     /// The newest facts.
-    pub facts: Facts,
+    pub facts: RecordFacts,
 }
 
 /// The newest facts of a live record.
 #[derive(Debug, Default, Clone)]
-pub struct Facts {
+pub struct RecordFacts {
     /// The first step seen.
     pub first_step: Option<Step>,
     /// The newest step seen.
@@ -106,7 +106,7 @@ impl LiveRecord {
             progressive_rank: None,
             curves: Curves::default(),
             machine: BTreeMap::new(),
-            facts: Facts::default(),
+            facts: RecordFacts::default(),
         }
     }
 
@@ -118,7 +118,7 @@ impl LiveRecord {
 
     /// The estimate of progressive validation so far.
     #[must_use]
-    pub fn progressive(&self) -> Option<Estimate> {
+    pub fn progressive(&self) -> Option<ProgressiveEstimate> {
         self.progressive.as_ref().and_then(Progressive::estimate)
     }
 
@@ -242,7 +242,7 @@ impl Followed {
     }
 }
 
-impl Facts {
+impl RecordFacts {
     fn take(&mut self, frame: &Frame) {
         self.frame_count += 1;
         match frame {
@@ -259,7 +259,7 @@ impl Facts {
             }
             Frame::Checkpoint(checkpoint) => {
                 self.alive(checkpoint.at, Some(checkpoint.step));
-                if checkpoint.state == CheckpointState::Committed {
+                if checkpoint.state == CheckpointChange::Committed {
                     self.last_committed_step = self.last_committed_step.max(Some(checkpoint.step));
                 }
             }

@@ -29,7 +29,7 @@ mod watchdog;
 pub use drive::{Rehearsal, drive, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub use job::Job;
-pub use job::{Source, StoredJob};
+pub use job::{RunSource, StoredJob};
 pub(crate) use ladder::judge_rung;
 pub use ladder::rung_now;
 pub use launch::{has_ended, may_be_starting, note_placement, note_seen};

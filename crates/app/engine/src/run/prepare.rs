@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
-use trackway_data::pass::{UNWATCHED, Watch};
+use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
 
-use super::job::{Job, Source, StoredJob, data_sha256};
+use super::job::{Job, RunSource, StoredJob, data_sha256};
 use super::lock::RunLock;
 use super::remote::RemotePlan;
 use super::supervision::{Supervision, Taken};
@@ -61,7 +61,7 @@ impl Start {
 /// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
 pub fn read(
     context: &Context,
-    source: &Source,
+    source: &RunSource,
     retry_data_error: bool,
     reporter: &dyn Reporter,
 ) -> Result<Start, AppError> {
@@ -171,7 +171,7 @@ fn resolve_data(
     let cache_path = context.home.layout.data_cache();
     let cache = HashCache::load(&cache_path);
     let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
-    let watch = Watch { progress: &progress, ..*UNWATCHED };
+    let watch = PassObserver { progress: &progress, ..*UNWATCHED };
     let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &context.clock, watch: &watch };
     let mut manifests = Vec::new();
     for (name, spec) in &job.plan.data {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trackway_checkpoint::{Housekeeper, State};
+use trackway_checkpoint::{CheckpointState, Housekeeper};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step};
 use trackway_formats::EventKind;
 use trackway_formats::layout::RowCopy;
@@ -77,7 +77,7 @@ pub fn place(
 fn resumable(context: &Context, left: &AttemptRow) -> Result<Vec<Step>, AppError> {
     let root = context.home.layout.checkpoint_root(left.run_id, left.kind, &left.rung);
     let infos = view(&root)?.list();
-    let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
+    let only_there = |state: CheckpointState, uploaded: bool| state == CheckpointState::Retired && uploaded;
     Ok(infos
         .iter()
         .filter(|info| {

@@ -14,7 +14,7 @@ use trackway_launch::{
 use trackway_system::Cancel;
 
 use super::changes::{Asked, AskedBy};
-use super::detect::{Beside, Desk, Detecting, Finding};
+use super::detect::{Detecting, DetectionContext, DetectionLog, DetectorFinding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::live_record::LiveRecord;
@@ -84,7 +84,7 @@ pub struct Detection<'a> {
     /// The detectors of the run.
     pub detecting: &'a mut Detecting,
     /// The attempt's page in the ledger.
-    pub desk: Desk<'a>,
+    pub detection_log: DetectionLog<'a>,
 }
 
 struct Supervisor<'a> {
@@ -188,7 +188,7 @@ pub fn supervise<'a>(
             supervisor.look(now_micros);
             supervisor.detect(now_micros, false);
             if let Some(detection) = &mut supervisor.detection {
-                detection.desk.finish();
+                detection.detection_log.finish();
             }
         }
         if let Some(ended) = ended {
@@ -217,7 +217,11 @@ pub fn supervise<'a>(
 }
 
 /// What is known beside a finding; the stacks that were taken become part of its evidence.
-fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stacks, String>>) -> Beside {
+fn beside(
+    record: &LiveRecord,
+    finding: &mut DetectorFinding,
+    stacks: Option<Result<Stacks, String>>,
+) -> DetectionContext {
     let firing = &mut finding.firing;
     let stacks_path = stacks.and_then(|stacks| {
         let (summary, path) = match stacks {
@@ -228,7 +232,7 @@ fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stac
         path
     });
     let cursor = &record.facts.cursor;
-    Beside {
+    DetectionContext {
         last_committed_step: record.facts.last_committed_step,
         first_place: cursor.at(firing.first_step),
         last_place: cursor.at(firing.step),
@@ -312,15 +316,15 @@ impl Supervisor<'_> {
             detection.detecting.tick((now_micros - sign_micros) as f64 / 1e6);
         }
         let mut findings = detection.detecting.findings();
-        findings.retain(|finding| detection.desk.wants(finding));
+        findings.retain(|finding| detection.detection_log.wants(finding));
         for finding in &mut findings {
             let hangs = lives && finding.firing.detector == Detector::Hang;
             let stacks =
                 hangs.then(|| stacks::take(self.launcher, self.watched.placement, &self.watched.files));
             let beside = beside(&self.record, finding, stacks);
-            detection.desk.take(finding, beside);
+            detection.detection_log.take(finding, beside);
         }
-        let complaints = [detection.desk.write(), detection.detecting.complaint()];
+        let complaints = [detection.detection_log.write(), detection.detecting.complaint()];
         for text in complaints.into_iter().flatten() {
             self.reporter.notice(&Notice::Note { text });
         }
@@ -337,7 +341,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn obey_policy(&mut self, finding: &Finding) {
+    fn obey_policy(&mut self, finding: &DetectorFinding) {
         let why = finding.sentence();
         match finding.policy {
             DetectionPolicy::Checkpoint => {
@@ -356,7 +360,7 @@ impl Supervisor<'_> {
     }
 
     /// Ends the attempt at once, without another checkpoint: what it holds is what is to be left.
-    fn roll_back(&mut self, finding: &Finding, why: &str) {
+    fn roll_back(&mut self, finding: &DetectorFinding, why: &str) {
         let firing = &finding.firing;
         let batch_at = |step| self.record.facts.cursor.at(step).map(|place| place.batch);
         let by = AskedBy::Detector {

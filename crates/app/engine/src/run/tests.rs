@@ -82,7 +82,7 @@ impl World {
     /// Runs a script to the end of its run.
     fn run(&self, script: &str, more: &str) -> Finished {
         let context = self.context();
-        let source = Source::File { path: self.file(script, more), overrides: Vec::new() };
+        let source = RunSource::File { path: self.file(script, more), overrides: Vec::new() };
         let start = read(&context, &source, false, &self.notes).unwrap();
         let prepared = begin(&context, &start, trackway_core::LaunchKind::Train, &self.notes).unwrap();
         let run_id = prepared.run.run_id;

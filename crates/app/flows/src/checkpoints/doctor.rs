@@ -1,12 +1,12 @@
 //! What the doctor found, with the commands that help.
 
 use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RemoteAnswer};
-use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
+use trackway_checkpoint::doctor::{Diagnosis, RootFinding, Remedy, RootSeverity, diagnose};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::{Patience, RemotePlan};
 use trackway_formats::shell::quoted;
 
-use super::reading::Watch;
+use super::reading::BytesProgress;
 use super::remote_view::Remote;
 use super::{Checkpoints, environment};
 use crate::model_pin::model_of_pin;
@@ -17,7 +17,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when the root does not exist; when it cannot be listed.
-    pub fn doctor(&self, watch: &Watch) -> Result<CheckpointDiagnosis, AppError> {
+    pub fn doctor(&self, watch: &BytesProgress) -> Result<CheckpointDiagnosis, AppError> {
         let remote = self.ask_remote();
         let answer = remote.answer();
         let here = self.root.is_dir();
@@ -46,7 +46,7 @@ impl Checkpoints {
 
     fn diagnose_disk(
         &self,
-        watch: &Watch,
+        watch: &BytesProgress,
         findings: &mut Vec<CheckpointFinding>,
     ) -> Result<Diagnosis, AppError> {
         let mut diagnosis =
@@ -67,7 +67,7 @@ impl Checkpoints {
             Remote::Answers(there) => there,
             Remote::None => return Vec::new(),
             Remote::Silent { passing, .. } => {
-                let severity = if *passing { Severity::Warning } else { Severity::Error };
+                let severity = if *passing { RootSeverity::Warning } else { RootSeverity::Error };
                 let why = error.unwrap_or_default();
                 let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
                 let safe = "running training continues; its commits stay on this disk for now";
@@ -83,7 +83,7 @@ impl Checkpoints {
             let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
             let safe = "they are on this disk, and are handed over in order";
             let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
-            findings.push(told(Severity::Note, "remote_behind", message, safe, &action));
+            findings.push(told(RootSeverity::Note, "remote_behind", message, safe, &action));
         }
         if lost > 0 {
             let message = format!(
@@ -93,7 +93,7 @@ impl Checkpoints {
             let safe = "they are never resumed from; their files are kept until they expire";
             let action =
                 format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
-            findings.push(told(Severity::Note, "lost_work", message, safe, &action));
+            findings.push(told(RootSeverity::Note, "lost_work", message, safe, &action));
         }
         findings
     }
@@ -103,20 +103,20 @@ impl Checkpoints {
         let such_as = "one with conditional writes (`If-None-Match: *`)";
         let found = match plan.selftest(Patience::Short) {
             Ok(tested) => environment::judged(&tested, "remote", "storage", such_as),
-            Err(error) => vec![Finding::new(Severity::Warning, "remote", error.to_string())],
+            Err(error) => vec![RootFinding::new(RootSeverity::Warning, "remote", error.to_string())],
         };
         found.into_iter().map(|finding| self.finding(finding)).collect()
     }
 
     /// A root that was copied or moved to another run's place.
-    fn wrong_run(&self) -> Option<Finding> {
+    fn wrong_run(&self) -> Option<RootFinding> {
         let expected = self.run.as_ref()?.row.run_id;
         let found = self.view().ok()?.list().first()?.run_id;
         let message = format!("this root belongs to {found}, but it is in the place of {expected}");
-        (found != expected).then(|| Finding::new(Severity::Error, "wrong_run", message))
+        (found != expected).then(|| RootFinding::new(RootSeverity::Error, "wrong_run", message))
     }
 
-    fn finding(&self, finding: Finding) -> CheckpointFinding {
+    fn finding(&self, finding: RootFinding) -> CheckpointFinding {
         CheckpointFinding {
             severity: finding.severity,
             check: finding.check.into(),
@@ -173,7 +173,7 @@ impl Checkpoints {
 
 /// A finding about the remote, which no file or entry of this disk is the subject of.
 fn told(
-    severity: Severity,
+    severity: RootSeverity,
     check: &'static str,
     message: String,
     safe: &str,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_api::checkpoints::Checkpoint;
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, State};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, CheckpointState};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
@@ -33,7 +33,7 @@ pub(super) struct Facts<'a> {
 pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
     let place = placed.place();
     let Placed { info, here, .. } = placed;
-    let is_whole = here && info.manifest_sha256.is_some() && info.state != State::Retired;
+    let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
     let kept = facts.kept.get(&info.number).filter(|_| here);
     Checkpoint {
         place,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nix::unistd::{AccessFlags, access};
-use trackway_checkpoint::doctor::{Finding, Remedy, Severity};
+use trackway_checkpoint::doctor::{Remedy, RootFinding, RootSeverity};
 use trackway_core::Ids as _;
 use trackway_files::TempFolder;
 use trackway_store::{LocalBackend, Outcome, Primitive, SelfTest, selftest};
@@ -14,7 +14,7 @@ use trackway_system::{SystemClock, SystemIds};
 const SPARE_BYTES: u64 = 16 << 20;
 
 /// Looks at the place, not at the checkpoints.
-pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<Finding> {
+pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<RootFinding> {
     let mut findings = rights(root);
     if findings.is_empty() {
         findings.extend(file_system(root));
@@ -23,7 +23,7 @@ pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<Finding> {
     findings
 }
 
-fn file_system(root: &Path) -> Vec<Finding> {
+fn file_system(root: &Path) -> Vec<RootFinding> {
     judged(&try_out_file_system(root), "file_system", "file system", "such as ext4 or xfs")
 }
 
@@ -36,22 +36,22 @@ pub fn try_out_file_system(root: &Path) -> SelfTest {
 }
 
 /// What a storage cannot do, and which ones can.
-pub fn judged(tested: &SelfTest, check: &'static str, storage: &str, such_as: &str) -> Vec<Finding> {
+pub fn judged(tested: &SelfTest, check: &'static str, storage: &str, such_as: &str) -> Vec<RootFinding> {
     let finding = |primitive: &Primitive| {
         let (severity, why) = match &primitive.outcome {
             Outcome::Holds => return None,
-            Outcome::Fails { why } if primitive.required => (Severity::Error, why),
-            Outcome::Fails { why } | Outcome::NotTested { why, .. } => (Severity::Warning, why),
+            Outcome::Fails { why } if primitive.required => (RootSeverity::Error, why),
+            Outcome::Fails { why } | Outcome::NotTested { why, .. } => (RootSeverity::Warning, why),
         };
         let message =
             format!("this {storage} lacks {}, which the checkpoint log needs: {why}", primitive.name);
         let remedy = Remedy::UseAnother { what: format!("{storage}, {such_as}") };
-        Some(Finding::new(severity, check, message).remedy(remedy))
+        Some(RootFinding::new(severity, check, message).remedy(remedy))
     };
     tested.primitives.iter().filter_map(finding).collect()
 }
 
-fn room(root: &Path, next_save_bytes: u64) -> Option<Finding> {
+fn room(root: &Path, next_save_bytes: u64) -> Option<RootFinding> {
     let found = nix::sys::statvfs::statvfs(root).ok()?;
     let free_bytes = found.blocks_available().saturating_mul(found.fragment_size());
     let needed_bytes = next_save_bytes.saturating_add(SPARE_BYTES);
@@ -61,18 +61,22 @@ fn room(root: &Path, next_save_bytes: u64) -> Option<Finding> {
     let message =
         format!("the disk has {free_bytes} bytes left, and the next save needs about {needed_bytes}");
     let missing_bytes = needed_bytes - free_bytes;
-    Some(Finding::new(Severity::Warning, "free_space", message).remedy(Remedy::MakeRoom { missing_bytes }))
+    Some(
+        RootFinding::new(RootSeverity::Warning, "free_space", message)
+            .remedy(Remedy::MakeRoom { missing_bytes }),
+    )
 }
 
 /// Saving needs to write in the root and in its log.
-fn rights(root: &Path) -> Vec<Finding> {
+fn rights(root: &Path) -> Vec<RootFinding> {
     let folders = [".", "log"].into_iter().filter(|folder| root.join(folder).is_dir());
     let denied = folders.filter(|folder| {
         access(&root.join(folder), AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK).is_err()
     });
     let finding = |folder: &str| {
         let message = "this user has no write permission here, so its attempts cannot save".to_owned();
-        Finding::new(Severity::Warning, "not_writable", message).remedy(Remedy::Allow { path: folder.into() })
+        RootFinding::new(RootSeverity::Warning, "not_writable", message)
+            .remedy(Remedy::Allow { path: folder.into() })
     };
     denied.map(finding).collect()
 }

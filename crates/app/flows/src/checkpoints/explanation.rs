@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPin, CheckpointPlace};
-use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, PinInfo, State};
+use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, PinInfo, CheckpointState};
 use trackway_core::Step;
 use trackway_core::text::bytes;
 use trackway_engine::error::AppError;
@@ -31,7 +31,7 @@ impl Checkpoints {
         let placed = self.choose(&all, which)?;
         let info = placed.info.clone();
         let manifest = match &remote {
-            _ if info.state == State::Retired => None,
+            _ if info.state == CheckpointState::Retired => None,
             Remote::Answers(there) if !placed.here => Some(there.replica.manifest(&info.object_prefix)),
             _ => Some(view.manifest(info.number)),
         };
@@ -144,8 +144,10 @@ impl Teller<'_> {
         let is_this = |info: &CheckpointInfo| info.object_prefix == self.info.object_prefix;
         let why = self.info.why.as_deref().unwrap_or("no reason is written down");
         match (self.info.state, newest) {
-            (State::Retired, _) => "A resume cannot take it: its files were deleted by retention.".into(),
-            (State::Suspect, _) => format!("No resume uses it: it is suspect ({why})."),
+            (CheckpointState::Retired, _) => {
+                "A resume cannot take it: its files were deleted by retention.".into()
+            }
+            (CheckpointState::Suspect, _) => format!("No resume uses it: it is suspect ({why})."),
             (_, Some(newest)) if is_this(newest) => {
                 format!(
                     "A resume uses it if every byte verifies (trackway checkpoint verify {}).",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trackway_checkpoint::remote::Replica;
-use trackway_checkpoint::{CheckpointInfo, State};
+use trackway_checkpoint::{CheckpointInfo, CheckpointState};
 use trackway_core::{Step, Timestamp};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::remote::{Patience, remote_error};
@@ -34,7 +34,7 @@ impl Checkpoints {
         let same = |info: &&CheckpointInfo, one: &Placed| {
             info.object_prefix == one.info.object_prefix
                 && info.manifest_sha256.is_some()
-                && info.state != State::Retired
+                && info.state != CheckpointState::Retired
         };
         let here = picked.as_ref().ok().and_then(|one| local.iter().rev().find(|info| same(info, one)));
         match (here, picked, remote) {

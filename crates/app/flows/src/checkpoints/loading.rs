@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use trackway_checkpoint::{CheckpointInfo, State};
+use trackway_checkpoint::{CheckpointInfo, CheckpointState};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::checkpoint_manifest::Manifest;
 
 use super::reading::Reading;
-use super::{Checkpoints, Watch, Which};
+use super::{BytesProgress, Checkpoints, Which};
 
 /// A checkpoint of which every byte was checked.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Checkpoints {
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none; [`ErrorKind::Integrity`] when it does not verify; [`ErrorKind::Fault`] when it is only
     /// at the remote, and that does not answer.
-    pub fn load(&self, which: Which, watch: &Watch) -> Result<CheckedCheckpoint, AppError> {
+    pub fn load(&self, which: Which, watch: &BytesProgress) -> Result<CheckedCheckpoint, AppError> {
         let (info, is_here) = self.found(|placed| self.choose(placed, which))?;
         self.checked(info, is_here, watch)
     }
@@ -43,7 +43,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Checkpoints::load`].
-    pub fn load_manifest(&self, manifest_sha256: &str, watch: &Watch) -> Result<CheckedCheckpoint, AppError> {
+    pub fn load_manifest(
+        &self,
+        manifest_sha256: &str,
+        watch: &BytesProgress,
+    ) -> Result<CheckedCheckpoint, AppError> {
         let (info, here) = self.with_manifest(manifest_sha256)?;
         self.checked(info, here, watch)
     }
@@ -66,7 +70,7 @@ impl Checkpoints {
     fn with_manifest(&self, manifest_sha256: &str) -> Result<(CheckpointInfo, bool), AppError> {
         let mut all = self.view()?.list();
         let meant = |info: &CheckpointInfo| {
-            info.manifest_sha256.as_deref() == Some(manifest_sha256) && info.state != State::Retired
+            info.manifest_sha256.as_deref() == Some(manifest_sha256) && info.state != CheckpointState::Retired
         };
         if let Some(at) = all.iter().position(meant) {
             return Ok((all.swap_remove(at), true));
@@ -84,7 +88,7 @@ impl Checkpoints {
         &self,
         info: CheckpointInfo,
         here: bool,
-        watch: &Watch,
+        watch: &BytesProgress,
     ) -> Result<CheckedCheckpoint, AppError> {
         if !here {
             let manifest = self.check_there(&info, watch.as_ref())?;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::checkpoints::CheckpointListing;
-use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
+use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, CheckpointState};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -44,8 +44,8 @@ pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
 pub use now::checkpoint_now;
 pub use policy::KeepChanges;
 pub(crate) use read_only::{ReadOnly, writable_again};
+pub use reading::BytesProgress;
 use reading::Reading;
-pub use reading::Watch;
 use remote_view::{Placed, Remote};
 pub use retention::Garbage;
 
@@ -158,7 +158,7 @@ impl Checkpoints {
         let view = self.view()?;
         let remote = self.ask_remote();
         let mut placed = self.placed(view.list(), &remote, all);
-        placed.retain(|one| all || one.info.state != State::Retired);
+        placed.retain(|one| all || one.info.state != CheckpointState::Retired);
         self.listing(&view, placed, &remote)
     }
 
@@ -193,7 +193,7 @@ impl Checkpoints {
         &self,
         step: Option<Step>,
         there: bool,
-        watch: &Watch,
+        watch: &BytesProgress,
     ) -> Result<CheckpointListing, AppError> {
         let view = self.view()?;
         let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
@@ -202,8 +202,10 @@ impl Checkpoints {
         };
         let mut placed = self.placed(view.list(), &remote, false);
         placed.retain(|one| {
-            matches!(one.info.state, State::Committed | State::Superseded | State::Suspect)
-                && step.is_none_or(|step| one.info.step == step)
+            matches!(
+                one.info.state,
+                CheckpointState::Committed | CheckpointState::Superseded | CheckpointState::Suspect
+            ) && step.is_none_or(|step| one.info.step == step)
         });
         if let Some(step) = step.filter(|_| placed.is_empty()) {
             return Err(self.no_such_step(step));
@@ -263,11 +265,12 @@ impl Checkpoints {
     fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
         let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
         let meant = committed.filter(|one| match which {
-            Which::Latest => one.info.state == State::Committed,
+            Which::Latest => one.info.state == CheckpointState::Committed,
             Which::Step(step) => one.info.step == step,
         });
         // They are in order, newest first, and of equals `max_by_key` takes the last.
-        let nearest = |one: &&Placed| (one.info.on_branch, one.info.state != State::Retired, one.info.number);
+        let nearest =
+            |one: &&Placed| (one.info.on_branch, one.info.state != CheckpointState::Retired, one.info.number);
         meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
             Which::Latest => self.nothing_committed(),
             Which::Step(step) => self.no_such_step(step),

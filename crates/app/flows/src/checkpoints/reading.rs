@@ -12,7 +12,7 @@ use trackway_files::OwnedFolder;
 use trackway_store::{Disk, DiskFile, DiskRead, RealDisk};
 
 /// Called with the bytes that were read and those there are in all.
-pub type Watch = Arc<dyn Fn(u64, u64) + Send + Sync>;
+pub type BytesProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// An account of what is read of large checkpoints.
 pub(super) struct Reading {
@@ -23,7 +23,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Of so many bytes in all.
-    pub fn new(watch: &Watch, total_bytes: u64) -> Self {
+    pub fn new(watch: &BytesProgress, total_bytes: u64) -> Self {
         let count = Arc::new(Count { watch: Arc::clone(watch), total_bytes, done_bytes: AtomicU64::new(0) });
         Self { count, at_remote: Mutex::default() }
     }
@@ -50,7 +50,7 @@ impl Reading {
 }
 
 struct Count {
-    watch: Watch,
+    watch: BytesProgress,
     total_bytes: u64,
     done_bytes: AtomicU64,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_api::checkpoints::{CheckpointPlace, RemoteAnswer};
 use trackway_checkpoint::remote::{Replica, Truth};
-use trackway_checkpoint::{CheckpointInfo, State};
+use trackway_checkpoint::{CheckpointInfo, CheckpointState};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::{Patience, is_passing, one_per_prefix, remote_error};
 use trackway_store::{Disk, RealDisk};
@@ -129,9 +129,9 @@ impl Checkpoints {
 /// As the log of this disk has it, newest first.
 fn by_log(local: Vec<CheckpointInfo>, has_remote: bool) -> Vec<Placed> {
     let place = |info: CheckpointInfo| {
-        let here = info.state != State::Retired;
+        let here = info.state != CheckpointState::Retired;
         let there = info.uploaded_to.is_some();
-        let committed = matches!(info.state, State::Committed | State::Superseded);
+        let committed = matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded);
         Placed { here, there, waits: has_remote && committed && info.on_branch && !there, info }
     };
     local.into_iter().rev().map(place).collect()
@@ -164,17 +164,17 @@ fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<Placed> {
 }
 
 pub(super) fn is_held(info: &CheckpointInfo) -> bool {
-    info.uploaded_to.is_some() && info.state != State::Retired
+    info.uploaded_to.is_some() && info.state != CheckpointState::Retired
 }
 
 /// A checkpoint of this disk, corrected by the remote: its state is that in the remote's log, but only this disk knows
 /// that bytes here were found bad, or are deleted.
 fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth) -> Placed {
-    let here = info.state != State::Retired;
+    let here = info.state != CheckpointState::Retired;
     let waits = here && truth.due.contains(&info.object_prefix);
-    let Some(found) = found.filter(|found| found.state != State::Retired) else {
-        if info.state == State::Committed {
-            info.state = State::Superseded;
+    let Some(found) = found.filter(|found| found.state != CheckpointState::Retired) else {
+        if info.state == CheckpointState::Committed {
+            info.state = CheckpointState::Superseded;
         }
         if truth.lost.contains(&info.object_prefix) {
             info.why = Some(LOST.into());
@@ -183,11 +183,11 @@ fn place(mut info: CheckpointInfo, found: Option<&CheckpointInfo>, truth: &Truth
         return Placed { info, here, there: false, waits: false };
     };
     let there = is_held(found);
-    if info.state != State::Suspect && (here || there) {
+    if info.state != CheckpointState::Suspect && (here || there) {
         info.state = found.state;
         info.why.clone_from(&found.why);
     }
-    info.on_branch = found.on_branch && info.state != State::Suspect;
+    info.on_branch = found.on_branch && info.state != CheckpointState::Suspect;
     info.uploaded_to.clone_from(&found.uploaded_to);
     info.pins.extend(found.pins.iter().filter(|name| !info.pins.contains(name)).cloned().collect::<Vec<_>>());
     Placed { info, here, there, waits }

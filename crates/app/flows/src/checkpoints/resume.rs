@@ -4,13 +4,13 @@ use trackway_api::checkpoints::{
     Checkpoint, CheckpointListing, CheckpointOrigin, ResumeTarget, SkippedCheckpoint,
 };
 use trackway_checkpoint::Fallback;
-use trackway_checkpoint::remote::Source;
+use trackway_checkpoint::remote::FetchSource;
 use trackway_engine::checkpoints::{Pace, fall_back_cost};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::remote_error;
 
 use super::Checkpoints;
-use super::reading::{Reading, Watch};
+use super::reading::{Reading, BytesProgress};
 use super::remote_view::{Placed, Remote, RemoteView};
 
 impl Checkpoints {
@@ -19,7 +19,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`trackway_engine::error::ErrorKind::NotFound`] when nothing was committed, `Integrity` when nothing verifies.
-    pub fn resume_target(&self, watch: &Watch) -> Result<ResumeTarget, AppError> {
+    pub fn resume_target(&self, watch: &BytesProgress) -> Result<ResumeTarget, AppError> {
         let infos = self.view()?.list();
         let newest = infos.iter().rev().find(|info| info.on_branch);
         let reading = Reading::new(watch, newest.and_then(|info| info.size_bytes).unwrap_or(0));
@@ -63,10 +63,10 @@ impl Checkpoints {
         }
         let CheckpointListing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
         Ok(ResumeTarget {
-            checkpoints: if target.source == Source::Local { verified(checkpoints) } else { checkpoints },
+            checkpoints: if target.source == FetchSource::Local { verified(checkpoints) } else { checkpoints },
             source: match target.source {
-                Source::Local => CheckpointOrigin::Local,
-                Source::Remote => CheckpointOrigin::Remote,
+                FetchSource::Local => CheckpointOrigin::Local,
+                FetchSource::Remote => CheckpointOrigin::Remote,
             },
             fetch_bytes: target.fetch_bytes,
             skipped: skipped(target.fallbacks),

@@ -7,11 +7,11 @@ use trackway_core::checks::overall;
 pub use trackway_core::checks::{CheckResult, Verdict};
 use trackway_core::{Clock, SignOff};
 use trackway_data::DataError;
+pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::integrity::{
-    Evidence, columns, label, label_noise, label_noise_from, personal, personal_columns, representation,
+    TableEvidence, columns, label, label_noise, label_noise_from, personal, personal_columns, representation,
     rows, sign_offs_from_toml, unreadable, values,
 };
-pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_system::SystemClock;
@@ -158,11 +158,11 @@ impl Run<'_> {
         source: &mut Source,
         group_by: &[String],
         is_own: bool,
-    ) -> Result<Evidence, DataError> {
+    ) -> Result<TableEvidence, DataError> {
         // The other side may come without a label; a separate check reports that.
         let has_label = |label: &&str| is_own || source.columns().iter().any(|column| column.name == *label);
         let label = self.request.label.as_deref().filter(has_label);
-        Evidence::gather(source, label, group_by, &self.onlooker.watch())
+        TableEvidence::gather(source, label, group_by, &self.onlooker.watch())
     }
 
     fn noise(&self, source: &mut Source) -> Result<(CheckResult, Option<LabelNoise>), DataError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::pass::{Watch, default_units_in_flight};
+use trackway_data::pass::{PassObserver, default_units_in_flight};
 use trackway_data::read::Source;
 use trackway_data::{DataError, DataFormat, DataSpec};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -71,8 +71,8 @@ pub struct Onlooker<'o> {
 }
 
 impl<'o> Onlooker<'o> {
-    pub(crate) fn watch(&self) -> Watch<'o> {
-        Watch {
+    pub(crate) fn watch(&self) -> PassObserver<'o> {
+        PassObserver {
             progress: self.progress,
             cancelled: self.cancelled,
             units_in_flight: default_units_in_flight(),

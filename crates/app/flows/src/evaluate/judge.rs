@@ -10,7 +10,8 @@ use trackway_evaluate::metrics::is_over_all_rows;
 use trackway_evaluate::reported::ReportedMetrics;
 use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::{
-    AssessError, Assessment, Baseline, Columns, Estimate, Metrics, Slice, Spec, Task, Verdict, assess,
+    AssessError, Assessment, Baseline, Columns, ComparisonVerdict, Estimate, Metrics, Slice, Spec, Task,
+    assess,
 };
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
@@ -246,7 +247,7 @@ fn told_slice(name: &str, metrics: &Metrics) -> Slice {
         name: name.to_owned(),
         predicate: TOLD.into(),
         support: metrics.values().map(|estimate| estimate.support).max().unwrap_or(0),
-        verdict: Verdict::Inconclusive,
+        verdict: ComparisonVerdict::Inconclusive,
         why: Some(NOT_COMPARED.into()),
         metrics: metrics.clone(),
         difference: None,
@@ -260,10 +261,10 @@ fn metric_rows(evaluation_id: &str, slice: &str, metrics: &Metrics) -> Vec<Evalu
         slice: slice.into(),
         metric: metric.clone(),
         value: Some(estimate.value),
-        low: estimate.low,
-        high: estimate.high,
+        low: estimate.interval.known_low(),
+        high: estimate.interval.known_high(),
         support: Some(estimate.support).filter(|support| *support > 0),
-        method: json!(estimate.method).as_str().unwrap_or("none").into(),
+        method: estimate.method.to_string(),
         rows_used: Some(estimate.coverage.rows_used).filter(|_| estimate.coverage.is_known()),
         rows_expected: Some(estimate.coverage.rows_expected).filter(|_| estimate.coverage.is_known()),
     };

@@ -7,7 +7,7 @@ use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{Job, Source, StoredJob};
+use trackway_engine::run::{Job, RunSource, StoredJob};
 use trackway_formats::runfile::{CheckpointSection, DataSpec, DetectSection, EvaluateSection, Plan};
 use trackway_formats::shell::words;
 use trackway_ledger::{RunFilter, RunRow};
@@ -55,7 +55,7 @@ impl Subject {
     ) -> Result<Self, AppError> {
         let (run, job) = match subject {
             EvaluationSubject::File(path) => {
-                let source = Source::File { path: path.clone(), overrides: overrides.to_vec() };
+                let source = RunSource::File { path: path.clone(), overrides: overrides.to_vec() };
                 let job = Job::read(&source, &context.redactor)?;
                 (newest_run(context, &job, path, reporter)?, job)
             }
@@ -258,5 +258,5 @@ fn job_of(context: &Context, run: &RunRow, overrides: &[String]) -> Result<Job, 
         return Err(AppError::new(ErrorKind::Usage, message));
     };
     let overrides = [stored.overrides, overrides.to_vec()].concat();
-    Job::read(&Source::File { path: file, overrides }, &context.redactor)
+    Job::read(&RunSource::File { path: file, overrides }, &context.redactor)
 }

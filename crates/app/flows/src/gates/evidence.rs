@@ -16,7 +16,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_evaluate::{Comparison, Estimate, Fairness, Method, Metrics, Slice};
 use trackway_ledger::EvaluationRow;
-use trackway_tower::gate::{Evidence, Measured, Numbers};
+use trackway_tower::gate::{GateEvidence, Measured, Numbers};
 
 use crate::baseline::TASKS_UNMATCHED;
 
@@ -24,7 +24,7 @@ const RATIO: &str = "_ratio";
 
 /// What is known of a model beside its evaluation.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Facts {
+pub(super) struct ModelFacts {
     pub size_bytes: Option<u64>,
     pub weights_bytes: Option<u64>,
     pub training_seconds: Option<f64>,
@@ -34,11 +34,11 @@ pub(super) struct Facts {
 
 /// The evidence of an evaluation, beside that of the baseline's, and how the two compare on the same rows.
 pub(super) fn evidence(
-    own: (&EvaluationRow, Facts),
-    baseline: Option<(&EvaluationRow, Facts)>,
+    own: (&EvaluationRow, ModelFacts),
+    baseline: Option<(&EvaluationRow, ModelFacts)>,
     compared: Option<&Comparison>,
-) -> Result<Evidence, AppError> {
-    Ok(Evidence {
+) -> Result<GateEvidence, AppError> {
+    Ok(GateEvidence {
         numbers: numbers(own.0, own.1)?,
         baseline: baseline.map(|(row, facts)| numbers(row, facts)).transpose()?,
         differences: compared.map(differences).unwrap_or_default(),
@@ -69,7 +69,7 @@ fn coverage_before(row: &EvaluationRow) -> RowCoverage {
     known.map(covered).unwrap_or_default()
 }
 
-fn numbers(row: &EvaluationRow, facts: Facts) -> Result<Numbers, AppError> {
+fn numbers(row: &EvaluationRow, facts: ModelFacts) -> Result<Numbers, AppError> {
     let before = coverage_before(row);
     let measured = |estimate: &Estimate| {
         let is_old = !estimate.coverage.is_known() && estimate.method != Method::None;
@@ -110,10 +110,10 @@ fn differences(comparison: &Comparison) -> Numbers {
 
 fn measured(estimate: &Estimate) -> Measured {
     let value = Some(estimate.value).filter(|value| value.is_finite());
-    Measured::estimate(value, (estimate.low, estimate.high), Some(estimate.support), estimate.coverage)
+    Measured::estimate(value, estimate.interval, Some(estimate.support), estimate.coverage)
 }
 
-impl Facts {
+impl ModelFacts {
     fn numbers(self) -> impl Iterator<Item = (String, Measured)> {
         let known = [
             ("size_bytes", self.size_bytes.map(|bytes| bytes as f64)),

@@ -12,7 +12,7 @@ use trackway_core::Clock as _;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
-use trackway_engine::run::{self, Job, Source};
+use trackway_engine::run::{self, Job, RunSource};
 use trackway_engine::stored::stored_plan;
 use trackway_evaluate::Comparison;
 use trackway_formats::checkpoint_manifest::Kind;
@@ -21,11 +21,11 @@ use trackway_formats::rule::RuleError;
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{EvaluationRow, EvaluationState, GateReceiptRow, KeptRows};
-use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
+use trackway_tower::gate::{GateEvidence, JudgedGate, judge, overall};
 
 use crate::baseline::{self, Candidate, section_of};
 use crate::checkpoints;
-use evidence::Facts;
+use evidence::ModelFacts;
 pub use fixture::{changed_fixture, fixture_of, read_fixture, test_gates};
 pub(crate) use verified::is_verified;
 
@@ -120,7 +120,7 @@ fn gate_receipt(
     baseline: Option<&EvaluationRow>,
     gates: &[Gate],
     judged: &[JudgedGate],
-    evidence: &Evidence,
+    evidence: &GateEvidence,
 ) -> GateReceiptRow {
     let compares = gates.iter().any(compares);
     let baseline = baseline.filter(|_| compares);
@@ -156,7 +156,7 @@ pub(crate) fn evidence_of(
     context: &Context,
     row: &EvaluationRow,
     baseline: Option<&EvaluationRow>,
-) -> Result<(Evidence, Vec<String>), AppError> {
+) -> Result<(GateEvidence, Vec<String>), AppError> {
     let of_baseline = baseline.map(|row| Ok::<_, AppError>((row, facts(context, row)?))).transpose()?;
     let (compared, note) = match baseline.map(|baseline| comparison_of(context, row, baseline)).transpose()? {
         Some(Ok(compared)) => (compared, None),
@@ -182,7 +182,7 @@ fn comparison_of(
     baseline::compare_kept(context, row, baseline)
 }
 
-fn facts(context: &Context, row: &EvaluationRow) -> Result<Facts, AppError> {
+fn facts(context: &Context, row: &EvaluationRow) -> Result<ModelFacts, AppError> {
     let run = context.run_by_id(row.run_id)?;
     let rung = run::rung_now(context, &run)?;
     let (seconds, gpu_seconds, cost_usd) = (run.wall_seconds, run.gpu_seconds, run.cost_usd);
@@ -192,7 +192,7 @@ fn facts(context: &Context, row: &EvaluationRow) -> Result<Facts, AppError> {
         let files = opened.as_ref()?.manifest.files.iter().filter(|file| of(file.kind));
         Some(files.map(|file| file.size_bytes).sum())
     };
-    Ok(Facts {
+    Ok(ModelFacts {
         size_bytes: bytes(|_| true),
         weights_bytes: bytes(|kind| kind == Kind::Weights),
         training_seconds: Some(seconds),
@@ -206,7 +206,7 @@ fn facts(context: &Context, row: &EvaluationRow) -> Result<Facts, AppError> {
 /// # Errors
 /// [`ErrorKind::Usage`]: a run file with mistakes, or without gates.
 pub fn gates_of_file(context: &Context, path: &Path, overrides: &[String]) -> Result<Vec<String>, AppError> {
-    let source = Source::File { path: path.to_owned(), overrides: overrides.to_vec() };
+    let source = RunSource::File { path: path.to_owned(), overrides: overrides.to_vec() };
     let job = Job::read(&source, &context.redactor)?;
     let gates = job.plan.evaluate.map(|evaluate| evaluate.gates).unwrap_or_default();
     if gates.is_empty() {
@@ -264,7 +264,7 @@ fn names_baseline(row: &EvaluationRow) -> bool {
     row.spec_json.as_ref().and_then(|spec| spec.get("baseline")).is_some_and(Value::is_string)
 }
 
-fn judge_all(rules: &[String], gates: &[Gate], evidence: &Evidence) -> Vec<JudgedGate> {
+fn judge_all(rules: &[String], gates: &[Gate], evidence: &GateEvidence) -> Vec<JudgedGate> {
     rules.iter().zip(gates).map(|(rule, gate)| judge(rule, gate, evidence)).collect()
 }
 

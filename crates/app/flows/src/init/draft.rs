@@ -7,7 +7,7 @@ use trackway_core::name::{Name, Named};
 
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
 #[derive(Debug, Clone, Default)]
-pub struct Evidence {
+pub struct ProjectEvidence {
     /// The name of that folder.
     pub folder_name: String,
     /// The script, where one was named or found.
@@ -117,7 +117,7 @@ pub(super) const fn prefers_gpu(framework: Framework) -> bool {
 
 /// The contents of a run file for a project.
 #[must_use]
-pub fn draft(evidence: &Evidence) -> Draft {
+pub fn draft(evidence: &ProjectEvidence) -> Draft {
     let packages: Vec<&str> =
         evidence.script.iter().flat_map(|script| imported_packages(&script.text)).collect();
     let shows = |framework: &Framework| packages_of(*framework).iter().any(|one| packages.contains(one));
@@ -220,9 +220,9 @@ fn plain_stem(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of_script(path: &str, text: &str) -> Evidence {
+    fn of_script(path: &str, text: &str) -> ProjectEvidence {
         let script = Script { path: path.into(), text: text.into() };
-        Evidence { folder_name: "income".into(), script: Some(script), ..Evidence::default() }
+        ProjectEvidence { folder_name: "income".into(), script: Some(script), ..ProjectEvidence::default() }
     }
 
     fn strings(words: &[&str]) -> Vec<String> {
@@ -260,10 +260,10 @@ mod tests {
             ("train", vec!["./train", "--lr", "0.1"]),
             ("bin/train", vec!["bin/train", "--lr", "0.1"]),
         ] {
-            let evidence = Evidence { arguments: strings(&["--lr", "0.1"]), ..of_script(path, "") };
+            let evidence = ProjectEvidence { arguments: strings(&["--lr", "0.1"]), ..of_script(path, "") };
             assert_eq!(draft(&evidence).command, command);
         }
-        let nothing = draft(&Evidence::default());
+        let nothing = draft(&ProjectEvidence::default());
         assert_eq!((nothing.name.as_str(), nothing.command.len()), ("unnamed", 0));
     }
 
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn data_is_used_where_it_is_certain() {
         let found = |named: &[&str], files: &[&str]| {
-            let evidence = Evidence {
+            let evidence = ProjectEvidence {
                 named_data: strings(named),
                 data_files: strings(files),
                 ..of_script("train.py", "")

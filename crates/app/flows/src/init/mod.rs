@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFile, give_to_user, open_regular};
 use trackway_formats::runfile;
 
-pub use draft::{Draft, Evidence, Script, data_sets, draft, framework_title};
+pub use draft::{Draft, ProjectEvidence, Script, data_sets, draft, framework_title};
 pub use text::text;
 
 /// A script is read this far for what it imports.
@@ -41,7 +41,7 @@ pub struct InitRequest {
 /// # Errors
 /// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, and for a script that is not a file;
 /// [`ErrorKind::NotFound`] for one that does not exist.
-pub fn survey(request: &InitRequest) -> Result<Evidence, AppError> {
+pub fn survey(request: &InitRequest) -> Result<ProjectEvidence, AppError> {
     if !request.replace && request.output.symlink_metadata().is_ok() {
         return Err(exists(&request.output));
     }
@@ -52,7 +52,7 @@ pub fn survey(request: &InitRequest) -> Result<Evidence, AppError> {
         let path = word.rsplit_once('=').map_or(word.as_str(), |(_, path)| path);
         (is_data(Path::new(path)) && Path::new(path).is_file()).then(|| beside(Path::new(path), folder))
     };
-    Ok(Evidence {
+    Ok(ProjectEvidence {
         folder_name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         script: script.map(|script| read_script(&script, folder)).transpose()?,
         arguments: request.arguments.clone(),

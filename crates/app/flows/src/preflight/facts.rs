@@ -6,7 +6,7 @@ use trackway_formats::runfile::{DataRole, DataSpec, Plan};
 pub const NOT_TOLD: &str = "(checked only with a `[training]` section)";
 
 /// The known facts for planning.
-pub struct Facts<'f> {
+pub struct PlanFacts<'f> {
     /// The plan of the run.
     pub plan: &'f Plan,
     /// Its data sets.
@@ -24,7 +24,7 @@ pub struct SetFacts<'f> {
     pub is_table: bool,
 }
 
-impl Facts<'_> {
+impl PlanFacts<'_> {
     /// The tables.
     pub fn tables(&self) -> impl Iterator<Item = &SetFacts<'_>> {
         self.sets.iter().filter(|set| set.is_table)

@@ -27,7 +27,7 @@ use trackway_engine::Context;
 use trackway_engine::capture::Capture;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Job, Source, Start, read};
+use trackway_engine::run::{Job, RunSource, Start, read};
 
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
@@ -38,7 +38,7 @@ use self::steps::{Shared, Work};
 #[derive(Debug, Clone)]
 pub struct PreflightRequest {
     /// The run file.
-    pub source: Source,
+    pub source: RunSource,
     /// Which of its checks.
     pub selection: Selection,
 }

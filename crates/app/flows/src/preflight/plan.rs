@@ -2,7 +2,7 @@
 
 use trackway_core::checks::CheckResult;
 
-use super::facts::Facts;
+use super::facts::PlanFacts;
 use super::select::Policy;
 use super::steps::StepSpec;
 
@@ -18,7 +18,7 @@ pub struct Planned {
 
 /// The steps that a run needs, in the order of the table. A step is done when one of its checks is wanted, or when
 /// a step that is done needs it.
-pub fn plan(table: &'static [StepSpec], facts: &Facts<'_>, policy: &Policy) -> Vec<Planned> {
+pub fn plan(table: &'static [StepSpec], facts: &PlanFacts<'_>, policy: &Policy) -> Vec<Planned> {
     let mut wanted: Vec<bool> =
         table.iter().map(|step| step.checks.iter().any(|check| policy.wants(check))).collect();
     // Needs point backwards, so one look from the end finds them all.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trackway_api::preflight::SetQuote;
 use trackway_core::checks::CheckResult;
 use trackway_data::DataError;
-use trackway_data::integrity::{Evidence, unreadable};
+use trackway_data::integrity::{TableEvidence, unreadable};
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::Job;
 use trackway_formats::runfile::{DataFormat, DataRole, DataSpec, Plan};
 
-use super::facts::{Facts, SetFacts};
+use super::facts::{PlanFacts, SetFacts};
 use crate::data::table::{TableRequest, data_error};
 
 /// All of them, by name.
@@ -52,7 +52,7 @@ pub struct SetProfile {
     /// The column that is predicted.
     pub label: Option<String>,
     /// Its statistics.
-    pub evidence: Arc<Evidence>,
+    pub evidence: Arc<TableEvidence>,
 }
 
 impl DataSets {
@@ -74,13 +74,13 @@ impl DataSets {
     }
 
     /// What planning needs.
-    pub fn facts<'f>(&'f self, plan: &'f Plan) -> Facts<'f> {
+    pub fn facts<'f>(&'f self, plan: &'f Plan) -> PlanFacts<'f> {
         let facts = |set: &'f DataSet| SetFacts {
             spec: &set.spec,
             role: set.role,
             is_table: !matches!(set.content, Content::Files),
         };
-        Facts { plan, sets: self.sets.iter().map(facts).collect() }
+        PlanFacts { plan, sets: self.sets.iter().map(facts).collect() }
     }
 
     /// All of them.
@@ -149,17 +149,17 @@ impl DataSet {
 
 /// The result of one reading of each table, used by every step that needs it.
 #[derive(Default)]
-pub struct Gathered(Mutex<BTreeMap<String, Arc<Evidence>>>);
+pub struct Gathered(Mutex<BTreeMap<String, Arc<TableEvidence>>>);
 
 impl Gathered {
     /// Keeps that of one set.
-    pub fn keep(&self, set: &str, evidence: Evidence) {
+    pub fn keep(&self, set: &str, evidence: TableEvidence) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(set.to_owned(), Arc::new(evidence));
     }
 
     /// That of a set, if it could be read.
-    pub fn of(&self, set: &str) -> Option<Arc<Evidence>> {
+    pub fn of(&self, set: &str) -> Option<Arc<TableEvidence>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(set).cloned()
     }
 }

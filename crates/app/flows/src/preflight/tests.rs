@@ -4,7 +4,7 @@ use trackway_api::preflight::Skipped;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_formats::runfile::{DataRole, Plan, parse};
 
-use super::facts::{Facts, SetFacts};
+use super::facts::{PlanFacts, SetFacts};
 use super::graph;
 use super::plan::plan;
 use super::select::{Policy, Selection};
@@ -15,13 +15,13 @@ fn read(more: &str) -> Plan {
     Plan::from(parse(&text, "f", &[]).unwrap())
 }
 
-fn facts(plan: &Plan) -> Facts<'_> {
+fn facts(plan: &Plan) -> PlanFacts<'_> {
     let sets = plan.data.iter().map(|(name, spec)| SetFacts {
         spec,
         role: spec.role.or_else(|| DataRole::of_name(name)),
         is_table: true,
     });
-    Facts { plan, sets: sets.collect() }
+    PlanFacts { plan, sets: sets.collect() }
 }
 
 fn policy(plan: &Plan, selection: &Selection) -> Policy {

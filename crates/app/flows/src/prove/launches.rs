@@ -1,7 +1,7 @@
 //! Launches the parts of a proof and finds the state each ended in.
 
 use trackway_api::rehearsal::{ProofLaunch, ProofPart};
-use trackway_checkpoint::{CheckpointInfo, ManifestFile, State as CheckpointState};
+use trackway_checkpoint::{CheckpointInfo, ManifestFile, CheckpointState};
 use trackway_core::{LaunchKind, Rung, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::actions::{self, ActionKind};
@@ -35,7 +35,7 @@ fn not_proved(why: impl Into<String>) -> Halt {
 
 /// The training state of a run at the last step.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct SavedState {
     /// Over all files.
     pub digest: String,
     /// The files of the checkpoint.
@@ -48,7 +48,7 @@ pub struct Part {
     /// The run, once it began.
     pub run_id: Option<trackway_core::RunId>,
     /// The state it ended in.
-    pub state: Option<State>,
+    pub state: Option<SavedState>,
 }
 
 /// The launches of a proof, done so far.
@@ -108,7 +108,7 @@ impl<'a> Launches<'a> {
     }
 
     /// All steps from the beginning.
-    pub fn control(&mut self) -> Result<State, Halt> {
+    pub fn control(&mut self) -> Result<SavedState, Halt> {
         let steps = self.request.steps;
         self.say(format!("proof, 1 of 3: {steps} steps, undisturbed"));
         let prepared = self.begin()?;
@@ -126,7 +126,7 @@ impl<'a> Launches<'a> {
     }
 
     /// The same once more.
-    pub fn repeated(&mut self) -> Result<State, Halt> {
+    pub fn repeated(&mut self) -> Result<SavedState, Halt> {
         self.say(format!(
             "proof, 2 of 3: the same {} steps again, to see whether they repeat",
             self.request.steps
@@ -140,7 +140,7 @@ impl<'a> Launches<'a> {
     }
 
     /// Killed after the checkpoint in the middle, resumed, and run to the end.
-    pub fn resumed(&mut self) -> Result<State, Halt> {
+    pub fn resumed(&mut self) -> Result<SavedState, Halt> {
         let (half, kill_step, steps) = (self.half(), self.kill_step(), self.request.steps);
         self.say(format!(
             "proof, 3 of 3: {steps} steps, killed at step {kill_step} and resumed from step {half}"
@@ -241,7 +241,7 @@ impl<'a> Launches<'a> {
     }
 
     /// The state that a launch committed at the last step, every byte of it verified.
-    fn ended_in(&self, prepared: &Prepared, sealed: &Sealed) -> Result<State, Halt> {
+    fn ended_in(&self, prepared: &Prepared, sealed: &Sealed) -> Result<SavedState, Halt> {
         let Some(info) = self.committed(prepared, self.request.steps)? else {
             return Err(not_proved(self.shortfall(sealed)));
         };
@@ -259,7 +259,7 @@ impl<'a> Launches<'a> {
             "step {step} is committed after {took:.1} s, state {}",
             digest.get(..12).unwrap_or(&digest)
         ));
-        Ok(State { digest, files: loaded.manifest.files })
+        Ok(SavedState { digest, files: loaded.manifest.files })
     }
 
     /// Why nothing was committed at the last step.

@@ -15,7 +15,7 @@ use trackway_core::{Clock as _, ProofId, Step, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Source, Start, read};
+use trackway_engine::run::{RunSource, Start, read};
 pub use trackway_ledger::ProofVerdict;
 use trackway_ledger::ResumeProofRow;
 
@@ -35,7 +35,7 @@ pub const HANDSHAKE_SECONDS: f64 = 120.0;
 #[derive(Debug, Clone)]
 pub struct ProveRequest {
     /// The run file.
-    pub source: Source,
+    pub source: RunSource,
     /// Steps of every launch, at least [`STEPS_MIN`].
     pub steps: Step,
     /// How long the script may take until it speaks to the recorder.

@@ -13,7 +13,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 use trackway_ledger::ModelVersionRow;
 
-use crate::checkpoints::{self, CheckedCheckpoint, Checkpoints, OpenedCheckpoint, Watch};
+use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Checkpoints, OpenedCheckpoint};
 
 const COPY_BYTES: usize = 1 << 20;
 
@@ -32,7 +32,7 @@ pub(super) fn checkpoints_of(context: &Context, version: &ModelVersionRow) -> Re
 pub(super) fn verified(
     context: &Context,
     version: &ModelVersionRow,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<CheckedCheckpoint, AppError> {
     checkpoints_of(context, version)?.load_manifest(&version.checkpoint_manifest_sha256, watch)
 }
@@ -54,7 +54,7 @@ pub(super) fn bring(
     opened: &OpenedCheckpoint,
     files: &[ManifestFile],
     to: &Path,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<u64, AppError> {
     let Some(folder) = &opened.folder else {
         let there = (opened.info.step, opened.info.object_prefix.as_str());
@@ -64,7 +64,7 @@ pub(super) fn bring(
     copy(folder, to, files, watch)
 }
 
-fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &Watch) -> Result<u64, AppError> {
+fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &BytesProgress) -> Result<u64, AppError> {
     let total_bytes = files.iter().map(|file| file.size_bytes).sum();
     let done_bytes = AtomicU64::new(0);
     let told = |bytes: u64| watch(done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes, total_bytes);

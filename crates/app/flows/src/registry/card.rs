@@ -9,7 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{ApprovalRow, EvaluationRow, GateReceiptRow, ModelVersionRow, RunRow};
-use trackway_tower::gate::{Evidence, JudgedGate, Measured};
+use trackway_tower::gate::{GateEvidence, JudgedGate, Measured};
 
 use super::Model;
 use super::evidence::judged;
@@ -20,7 +20,7 @@ use markdown::{Code, Markdown, Paragraphs, Put, md};
 const NUMBERS_MAX: usize = 200;
 
 /// Everything on a card.
-pub(super) struct Facts {
+pub(super) struct CardFacts {
     version: ModelVersionRow,
     run: RunRow,
     evaluation: Option<EvaluationRow>,
@@ -34,15 +34,15 @@ pub(super) fn facts_of_card(
     context: &Context,
     model: &Model,
     version: &ModelVersionRow,
-) -> Result<Facts, AppError> {
+) -> Result<CardFacts, AppError> {
     let evidence = evidence::evidence(context, model, version, None)?;
     let run = context.run_by_id(version.run_id)?;
-    let digest = &evidence.dossier.approval_digest;
+    let digest = &evidence.facts.approval_digest;
     let approvals = evidence.approvals.into_iter().filter(|row| row.digest == *digest).collect();
     let (evaluation, gates) = (evidence.evaluation, evidence.gates);
     let judged = gates.as_ref().map(judged).transpose()?.unwrap_or_default();
     let numbers = gates.as_ref().map(numbers).transpose()?.unwrap_or_default();
-    Ok(Facts { version: version.clone(), run, evaluation, gates, judged, numbers, approvals })
+    Ok(CardFacts { version: version.clone(), run, evaluation, gates, judged, numbers, approvals })
 }
 
 /// The model card of a version.
@@ -56,7 +56,7 @@ pub fn model_card(context: &Context, name: &str, version: &str) -> Result<String
 }
 
 /// Writes a card.
-pub(super) fn card(facts: &Facts) -> String {
+pub(super) fn card(facts: &CardFacts) -> String {
     let mut text = Markdown::default();
     front_matter(&mut text, facts);
     md!(text, "\n# {} {}\n\n", facts.version.model, facts.version.version.to_string());
@@ -69,7 +69,7 @@ pub(super) fn card(facts: &Facts) -> String {
     text.into_string()
 }
 
-fn origin(text: &mut Markdown, Facts { version, run, .. }: &Facts) {
+fn origin(text: &mut Markdown, CardFacts { version, run, .. }: &CardFacts) {
     md!(text, "## Where it comes from\n\n| | |\n|---|---|\n");
     fn line(text: &mut Markdown, name: impl Put, value: impl Put) {
         md!(text, "| {} | {} |\n", name, value);
@@ -94,8 +94,8 @@ fn origin(text: &mut Markdown, Facts { version, run, .. }: &Facts) {
     line(text, "registered", by);
 }
 
-fn front_matter(text: &mut Markdown, facts: &Facts) {
-    let Facts { version, run, evaluation, .. } = facts;
+fn front_matter(text: &mut Markdown, facts: &CardFacts) {
+    let CardFacts { version, run, evaluation, .. } = facts;
     let metrics =
         facts.numbers.iter().filter(|(name, measured)| !name.contains('.') && measured.coverage().is_some());
     let results: Vec<Value> = metrics
@@ -131,7 +131,7 @@ impl Put for Yaml<'_> {
     }
 }
 
-fn evaluation(text: &mut Markdown, facts: &Facts) {
+fn evaluation(text: &mut Markdown, facts: &CardFacts) {
     let Some(row) = &facts.evaluation else {
         return md!(text, "\n## Evaluation\n\nNobody evaluated these weights.\n");
     };
@@ -144,7 +144,8 @@ fn evaluation(text: &mut Markdown, facts: &Facts) {
     }
     md!(text, ".\n\n| number | value | interval | rows |\n|---|---|---|---|\n");
     for (name, measured) in facts.numbers.iter().take(NUMBERS_MAX) {
-        let interval = measured.interval().map(|(low, high)| format!("{low:.4} … {high:.4}"));
+        let interval =
+            measured.interval().and_then(|it| it.bounds()).map(|(low, high)| format!("{low:.4} … {high:.4}"));
         let value = match measured.value() {
             None => "not finite".into(),
             Some(value) if measured.coverage().is_none() => value.to_string(),
@@ -169,7 +170,7 @@ fn evaluation(text: &mut Markdown, facts: &Facts) {
 
 /// The numbers that the gates used.
 fn numbers(gates: &GateReceiptRow) -> Result<Vec<(String, Measured)>, AppError> {
-    let evidence: Evidence = read_stored(&gates.evidence_json, "gate_receipts.evidence_json", || {
+    let evidence: GateEvidence = read_stored(&gates.evidence_json, "gate_receipts.evidence_json", || {
         format!("gate receipt {}", gates.gate_receipt_id)
     })?;
     Ok(evidence.numbers.into_iter().collect())

@@ -13,9 +13,9 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, refusals};
 
-use super::evidence::{Evidence, approval_digest};
+use super::evidence::{PromotionEvidence, approval_digest};
 use super::{Model, NewChange, check_name};
-use crate::checkpoints::Watch;
+use crate::checkpoints::BytesProgress;
 use crate::registry::{self, artifact, deploy, evidence, views};
 
 /// A version shall go to a stage.
@@ -97,7 +97,7 @@ pub struct Approve {
 pub fn promote_model(
     context: &Context,
     request: &PromoteRequest,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<ModelChanged, AppError> {
     let began = context.clock.now();
     let model = registry::model(context, &request.model)?;
@@ -106,7 +106,7 @@ pub fn promote_model(
     let checks = matches!(request.to, ModelStage::Staging | ModelStage::Production);
     let (damage, verify_seconds) = if checks { damage(context, version, watch)? } else { (None, 0.0) };
     let evidence = evidence::evidence(context, &model, version, damage)?;
-    let refusals = refusals(request.to, &evidence.dossier, &model.standing.policy, context.clock.now());
+    let refusals = refusals(request.to, &evidence.facts, &model.standing.policy, context.clock.now());
     let mut answer = unchanged(&model, Some(version));
     answer.verify_seconds = verify_seconds;
     let stands = model.standing.stages.get(&version.version) == Some(&request.to);
@@ -132,7 +132,7 @@ pub fn promote_model(
 pub fn roll_back_model(
     context: &Context,
     request: &RollBackModel,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<ModelChanged, AppError> {
     let began = context.clock.now();
     let model = registry::model(context, &request.model)?;
@@ -163,7 +163,7 @@ fn carry_out(
     change: NewChange,
     deploy: Option<&std::path::Path>,
     stands: bool,
-    (began, watch): (Timestamp, &Watch),
+    (began, watch): (Timestamp, &BytesProgress),
     mut answer: ModelChanged,
 ) -> Result<ModelChanged, AppError> {
     let version = change.version.and_then(|number| model.versions.iter().find(|row| row.version == number));
@@ -198,7 +198,7 @@ fn carry_out(
 fn damage(
     context: &Context,
     version: &ModelVersionRow,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<(Option<String>, f64), AppError> {
     let began = context.clock.now();
     let damage = match artifact::verified(context, version, watch) {
@@ -292,8 +292,8 @@ pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, A
     context.ledger_write(|ledger| ledger.insert_approval(&approval))?;
     context
         .keep_in_registry(&format!("approval-{}", approval.approval_id), &KeptRows::of_approval(&approval));
-    let dossier = evidence::evidence(context, &model, version, None)?.dossier;
-    let refusals = refusals(ModelStage::Production, &dossier, &model.standing.policy, at);
+    let facts = evidence::evidence(context, &model, version, None)?.facts;
+    let refusals = refusals(ModelStage::Production, &facts, &model.standing.policy, at);
     Ok(Approved { approval: views::approval_of(approval), refusals })
 }
 
@@ -316,10 +316,10 @@ fn unchanged(model: &Model, version: Option<&ModelVersionRow>) -> ModelChanged {
     }
 }
 
-impl Evidence {
+impl PromotionEvidence {
     /// With what allowed it.
     fn add_to(&self, change: NewChange, now: Timestamp) -> NewChange {
-        let digest = &self.dossier.approval_digest;
+        let digest = &self.facts.approval_digest;
         let valid = self.approvals.iter().filter(|row| row.digest == *digest && row.expires_at > now);
         NewChange {
             gate_receipt_id: self.gates.as_ref().map(|gates| gates.gate_receipt_id.clone()),

@@ -17,7 +17,7 @@ use trackway_tower::registry::Version;
 use super::artifact::{bring, files_of_model, sync_folder};
 use super::place::{CopyMarker, Current, MARKER, Place, clear_parts, in_the_way, refuse_unknown};
 use super::{Model, card};
-use crate::checkpoints::Watch;
+use crate::checkpoints::BytesProgress;
 use crate::registry::{self, artifact};
 
 const MANIFEST: &str = "manifest.json";
@@ -30,7 +30,7 @@ pub(super) fn deploy(
     model: &Model,
     version: &ModelVersionRow,
     folder: &Path,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<Deployed, AppError> {
     let began = context.clock.now();
     let copy = CopyMarker::new(&model.name, version.version, &version.checkpoint_manifest_sha256);
@@ -79,7 +79,7 @@ pub fn export_model(
     name: &str,
     version: &str,
     folder: &Path,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<Deployed, AppError> {
     let model = registry::model(context, name)?;
     let version = model.named(version)?;

@@ -9,17 +9,17 @@ use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, ModelVersionRow};
 use trackway_tower::gate::JudgedGate;
-use trackway_tower::registry::{Approval, Dossier, EvaluationFacts, GateFacts};
+use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts};
 
 use super::Model;
 use crate::gates::{self, is_verified};
 
-/// The rows of a [`Dossier`].
-pub(super) struct Evidence {
+/// The rows of [`PromotionFacts`].
+pub(super) struct PromotionEvidence {
     pub evaluation: Option<EvaluationRow>,
     pub gates: Option<GateReceiptRow>,
     pub approvals: Vec<ApprovalRow>,
-    pub dossier: Dossier,
+    pub facts: PromotionFacts,
 }
 
 /// Everything that is written down about a version; `damage`: why its files do not verify.
@@ -28,14 +28,14 @@ pub(super) fn evidence(
     model: &Model,
     version: &ModelVersionRow,
     damage: Option<String>,
-) -> Result<Evidence, AppError> {
+) -> Result<PromotionEvidence, AppError> {
     let manifest_sha256 = &version.checkpoint_manifest_sha256;
     let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
     let evaluation = newest(evaluations);
     let gates = evaluation.as_ref().map(|row| newest_gates(context, row)).transpose()?.flatten();
     let mut approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
     approvals.retain(|row| row.version == version.version);
-    let dossier = Dossier {
+    let facts = PromotionFacts {
         manifest_sha256: manifest_sha256.clone(),
         registered_by: version.registered_by.clone(),
         damage,
@@ -45,7 +45,7 @@ pub(super) fn evidence(
         approvals: approvals.iter().map(approval).collect(),
         production: model.standing.production(),
     };
-    Ok(Evidence { evaluation, gates, approvals, dossier })
+    Ok(PromotionEvidence { evaluation, gates, approvals, facts })
 }
 
 /// The newest receipt over an evaluation with all gates of its run file: others may be applied, and permit nothing.

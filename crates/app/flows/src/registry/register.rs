@@ -12,7 +12,7 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::{NewChange, views};
-use crate::checkpoints::{self, CheckedCheckpoint, Watch, Which};
+use crate::checkpoints::{self, CheckedCheckpoint, BytesProgress, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
 
@@ -43,7 +43,7 @@ pub struct RegisterRequest {
 pub fn register_model(
     context: &Context,
     request: &RegisterRequest,
-    watch: &Watch,
+    watch: &BytesProgress,
 ) -> Result<Registration, AppError> {
     check_signature(request.signature.as_ref())?;
     let model = registry::model_to_register(context, &request.model)?;

@@ -74,7 +74,7 @@ pub(super) fn version_of(
         gates: evidence.gates.as_ref().map(|gates| gates.verdict),
         gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
         approvals: evidence.approvals.into_iter().map(approval_of).collect(),
-        refusals: refusals(ModelStage::Production, &evidence.dossier, &standing.policy, now),
+        refusals: refusals(ModelStage::Production, &evidence.facts, &standing.policy, now),
         pin: pin_name(&row.model, &row.checkpoint_manifest_sha256),
         data: read_stored(&row.data_json, "model_versions.data_json", owner)?,
         model: row.model,

@@ -19,7 +19,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
-use trackway_engine::run::{Prepared, Rehearsal, Source, Start, begin, read, rehearse as launch};
+use trackway_engine::run::{Prepared, Rehearsal, RunSource, Start, begin, read, rehearse as launch};
 use trackway_formats::Variable;
 use trackway_formats::runfile::PreflightSection;
 use trackway_ledger::AttemptRow;
@@ -102,7 +102,7 @@ impl RehearsalSettings {
 #[derive(Debug, Clone)]
 pub struct RehearseRequest {
     /// The run file.
-    pub source: Source,
+    pub source: RunSource,
     /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
     pub kind: LaunchKind,
     /// How.

@@ -12,7 +12,7 @@ use trackway_api::models::PredictionKind;
 use trackway_core::Clock as _;
 use trackway_data::ColumnType;
 use trackway_data::model::FrameColumn;
-use trackway_data::pass::{Pass, Watch, default_units_in_flight, scan};
+use trackway_data::pass::{Pass, PassObserver, default_units_in_flight, scan};
 use trackway_data::read::{Chunk, Source};
 use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -52,7 +52,7 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
     // With a guess, a wider type would begin the scan, and the questions, again.
     let mut source = source.with_columns(columns).map_err(data_error)?;
     let enough = AtomicBool::new(false);
-    let desk = Desk {
+    let scorer_of_batches = BatchScorer {
         asking,
         answers,
         batches: None,
@@ -63,23 +63,27 @@ pub(super) fn answer_all(source: Source, asking: &Asking<'_>, answers: Answers) 
         failure: None,
         enough: &enough,
     };
-    let desk = Mutex::new(desk);
+    let scorer_of_batches = Mutex::new(scorer_of_batches);
     let watch =
-        Watch { progress: &|_, _| {}, cancelled: &enough, units_in_flight: default_units_in_flight() };
-    let scanned =
-        scan(&mut source, &|_: &Source| Rows { waiting: Vec::new(), desk: &desk }, &watch).map(drop);
-    let desk = desk.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match (desk.failure, scanned) {
+        PassObserver { progress: &|_, _| {}, cancelled: &enough, units_in_flight: default_units_in_flight() };
+    let scanned = scan(
+        &mut source,
+        &|_: &Source| Rows { waiting: Vec::new(), scorer_of_batches: &scorer_of_batches },
+        &watch,
+    )
+    .map(drop);
+    let scorer_of_batches = scorer_of_batches.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match (scorer_of_batches.failure, scanned) {
         (Some(error), _) => Err(error),
         (None, Err(error)) if !enough.load(Ordering::Relaxed) => Err(data_error(error)),
-        (None, _) => Desk { failure: None, ..desk }.finish(),
+        (None, _) => BatchScorer { failure: None, ..scorer_of_batches }.finish(),
     }
 }
 
 /// The rows of a unit, until it is its turn.
 struct Rows<'d, 'a> {
     waiting: Vec<RecordBatch>,
-    desk: &'d Mutex<Desk<'a>>,
+    scorer_of_batches: &'d Mutex<BatchScorer<'a>>,
 }
 
 impl Pass for Rows<'_, '_> {
@@ -88,12 +92,12 @@ impl Pass for Rows<'_, '_> {
     }
 
     fn merge(&mut self, later: Self) {
-        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        later.waiting.iter().for_each(|batch| desk.take(batch));
+        let mut scorer_of_batches = self.scorer_of_batches.lock().unwrap_or_else(PoisonError::into_inner);
+        later.waiting.iter().for_each(|batch| scorer_of_batches.take(batch));
     }
 }
 
-struct Desk<'a> {
+struct BatchScorer<'a> {
     asking: &'a Asking<'a>,
     answers: Answers,
     /// Cuts rows into batches; there from the first row on.
@@ -108,7 +112,7 @@ struct Desk<'a> {
     enough: &'a AtomicBool,
 }
 
-impl Desk<'_> {
+impl BatchScorer<'_> {
     fn take(&mut self, batch: &RecordBatch) {
         if !self.enough.load(Ordering::Relaxed) {
             self.failure = self.try_take(batch).err();

@@ -52,8 +52,7 @@ impl ScoreOutputs {
     pub(super) fn write_beside(&self, metrics: &Metrics, notes: &[String]) -> Result<(), AppError> {
         let told = |metrics: &Metrics| -> Json {
             let one = |(name, it): (&String, &trackway_evaluate::Estimate)| {
-                let members =
-                    json!({ "value": it.value, "low": it.low, "high": it.high, "support": it.support });
+                let members = json!({ "value": it.value, "low": it.interval.known_low(), "high": it.interval.known_high(), "support": it.support });
                 (name.clone(), members)
             };
             metrics.iter().map(one).collect::<serde_json::Map<_, _>>().into()

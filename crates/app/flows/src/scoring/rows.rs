@@ -1,6 +1,5 @@
 //! Rows as a scoring command reads them.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
+use trackway_core::text::csv_field;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_evaluate::search::shown_value;
@@ -27,7 +27,7 @@ impl Encoder {
     pub(super) fn start(format: BatchFormat, columns: &[FrameColumn]) -> Result<(Self, Vec<u8>), ArrowError> {
         match format {
             BatchFormat::Csv => {
-                let header: Vec<String> = columns.iter().map(|column| field(Some(&column.name))).collect();
+                let header: Vec<_> = columns.iter().map(|column| csv_field(&column.name, ',')).collect();
                 Ok((Self::Csv, (header.join(",") + "\n").into_bytes()))
             }
             BatchFormat::Arrow => {
@@ -94,28 +94,14 @@ fn text_of(columns: &[FrameColumn], rows: Range<usize>) -> String {
             let separator = if index == 0 { "" } else { "," };
             let shown = shown_value(column, &column.cells, row);
             // A table of one column has an empty line for no row: a missing value is a pair of quotes there.
-            let cell = if columns.len() == 1 && shown.is_none() {
-                "\"\"".to_owned()
-            } else {
-                field(shown.as_deref())
-            };
-            write!(text, "{separator}{cell}").expect("writing to a string does not fail");
+            let missing = if columns.len() == 1 { "\"\"" } else { "" };
+            text.push_str(separator);
+            text.push_str(&shown.as_deref().map_or(missing.into(), |shown| csv_field(shown, ',')));
         }
         text.push('\n');
     }
     text.push('\n');
     text
-}
-
-/// A field as RFC 4180 wants it; missing is empty.
-fn field(value: Option<&str>) -> String {
-    match value {
-        None => String::new(),
-        Some(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) || text.trim() != text => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Some(text) => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trackway_api::checkpoints::State;
+use trackway_api::checkpoints::CheckpointState;
 use trackway_api::explain::{
     AttemptArtifact, AttemptCost, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
     ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
@@ -138,7 +138,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),
         termination: termination(attempt),
-        resume_step: checkpoints.iter().find(|line| line.state == State::Committed).map(|line| line.step),
+        resume_step: checkpoints.iter().find(|line| line.state == CheckpointState::Committed).map(|line| line.step),
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,

@@ -4,7 +4,7 @@
 use trackway_core::{Step, Timestamp};
 
 use super::frame::{
-    CheckpointFrame, CheckpointState, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
+    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
     NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
 use super::layout::frame_type;
@@ -91,7 +91,7 @@ fn checkpoint(fields: &mut Fields<'_>) -> Option<CheckpointFrame> {
         at: fields.time()?,
         step: fields.u64()?,
         epoch: fields.u64()?,
-        state: CheckpointState::from_code(fields.u8()?),
+        state: CheckpointChange::from_code(fields.u8()?),
         size_bytes: fields.u64()?,
         seconds: f64::from_bits(fields.u64()?),
         object_prefix: fields.text()?,

@@ -139,7 +139,7 @@ pub struct Heartbeat {
 
 /// The state of a checkpoint in a frame. The log of the checkpoint root is authoritative; this is its echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CheckpointState {
+pub enum CheckpointChange {
     /// Bytes may exist; no reader uses them.
     Writing,
     /// Complete and verified by its manifest.
@@ -152,7 +152,7 @@ pub enum CheckpointState {
     Other(u8),
 }
 
-impl CheckpointState {
+impl CheckpointChange {
     pub(super) const fn code(self) -> u8 {
         match self {
             Self::Writing => 1,
@@ -198,7 +198,7 @@ impl CheckpointState {
     }
 }
 
-impl fmt::Display for CheckpointState {
+impl fmt::Display for CheckpointChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.as_str())
     }
@@ -214,7 +214,7 @@ pub struct CheckpointFrame {
     /// The epoch of the writer.
     pub epoch: u64,
     /// What happened to it.
-    pub state: CheckpointState,
+    pub state: CheckpointChange,
     /// Where its files are, below the checkpoint root.
     pub object_prefix: String,
     /// The SHA-256 of its manifest, in lower-case hex.

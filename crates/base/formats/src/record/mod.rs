@@ -23,7 +23,7 @@ mod vectors;
 
 pub use encode::Encoder;
 pub use frame::{
-    CheckpointFrame, CheckpointState, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
+    CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
     NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
 pub use known_events::{ArtifactEvent, PROGRESSIVE_LOSS, restarted_names};

@@ -50,7 +50,7 @@ fn every_frame() -> Vec<u8> {
             at: at(6),
             step: 3,
             epoch: 1,
-            state: CheckpointState::Committed,
+            state: CheckpointChange::Committed,
             object_prefix: "step-00000003/epoch-0001-01kajn4f3s0000000000000002".into(),
             manifest_sha256: "00".repeat(32),
             size_bytes: 12_345,

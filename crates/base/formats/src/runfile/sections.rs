@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
 use super::checks::DataRole;
 
@@ -227,33 +228,21 @@ pub struct OwnerSection {
     pub team: Option<String>,
 }
 
-/// Where the run is launched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LaunchOn {
-    /// On this machine.
-    #[default]
-    Local,
-    /// On a Slurm cluster.
-    Slurm,
-    /// As a Kubernetes Job.
-    Kubernetes,
-    /// As a Ray Job.
-    Ray,
-}
-
-impl LaunchOn {
-    /// The launcher's name, as run files have it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Slurm => "slurm",
-            Self::Kubernetes => "kubernetes",
-            Self::Ray => "ray",
-        }
+closed_list!(
+    /// Where the run is launched.
+    #[derive(Default)]
+    LaunchOn, "launcher", {
+        /// On this machine.
+        #[default]
+        Local = "local",
+        /// On a Slurm cluster.
+        Slurm = "slurm",
+        /// As a Kubernetes Job.
+        Kubernetes = "kubernetes",
+        /// As a Ray Job.
+        Ray = "ray",
     }
-}
+);
 
 /// Where the run is launched.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -58,14 +58,14 @@ impl EventReader {
     }
 
     /// Whether something was found that is not an event; nothing after it can be read.
-    #[must_use]
-    pub fn is_damaged(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_damaged(&self) -> bool {
         self.damaged
     }
 
     /// Bytes of an event that is not whole yet.
-    #[must_use]
-    pub fn incomplete_bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn incomplete_bytes(&self) -> usize {
         self.held.len()
     }
 }

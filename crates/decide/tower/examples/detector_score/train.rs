@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trackway_core::detect::{Detector, Firing};
 use trackway_core::{Rng, SplitMix64};
-use trackway_tower::detect::{Detectors, Watch};
+use trackway_tower::detect::{Detectors, WatchId};
 
 use crate::config::{Config, Schedule};
 use crate::data::{Data, Task, loss};
@@ -35,7 +35,7 @@ struct Rank {
     momentum: Vec<f32>,
     squares: Vec<f32>,
     updates: i32,
-    watches: Vec<(String, Watch)>,
+    watches: Vec<(String, WatchId)>,
     step_seconds: f64,
     loss: f64,
     digest: f64,

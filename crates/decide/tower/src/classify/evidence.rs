@@ -145,7 +145,7 @@ pub struct Progress {
 
 /// Everything known about an end. Absent facts are `None` or empty; nothing is assumed from absence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct TerminationEvidence {
     /// What the launch was for.
     pub kind: LaunchKind,
     /// The exit code, when the process exited. Negative values are a wrapper's way of naming a signal.
@@ -183,7 +183,7 @@ pub struct Evidence {
     pub rung_refused: Option<String>,
 }
 
-impl Evidence {
+impl TerminationEvidence {
     /// Evidence of which nothing is known yet.
     #[must_use]
     pub fn new(kind: LaunchKind) -> Self {

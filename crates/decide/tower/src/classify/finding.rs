@@ -57,7 +57,7 @@ pub struct SecondaryFinding {
 
 /// A reading of some evidence, on its way to a verdict.
 #[derive(Debug, Clone)]
-pub(super) struct Finding {
+pub(super) struct TerminationFinding {
     pub(super) reason: Reason,
     pub(super) rule: TerminationRule,
     pub(super) confidence: Confidence,
@@ -70,7 +70,7 @@ pub(super) struct Finding {
     pub(super) is_platform_statement: bool,
 }
 
-impl Finding {
+impl TerminationFinding {
     pub(super) fn new(reason: Reason, rule: impl Into<TerminationRule>, confidence: Confidence) -> Self {
         Self {
             reason,

@@ -2,18 +2,18 @@
 
 use trackway_core::Confidence;
 
-use super::evidence::Evidence;
-use super::finding::{EvidenceSource, Finding};
+use super::evidence::TerminationEvidence;
+use super::finding::{EvidenceSource, TerminationFinding};
 use crate::signatures::engine;
 
 /// The launcher's statement, when it is more specific than "it failed".
-pub(super) fn state(evidence: &Evidence) -> Option<Finding> {
+pub(super) fn state(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let stated = evidence.launcher.as_ref()?;
     let meaning = engine::meaning(&stated.source, &[&stated.state, &stated.reason])?;
     let confidence = if meaning.conclusive { Confidence::Certain } else { Confidence::Likely };
     let text = format!("{} reports {} {}", stated.source, stated.state, stated.reason);
     Some(
-        Finding::new(meaning.reason, meaning.rule, confidence)
+        TerminationFinding::new(meaning.reason, meaning.rule, confidence)
             .with(EvidenceSource::Launcher, text.trim_end()),
     )
 }

@@ -7,8 +7,8 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::{Evidence, Stream};
-use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use super::evidence::{Stream, TerminationEvidence};
+use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
 use crate::signatures::{Role, checkpoint, code, node};
@@ -24,9 +24,9 @@ const MAX_OTHERS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct LogReading {
     /// The cause it names.
-    pub(super) cause: Option<Finding>,
+    pub(super) cause: Option<TerminationFinding>,
     /// A reading too weak against a signal or an exit code.
-    pub(super) weak: Option<Finding>,
+    pub(super) weak: Option<TerminationFinding>,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
 }
@@ -39,7 +39,7 @@ struct Placed<'a> {
     order: usize,
 }
 
-pub(super) fn read(evidence: &Evidence) -> LogReading {
+pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
     let error_file = evidence.error_file.as_ref().map(|file| {
         // The innermost frame is quoted before the message, as in a printed traceback.
         LogScanner::scan(format!("{}\n{}\n", file.traceback, file.message).as_bytes())
@@ -61,7 +61,7 @@ pub(super) fn read(evidence: &Evidence) -> LogReading {
 
 /// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
 /// hit has one, else standard output before standard error.
-fn place<'a>(evidence: &'a Evidence, error_file: &'a [Hit]) -> Vec<Placed<'a>> {
+fn place<'a>(evidence: &'a TerminationEvidence, error_file: &'a [Hit]) -> Vec<Placed<'a>> {
     let mut hits: Vec<(Option<Stream>, &Hit)> = Vec::new();
     let mut logs: Vec<_> = evidence.logs.iter().collect();
     logs.sort_by_key(|log| log.stream);
@@ -244,13 +244,14 @@ fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     hang.or_else(|| placed.iter().find(read)).copied()
 }
 
-fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Finding {
+fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> TerminationFinding {
     let mut hit = found.hit.clone();
     // A chained traceback prints the exception twice: before its frames and after them.
     let again = placed.iter().filter(|other| other.hit.role == hit.role && other.hit.text == hit.text);
     hit.phases.extend(again.flat_map(|other| &other.hit.phases));
     let reason = reason_in_phase(&hit);
-    let mut finding = Finding::new(reason, found.hit.signature, confidence(found, strength, placed));
+    let mut finding =
+        TerminationFinding::new(reason, found.hit.signature, confidence(found, strength, placed));
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.hit.role == Role::Verdict;
     finding.items.push(item(found));
@@ -328,12 +329,12 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
 }
 
 /// Hints, and a traceback whose exception line is missing.
-fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<Finding> {
+fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<TerminationFinding> {
     let specific =
         |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
     let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
     let hinted = |found: &Placed<'_>| {
-        let mut finding = Finding::new(found.hit.reason, found.hit.signature, Confidence::Guess);
+        let mut finding = TerminationFinding::new(found.hit.reason, found.hit.signature, Confidence::Guess);
         finding.items.push(item(*found));
         finding
     };
@@ -346,16 +347,16 @@ fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Opti
 }
 
 /// The log itself states that the reason is not known.
-fn unknown_by_name(placed: &[Placed<'_>]) -> Option<Finding> {
+fn unknown_by_name(placed: &[Placed<'_>]) -> Option<TerminationFinding> {
     let found = placed
         .iter()
         .find(|found| found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence)?;
-    let mut finding = Finding::new(Reason::Unknown, found.hit.signature, Confidence::Guess);
+    let mut finding = TerminationFinding::new(Reason::Unknown, found.hit.signature, Confidence::Guess);
     finding.items.push(item(*found));
     Some(finding)
 }
 
-fn torn_traceback(end: &TracebackEnd) -> Finding {
+fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
     let reason = if end.phases.contains(&Phase::Evaluate) {
         Reason::EvaluatorError
     } else if has_checkpoint_frames(&end.phases) {
@@ -367,7 +368,7 @@ fn torn_traceback(end: &TracebackEnd) -> Finding {
     } else {
         Reason::CodeError
     };
-    let mut finding = Finding::new(reason, FactRule::TornTraceback, Confidence::Guess);
+    let mut finding = TerminationFinding::new(reason, FactRule::TornTraceback, Confidence::Guess);
     finding.items.push(EvidenceItem {
         source: EvidenceSource::Log,
         line_number: Some(end.line_number),

@@ -25,17 +25,18 @@ mod verdict;
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
 pub use evidence::{
-    ActionKind, DetectorEvent, ErrorFile, Evidence, LauncherState, OwnAction, Progress, Stream, StreamLog,
+    ActionKind, DetectorEvent, ErrorFile, LauncherState, OwnAction, Progress, Stream, StreamLog,
+    TerminationEvidence,
 };
-use finding::Finding;
+use finding::TerminationFinding;
 pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 pub use rule::{FactRule, TerminationRule};
-pub use verdict::Verdict;
+pub use verdict::TerminationVerdict;
 
 /// Determines why an attempt ended, by which rule, with which confidence, and from which evidence.
 #[must_use]
-pub fn classify(evidence: &Evidence) -> Verdict {
+pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
     let log = logs::read(evidence);
     let mut finding = own_action(evidence)
         .or_else(|| could_not_start(evidence))
@@ -49,12 +50,12 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
-        .unwrap_or_else(|| Finding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
+        .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     }
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
-        finding = Finding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
+        finding = TerminationFinding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
             .with(EvidenceSource::Rule, why)
             .and_also(finding);
     }
@@ -62,7 +63,7 @@ pub fn classify(evidence: &Evidence) -> Verdict {
 }
 
 /// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.
-fn as_evaluation(finding: Finding) -> Finding {
+fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
     let is_own = matches!(
         finding.reason,
         Reason::CodeError | Reason::DataError | Reason::SchemaDrift | Reason::NetworkError | Reason::Unknown
@@ -72,15 +73,15 @@ fn as_evaluation(finding: Finding) -> Finding {
         return finding;
     }
     let confidence = finding.confidence.max(Confidence::Likely);
-    Finding { reason: Reason::EvaluatorError, confidence, ..finding }
+    TerminationFinding { reason: Reason::EvaluatorError, confidence, ..finding }
 }
 
-fn own_action(evidence: &Evidence) -> Option<Finding> {
+fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let action = evidence.own_actions.iter().min_by_key(|action| (action.kind.rank(), action.at))?;
     let (reason, rule) = action.kind.meaning();
     let ended_well = evidence.exit_code == Some(0) && !action.kill_sent;
     let confidence = if ended_well { Confidence::Likely } else { Confidence::Certain };
-    let mut finding = Finding::new(reason, rule, confidence);
+    let mut finding = TerminationFinding::new(reason, rule, confidence);
     if matches!(action.kind, ActionKind::InjectedKill | ActionKind::InjectedTerm) {
         finding.domain = Some(Domain::Operator);
     }
@@ -94,7 +95,7 @@ fn own_action(evidence: &Evidence) -> Option<Finding> {
     )
 }
 
-fn could_not_start(evidence: &Evidence) -> Option<Finding> {
+fn could_not_start(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let error = evidence.spawn_error.as_ref()?;
     let lower = error.to_lowercase();
     let is_ours =
@@ -108,21 +109,25 @@ fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     } else {
         (Reason::Unknown, Confidence::Guess)
     };
-    let mut finding = Finding::new(reason, FactRule::CouldNotStart, confidence);
+    let mut finding = TerminationFinding::new(reason, FactRule::CouldNotStart, confidence);
     finding.domain = Some(if is_ours { Domain::Operator } else { Domain::Infrastructure });
     Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
 }
 
 /// An engine reports a job as preempted, timed out or cancelled that had ended by itself in the meantime. Where the end was recorded with
 /// exit code 0 and no signal had reached the script, that counts.
-fn unless_finished_first(stated: Finding, evidence: &Evidence, log: &logs::LogReading) -> Finding {
+fn unless_finished_first(
+    stated: TerminationFinding,
+    evidence: &TerminationEvidence,
+    log: &logs::LogReading,
+) -> TerminationFinding {
     let may_be_late = matches!(stated.reason, Reason::Preempted | Reason::Timeout | Reason::Cancelled);
     let finished =
         process::clean_exit(evidence, log).filter(|_| may_be_late && evidence.was_signalled == Some(false));
     match finished {
         Some(finding) => {
             let confidence = finding.confidence.max(Confidence::Likely);
-            Finding { confidence, ..finding }.and_also(stated)
+            TerminationFinding { confidence, ..finding }.and_also(stated)
         }
         None => unless_caused_earlier(stated, log),
     }
@@ -130,7 +135,7 @@ fn unless_finished_first(stated: Finding, evidence: &Evidence, log: &logs::LogRe
 
 /// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
 /// cause. Statements about memory, machines and preemption are not overridden.
-fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
+fn unless_caused_earlier(stated: TerminationFinding, log: &logs::LogReading) -> TerminationFinding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {
         cause.is_open_cause
@@ -141,17 +146,17 @@ fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     });
     match earlier {
         Some(cause) if may_follow => {
-            Finding { confidence: Confidence::Likely, ..cause.clone() }.and_also(stated)
+            TerminationFinding { confidence: Confidence::Likely, ..cause.clone() }.and_also(stated)
         }
         _ => stated,
     }
 }
 
-fn detector(evidence: &Evidence) -> Option<Finding> {
+fn detector(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let event =
         evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
     Some(
-        Finding::new(event.reason, FactRule::DetectorEndedRun, Confidence::Likely)
+        TerminationFinding::new(event.reason, FactRule::DetectorEndedRun, Confidence::Likely)
             .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),
     )
 }

@@ -2,8 +2,8 @@
 
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
-use super::evidence::Evidence;
-use super::finding::{EvidenceSource, Finding};
+use super::evidence::TerminationEvidence;
+use super::finding::{EvidenceSource, TerminationFinding};
 use super::logs::LogReading;
 use super::rule::FactRule;
 
@@ -13,7 +13,7 @@ const SIGKILL: i32 = 9;
 const SIGNAL_CODE_BASE: i32 = 128;
 
 /// The kernel killed a process of our own cgroup for memory.
-pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
+pub(super) fn kernel_oom_kill(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let kills = evidence.oom_kill_delta.filter(|kills| *kills > 0)?;
     if evidence.exit_code == Some(0) {
         return None; // a worker was killed and the script coped
@@ -22,21 +22,22 @@ pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
     let was_main = evidence.signal == Some(SIGKILL);
     let confidence = if was_main { Confidence::Certain } else { Confidence::Likely };
     Some(
-        Finding::new(Reason::HostOom, FactRule::CgroupOomKill, confidence)
+        TerminationFinding::new(Reason::HostOom, FactRule::CgroupOomKill, confidence)
             .with(EvidenceSource::Cgroup, format!("the attempt's cgroup counted {kills} OOM kills")),
     )
 }
 
 /// Exit code 0: completed, or stopped early when the script reports it.
-pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Finding> {
+pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Option<TerminationFinding> {
     if evidence.exit_code != Some(0) {
         return None;
     }
-    let killed_for_memory = |found: &&Finding| found.reason == Reason::HostOom && found.is_platform_statement;
+    let killed_for_memory =
+        |found: &&TerminationFinding| found.reason == Reason::HostOom && found.is_platform_statement;
     if let Some(killed) = log.cause.as_ref().filter(killed_for_memory) {
         return Some(killed.clone()); // a container can be killed for memory and report exit code 0
     }
-    let exited = |finding: Finding| {
+    let exited = |finding: TerminationFinding| {
         finding.with(EvidenceSource::WaitStatus, "the script ended by itself with exit code 0")
     };
     if let Some(stopped) =
@@ -47,34 +48,37 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
     }
     let clean = log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
     let confidence = if clean { Confidence::Certain } else { Confidence::Likely };
-    Some(exited(Finding::new(Reason::Completed, FactRule::ExitZero, confidence)))
+    Some(exited(TerminationFinding::new(Reason::Completed, FactRule::ExitZero, confidence)))
 }
 
 /// Ended by itself after the recorder requested it, at the last step of a bounded launch. Scripts have different exit
 /// codes for a requested stop.
-pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
+pub(super) fn bounded(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let code = evidence.exit_code.filter(|_| evidence.progress.reached_last_step)?;
     let text =
         format!("the script was limited to its last step (TRACKWAY_MAX_STEPS) and exited with code {code}");
     Some(
-        Finding::new(Reason::Completed, FactRule::EndedAtLastStep, Confidence::Likely)
+        TerminationFinding::new(Reason::Completed, FactRule::EndedAtLastStep, Confidence::Likely)
             .with(EvidenceSource::WaitStatus, text),
     )
 }
 
 /// The exit was never recorded.
-pub(super) fn lost(evidence: &Evidence) -> Option<Finding> {
+pub(super) fn lost(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     let why = evidence.shim_lost.as_ref()?;
     let finding = if evidence.rebooted {
-        Finding::new(Reason::NodeFailure, FactRule::MachineRestarted, Confidence::Likely)
+        TerminationFinding::new(Reason::NodeFailure, FactRule::MachineRestarted, Confidence::Likely)
     } else {
-        Finding::new(Reason::Unknown, FactRule::ExitNotRecorded, Confidence::Guess)
+        TerminationFinding::new(Reason::Unknown, FactRule::ExitNotRecorded, Confidence::Guess)
     };
     Some(finding.with(EvidenceSource::WaitStatus, format!("no exit was recorded: {why}")))
 }
 
 /// SIGKILL after the log warned that the host's memory runs low: still a guess, but a better one than none.
-pub(super) fn killed_after_memory_warning(evidence: &Evidence, log: &LogReading) -> Option<Finding> {
+pub(super) fn killed_after_memory_warning(
+    evidence: &TerminationEvidence,
+    log: &LogReading,
+) -> Option<TerminationFinding> {
     let killed = evidence.signal == Some(SIGKILL)
         || evidence.exit_code.is_some_and(|code| code == SIGNAL_CODE_BASE + SIGKILL || code == -SIGKILL);
     let warned = log.weak.as_ref().filter(|found| killed && found.reason == Reason::HostOom)?;
@@ -82,7 +86,7 @@ pub(super) fn killed_after_memory_warning(evidence: &Evidence, log: &LogReading)
 }
 
 /// The signal or the code, read alone.
-pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
+pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
     if let Some(signal) = evidence.signal {
         return Some(by_signal(signal, Confidence::Likely).with(
             EvidenceSource::WaitStatus,
@@ -94,9 +98,11 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
         return None; // not informative: let a weak reading of the log speak first
     }
     let finding = match code {
-        2 => Finding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
-        124 => Finding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
-        126 | 127 => Finding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely),
+        2 => TerminationFinding::new(Reason::CodeError, FactRule::ExitUsage, Confidence::Guess),
+        124 => TerminationFinding::new(Reason::Timeout, FactRule::ExitTimeout, Confidence::Guess),
+        126 | 127 => {
+            TerminationFinding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely)
+        }
         _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
             by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
         }
@@ -107,7 +113,7 @@ pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
 }
 
 /// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.
-fn by_signal(signal: i32, strongest: Confidence) -> Finding {
+fn by_signal(signal: i32, strongest: Confidence) -> TerminationFinding {
     let (reason, rule, confidence) = match signal {
         2 => (Reason::Cancelled, FactRule::Interrupted, strongest),
         4 => (Reason::CodeError, FactRule::IllegalInstruction, strongest),
@@ -119,7 +125,7 @@ fn by_signal(signal: i32, strongest: Confidence) -> Finding {
         25 => (Reason::StorageError, FactRule::FileSizeLimit, strongest),
         _ => (Reason::Unknown, FactRule::KilledFromOutside, Confidence::Guess),
     };
-    Finding::new(reason, rule, confidence)
+    TerminationFinding::new(reason, rule, confidence)
 }
 
 fn signal_name(signal: i32) -> &'static str {

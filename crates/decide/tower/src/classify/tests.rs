@@ -4,20 +4,25 @@ use super::*;
 use crate::scan::LogScanner;
 use crate::signatures::{self, engine};
 
-fn of_log(log: &str) -> Evidence {
-    let mut evidence = Evidence::new(LaunchKind::Train);
+fn of_log(log: &str) -> TerminationEvidence {
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.logs.push(StreamLog { stream: Stream::Stderr, log: LogScanner::scan(log.as_bytes()) });
     evidence
 }
 
-fn with_state(mut evidence: Evidence, source: &str, state: &str, reason: &str) -> Evidence {
+fn with_state(
+    mut evidence: TerminationEvidence,
+    source: &str,
+    state: &str,
+    reason: &str,
+) -> TerminationEvidence {
     evidence.launcher =
         Some(LauncherState { source: source.into(), state: state.into(), reason: reason.into() });
     evidence
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>, log: &str) -> Evidence {
-    Evidence { exit_code: code, signal, ..of_log(log) }
+fn ended(code: Option<i32>, signal: Option<i32>, log: &str) -> TerminationEvidence {
+    TerminationEvidence { exit_code: code, signal, ..of_log(log) }
 }
 
 const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB\n";
@@ -182,7 +187,7 @@ fn a_script_that_finished_first_has_finished() {
         ("PREEMPTED", None, Reason::Preempted),
         ("OUT_OF_MEMORY", Some(false), Reason::HostOom),
     ] {
-        let evidence = Evidence { was_signalled, ..ended(Some(0), None, "") };
+        let evidence = TerminationEvidence { was_signalled, ..ended(Some(0), None, "") };
         let verdict = classify(&with_state(evidence, "slurm", state, ""));
         assert_eq!(verdict.reason, reason, "{state} {was_signalled:?}");
         let is_secondary = verdict.secondary.iter().any(|other| other.text.contains(state));
@@ -216,7 +221,7 @@ fn intent_outranks_all() {
 /// lost shim, an error file, and an evaluation launch.
 #[test]
 fn other_sources_are_heard() {
-    let mut evidence = Evidence::new(LaunchKind::Train);
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.spawn_error = Some("No such file or directory (os error 2)".into());
     let verdict = classify(&evidence);
     assert_eq!((verdict.reason, verdict.domain), (Reason::CodeError, Domain::Operator));
@@ -228,7 +233,7 @@ fn other_sources_are_heard() {
         (Reason::HostOom, Confidence::Certain)
     );
 
-    let mut evidence = Evidence::new(LaunchKind::Train);
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.shim_lost = Some("no exit record".into());
     assert_eq!(classify(&evidence).reason, Reason::Unknown);
     evidence.rebooted = true;
@@ -251,9 +256,9 @@ fn other_sources_are_heard() {
 /// stop; but not when it failed on the way out, was killed, or never came that far.
 #[test]
 fn a_bounded_launch_completes_at_its_last_step() {
-    let bounded = |evidence: Evidence| {
+    let bounded = |evidence: TerminationEvidence| {
         let progress = Progress { reached_last_step: true, ..evidence.progress };
-        classify(&Evidence { progress, ..evidence }).reason
+        classify(&TerminationEvidence { progress, ..evidence }).reason
     };
     assert_eq!(bounded(ended(Some(143), None, "")), Reason::Completed);
     assert_eq!(bounded(ended(Some(1), None, OOM)), Reason::DeviceOom);
@@ -400,7 +405,7 @@ fn the_same_cause_has_the_same_fingerprint() {
 /// besides.
 #[test]
 fn a_refused_rung_is_told_of_a_good_end_only() {
-    let mut evidence = Evidence::new(LaunchKind::Train);
+    let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.exit_code = Some(0);
     evidence.rung_refused = Some("at 10% of the data `val_loss < 1` is not met: val_loss is 2".into());
     let verdict = classify(&evidence);

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
-use super::evidence::Evidence;
-use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use super::evidence::TerminationEvidence;
+use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
@@ -16,8 +16,7 @@ const MAX_SECONDARY: usize = 8;
 
 /// Why an attempt ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Classification")]
-pub struct Verdict {
+pub struct TerminationVerdict {
     /// The reason.
     pub reason: Reason,
     /// The rule that decided.
@@ -36,7 +35,11 @@ pub struct Verdict {
     pub fingerprint: String,
 }
 
-pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> Verdict {
+pub(super) fn seal(
+    finding: TerminationFinding,
+    log: &LogReading,
+    evidence: &TerminationEvidence,
+) -> TerminationVerdict {
     let mut secondary = finding.secondary;
     let decided: Vec<&str> = finding.items.iter().map(|item| item.text.as_str()).collect();
     for other in log.cause.iter().chain(&log.weak) {
@@ -60,7 +63,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
             items.push(item);
         }
     }
-    Verdict {
+    TerminationVerdict {
         reason: finding.reason,
         confidence: finding.confidence,
         domain: finding.domain.unwrap_or(finding.reason.domain()),
@@ -73,7 +76,7 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
 }
 
 /// The facts that belong beside every verdict.
-fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
+fn surroundings(evidence: &TerminationEvidence) -> Vec<EvidenceItem> {
     let item = |source, text: String| EvidenceItem { source, line_number: None, stream: None, text };
     let mut items = Vec::new();
     if let Some(code) = evidence.exit_code {

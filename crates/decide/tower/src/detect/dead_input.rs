@@ -8,7 +8,7 @@
 
 use trackway_core::detect::DetectionSeverity::{Note, Warn};
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
@@ -38,7 +38,7 @@ pub(super) struct DeadInput {
 
 impl DeadInput {
     /// Takes a digest or a loss.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample, what: Repeated) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, what: Repeated) -> Option<DetectorChange> {
         let last = self.last.replace(sample.value)?;
         let same =
             last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && sample.value == 0.0);
@@ -53,7 +53,7 @@ impl DeadInput {
         };
         match self.streak.take(same, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let evidence = match what {
                     Repeated::Inputs => {
@@ -76,7 +76,7 @@ impl DeadInput {
                         )
                     }
                 };
-                Some(Change::fires(Found {
+                Some(DetectorChange::fires(Anomaly {
                     severity: if self.differed { Warn } else { Note },
                     first_step,
                     value: None,

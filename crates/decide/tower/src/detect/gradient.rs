@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::{Level, Standing};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
@@ -67,7 +67,7 @@ impl GradientWatch {
         vanishing: Rule,
         sample: Sample,
         learned: bool,
-    ) -> [Option<Change>; 2] {
+    ) -> [Option<DetectorChange>; 2] {
         let standing = self.level.standing(sample.value);
         let rising = self.rising.take(sample.value);
         let gone = sample.value <= vanishing.threshold
@@ -92,13 +92,19 @@ impl GradientWatch {
         [exploded, vanished]
     }
 
-    fn exploded(&mut self, rule: Rule, sample: Sample, standing: Standing, bad: bool) -> Option<Change> {
+    fn exploded(
+        &mut self,
+        rule: Rule,
+        sample: Sample,
+        standing: Standing,
+        bad: bool,
+    ) -> Option<DetectorChange> {
         let beyond_record = bad && sample.value > rule.threshold * self.level.record();
         let patience = if beyond_record { 1 } else { rule.patience };
         match self.explosion.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: Critical,
                 first_step,
                 value: Some(sample.value / standing.median),
@@ -118,16 +124,16 @@ impl GradientWatch {
         sample: Sample,
         standing: Option<Standing>,
         bad: bool,
-    ) -> Option<Change> {
+    ) -> Option<DetectorChange> {
         match self.vanishing.take(bad, sample.step, rule.patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let usual = match standing {
                     Some(standing) => format!("; {} was usual", number(standing.median)),
                     None => " from the beginning".into(),
                 };
-                Some(Change::fires(Found {
+                Some(DetectorChange::fires(Anomaly {
                     severity: Warn,
                     first_step,
                     value: None,

@@ -7,7 +7,7 @@
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Critical;
 
-use super::found::{Found, number};
+use super::anomaly::{Anomaly, number};
 use super::rules::Rule;
 
 /// Steps before the longest one counts.
@@ -52,7 +52,7 @@ impl Hang {
     }
 
     /// Nothing came for `quiet_seconds`.
-    pub(super) fn tick(&mut self, rule: Rule, quiet_seconds: f64) -> Option<(Step, f64, Found)> {
+    pub(super) fn tick(&mut self, rule: Rule, quiet_seconds: f64) -> Option<(Step, f64, Anomaly)> {
         let (step, _) = self.last?;
         let floor = f64::from(rule.patience);
         let limit = if self.seen < START_STEPS {
@@ -64,7 +64,7 @@ impl Hang {
             return None;
         }
         self.fired = true;
-        let found = Found {
+        let found = Anomaly {
             severity: Critical,
             first_step: step,
             value: Some(quiet_seconds),

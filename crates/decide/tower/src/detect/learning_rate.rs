@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::Level;
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
@@ -43,7 +43,7 @@ pub(super) struct LearningRateWatch {
 
 impl LearningRateWatch {
     /// Takes a finite learning rate.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         let rate = sample.value;
         let settled = self.fell || self.still >= STILL_STEPS;
         let before = self.record;
@@ -60,7 +60,7 @@ impl LearningRateWatch {
         let patience = if beyond || self.jump { 1 } else { rule.patience };
         match self.streak.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let evidence = if self.jump {
                     format!(
@@ -74,7 +74,13 @@ impl LearningRateWatch {
                     format!("the learning rate is {}", number(rate))
                 };
                 let threshold = if self.jump { JUMP_FACTOR * before } else { rule.threshold };
-                Some(Change::fires(Found { severity: Warn, first_step, value: None, threshold, evidence }))
+                Some(DetectorChange::fires(Anomaly {
+                    severity: Warn,
+                    first_step,
+                    value: None,
+                    threshold,
+                    evidence,
+                }))
             }
         }
     }
@@ -100,17 +106,23 @@ enum Odd {
 
 impl UpdateRatio {
     /// Takes a finite ratio.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample, rate: Option<f64>) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, rate: Option<f64>) -> Option<DetectorChange> {
         self.seen = self.seen.saturating_add(1);
         self.since_resume = self.since_resume.map(|steps| steps + 1).filter(|steps| *steps <= RESUME_STEPS);
         let odd = self.odd(sample.value, sample.value / rate.unwrap_or(1.0));
         let patience = if matches!(odd, Some(Odd::AfterResume(_))) { 1 } else { rule.patience };
         match self.streak.take(odd.is_some(), sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let (threshold, evidence) = odd?.words(rule, sample.value);
-                Some(Change::fires(Found { severity: Warn, first_step, value: None, threshold, evidence }))
+                Some(DetectorChange::fires(Anomaly {
+                    severity: Warn,
+                    first_step,
+                    value: None,
+                    threshold,
+                    evidence,
+                }))
             }
         }
     }

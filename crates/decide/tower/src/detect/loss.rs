@@ -13,7 +13,7 @@
 
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::{Level, Standing};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
@@ -60,7 +60,7 @@ pub(super) struct LossWatch {
 
 impl LossWatch {
     /// Takes a finite loss and answers for spike and shift.
-    pub(super) fn take(&mut self, spike: Rule, shift: Rule, sample: Sample) -> [Option<Change>; 2] {
+    pub(super) fn take(&mut self, spike: Rule, shift: Rule, sample: Sample) -> [Option<DetectorChange>; 2] {
         self.seen += 1;
         self.mean += (sample.value - self.mean) / (self.seen as f64).min(MEAN_STEPS);
         if self.seen <= BEGINNING_STEPS {
@@ -92,7 +92,13 @@ impl LossWatch {
         rise > share * self.level.initial().unwrap_or(0.0).abs()
     }
 
-    fn spiked(&mut self, rule: Rule, sample: Sample, standing: Standing, outside: bool) -> Option<Change> {
+    fn spiked(
+        &mut self,
+        rule: Rule,
+        sample: Sample,
+        standing: Standing,
+        outside: bool,
+    ) -> Option<DetectorChange> {
         let bad = outside
             && standing.rise > JUMP_SHARE * standing.median.abs()
             && self.worth(standing.rise, INITIAL_SHARE);
@@ -105,8 +111,8 @@ impl LossWatch {
         }
         match self.spike.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: if beyond_record { Critical } else { Warn },
                 first_step,
                 value: Some(standing.z),
@@ -121,7 +127,7 @@ impl LossWatch {
         }
     }
 
-    fn shifted(&mut self, rule: Rule, sample: Sample, standing: Standing) -> Option<Change> {
+    fn shifted(&mut self, rule: Rule, sample: Sample, standing: Standing) -> Option<DetectorChange> {
         let beyond = |rise: f64, from: f64| rise > (rule.threshold - 1.0) * from.abs();
         let jumped = standing.z > SHIFT_SIGMA
             && beyond(standing.rise, standing.median)
@@ -137,11 +143,11 @@ impl LossWatch {
         }
         match self.shift.take(jumped || climbed, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let from = if climbed { lowest } else { standing.median };
                 let to = if climbed { standing.median } else { sample.value };
-                Some(Change::fires(Found {
+                Some(DetectorChange::fires(Anomaly {
                     severity: Warn,
                     first_step,
                     value: Some(to / from),

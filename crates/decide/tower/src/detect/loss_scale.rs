@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Critical;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
@@ -33,7 +33,7 @@ impl Default for LossScale {
 
 impl LossScale {
     /// Takes a finite loss scale.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         let place = self.seen as usize % SPAN;
         let before = std::mem::replace(&mut self.last[place], sample.value);
         self.seen = self.seen.saturating_add(1);
@@ -41,14 +41,14 @@ impl LossScale {
             self.seen > SEARCH_STEPS && sample.value * 2f64.powi(rule.patience.min(60) as i32) <= before;
         match self.streak.take(sample.value < rule.threshold || fell, sample.step, 1, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let was = if fell {
                     format!(", and was {} some {SPAN} steps ago", number(before))
                 } else {
                     String::new()
                 };
-                Some(Change::fires(Found {
+                Some(DetectorChange::fires(Anomaly {
                     severity: Critical,
                     first_step,
                     value: None,

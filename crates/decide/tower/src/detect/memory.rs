@@ -7,7 +7,7 @@
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
 
-use super::found::{Change, Found, Sample};
+use super::anomaly::{Anomaly, DetectorChange, Sample};
 use super::rules::Rule;
 
 /// Steps of one block.
@@ -34,7 +34,12 @@ pub(super) struct MemoryCreep {
 
 impl MemoryCreep {
     /// Takes the bytes in use; `limit_bytes` is what there is, where it is known.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample, limit_bytes: Option<f64>) -> Option<Change> {
+    pub(super) fn take(
+        &mut self,
+        rule: Rule,
+        sample: Sample,
+        limit_bytes: Option<f64>,
+    ) -> Option<DetectorChange> {
         self.floor = if self.in_block == 0 { sample.value } else { self.floor.min(sample.value) };
         self.in_block += 1;
         if self.in_block < BLOCK {
@@ -56,12 +61,18 @@ impl MemoryCreep {
         self.judge(rule, rises, sample, limit_bytes)
     }
 
-    fn judge(&mut self, rule: Rule, rises: bool, sample: Sample, limit_bytes: Option<f64>) -> Option<Change> {
+    fn judge(
+        &mut self,
+        rule: Rule,
+        rises: bool,
+        sample: Sample,
+        limit_bytes: Option<f64>,
+    ) -> Option<DetectorChange> {
         if self.fired {
             self.calm = if rises { 0 } else { self.calm + 1 };
             if self.calm >= CALM {
                 (self.fired, self.calm) = (false, 0);
-                return Some(Change::Rearmed);
+                return Some(DetectorChange::Rearmed);
             }
             return None;
         }
@@ -87,7 +98,7 @@ impl MemoryCreep {
             Some(step) => format!("; at this rate memory is all at step {step}"),
             None => "; the total is not known".into(),
         };
-        Some(Change::fires(Found {
+        Some(DetectorChange::fires(Anomaly {
             severity: if end.is_some() { Critical } else { Warn },
             first_step,
             value: Some(grown),

@@ -5,9 +5,9 @@
 //! values; `hang` gets the time since the last value. An episode is reported once: its detector can fire again when the
 //! run was healthy for a while.
 
+mod anomaly;
 mod cursor;
 mod dead_input;
-mod found;
 mod gradient;
 mod hang;
 mod learning_rate;
@@ -15,6 +15,7 @@ mod level;
 mod loss;
 mod loss_scale;
 mod memory;
+mod metric_detectors;
 mod non_finite;
 mod pace;
 mod plateau;
@@ -27,7 +28,6 @@ mod streak;
 #[cfg(test)]
 mod tests;
 mod validation;
-mod watched;
 mod window;
 
 use std::collections::HashMap;
@@ -36,14 +36,14 @@ use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
 
 use crate::runbook::symptom_of_detector;
+use anomaly::{Anomaly, DetectorChange, Sample};
 pub use cursor::{DataCursor, DataPlace};
-use found::{Change, Found, Sample};
+use metric_detectors::MetricDetectors;
 use rank::Rank;
 use ranks::{Agreement, Stragglers};
 use role::{Role, role_of};
 pub use rules::{Rule, Rules};
 use seen_before::SeenBefore;
-use watched::Watched;
 
 /// Metrics that are watched at most, over all ranks; the rest is counted by [`Detectors::not_watched`].
 pub const METRICS_MAX: usize = 16_384;
@@ -56,9 +56,9 @@ const SAME_EPISODE_STEPS: Step = 100;
 
 /// A metric of a rank, as [`Detectors::watch`] gave it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watch(u32);
+pub struct WatchId(u32);
 
-impl Watch {
+impl WatchId {
     const NONE: Self = Self(u32::MAX);
 }
 
@@ -67,8 +67,8 @@ impl Watch {
 pub struct Detectors {
     rules: Rules,
     memory_limit_bytes: Option<f64>,
-    by_name: HashMap<(u32, Box<str>), Watch>,
-    watched: Vec<Watched>,
+    by_name: HashMap<(u32, Box<str>), WatchId>,
+    watched: Vec<MetricDetectors>,
     ranks: Vec<Rank>,
     rank_places: HashMap<u32, usize>,
     not_watched: u64,
@@ -105,18 +105,18 @@ impl Detectors {
 
     /// Begins to watch a metric of a rank; the same one again gives the same answer. What no detector looks at costs
     /// nothing.
-    pub fn watch(&mut self, rank: u32, metric: &str) -> Watch {
-        let Some(role) = role_of(metric) else { return Watch::NONE };
+    pub fn watch(&mut self, rank: u32, metric: &str) -> WatchId {
+        let Some(role) = role_of(metric) else { return WatchId::NONE };
         if let Some(watch) = self.by_name.get(&(rank, Box::from(metric))) {
             return *watch;
         }
         let full = self.watched.len() >= METRICS_MAX;
         let Some(place) = self.place_of(rank).filter(|_| !full) else {
             self.not_watched += 1;
-            return Watch::NONE;
+            return WatchId::NONE;
         };
-        let watch = Watch(self.watched.len() as u32);
-        self.watched.push(Watched::new(role, metric, place));
+        let watch = WatchId(self.watched.len() as u32);
+        self.watched.push(MetricDetectors::new(role, metric, place));
         self.by_name.insert((rank, metric.into()), watch);
         let known = &mut self.ranks[place];
         match role {
@@ -144,7 +144,14 @@ impl Detectors {
 
     /// Takes one value. `at_seconds` is when it was recorded, on any clock that all values share; findings are added to
     /// `firings`.
-    pub fn take(&mut self, watch: Watch, step: Step, value: f64, at_seconds: f64, firings: &mut Vec<Firing>) {
+    pub fn take(
+        &mut self,
+        watch: WatchId,
+        step: Step,
+        value: f64,
+        at_seconds: f64,
+        firings: &mut Vec<Firing>,
+    ) {
         let Some(watched) = self.watched.get_mut(watch.0 as usize) else { return };
         let rank = &mut self.ranks[watched.place];
         if rank.hang.alive(step, at_seconds) {
@@ -162,7 +169,7 @@ impl Detectors {
     }
 
     /// What the batches of all ranks show.
-    fn look_for_repetition(&mut self, watch: Watch, sample: Sample, firings: &mut Vec<Firing>) {
+    fn look_for_repetition(&mut self, watch: WatchId, sample: Sample, firings: &mut Vec<Firing>) {
         let rule = self.rules.of(Detector::SeenBefore);
         let watched = &self.watched[watch.0 as usize];
         if !rule.enabled || !sample.value.is_finite() {
@@ -180,7 +187,7 @@ impl Detectors {
     }
 
     /// What only all ranks together show.
-    fn compare(&mut self, watch: Watch, sample: Sample, firings: &mut Vec<Firing>) {
+    fn compare(&mut self, watch: WatchId, sample: Sample, firings: &mut Vec<Firing>) {
         let watched = &self.watched[watch.0 as usize];
         if self.ranks.len() < 2 || !sample.value.is_finite() {
             return;
@@ -257,14 +264,14 @@ impl Detectors {
         &mut self,
         detector: Detector,
         rank: u32,
-        watch: Watch,
+        watch: WatchId,
         sample: Sample,
-        change: Change,
+        change: DetectorChange,
         firings: &mut Vec<Firing>,
     ) {
         match change {
-            Change::Rearmed => close(&mut self.episodes, detector),
-            Change::Fires(found) => self.fire(detector, rank, Some(watch), sample, *found, firings),
+            DetectorChange::Rearmed => close(&mut self.episodes, detector),
+            DetectorChange::Fires(found) => self.fire(detector, rank, Some(watch), sample, *found, firings),
         }
     }
 
@@ -272,9 +279,9 @@ impl Detectors {
         &mut self,
         detector: Detector,
         rank: u32,
-        watch: Option<Watch>,
+        watch: Option<WatchId>,
         sample: Sample,
-        found: Found,
+        found: Anomaly,
         firings: &mut Vec<Firing>,
     ) {
         let episodes = &mut self.episodes[detector as usize];

@@ -6,7 +6,7 @@
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Critical;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
@@ -30,7 +30,7 @@ impl NonFinite {
         metric: &str,
         count: bool,
         scaled: bool,
-    ) -> Option<Change> {
+    ) -> Option<DetectorChange> {
         let bad = !sample.value.is_finite() || (count && sample.value > 0.0);
         if !bad && !self.streak.is_bad() {
             self.last_finite = Some((sample.step, sample.value));
@@ -38,8 +38,8 @@ impl NonFinite {
         let patience = if scaled { rule.patience.max(OVERFLOWS_ALLOWED + 1) } else { rule.patience };
         match self.streak.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: Critical,
                 first_step,
                 value: None,

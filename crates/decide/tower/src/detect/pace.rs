@@ -9,7 +9,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::level::Level;
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
@@ -46,7 +46,7 @@ impl Starvation {
     }
 
     /// The duration of a step, its wait included.
-    pub(super) fn step(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn step(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         let wait = self.wait_pending.take().filter(|wait| wait.step == sample.step)?;
         self.seen += 1;
         if self.seen <= WARM_UP_STEPS {
@@ -59,8 +59,8 @@ impl Starvation {
         let bad = share > rule.threshold && self.wait_seconds > WAIT_SECONDS_MIN;
         match self.streak.take(bad, sample.step, rule.patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: Warn,
                 first_step,
                 value: Some(share),
@@ -96,7 +96,7 @@ pub(super) enum Each {
 
 impl Drop {
     /// Takes how long a step, or a sample, takes, in seconds. Looks at it every [`RECENT_STEPS`] steps.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample, each: Each) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, each: Each) -> Option<DetectorChange> {
         self.seen = self.seen.saturating_add(1);
         if self.seen <= WARM_UP_STEPS || sample.value <= 0.0 {
             return None;
@@ -123,8 +123,8 @@ impl Drop {
         let lasts = bad && (each == Each::Sample || self.slow_seconds >= SLOW_SECONDS_MIN);
         match self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: Warn,
                 first_step,
                 value: Some(speed),

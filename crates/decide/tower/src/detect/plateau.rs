@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 
 /// Steps of one block.
@@ -53,7 +53,7 @@ pub(super) struct Plateau {
 
 impl Plateau {
     /// Takes a finite loss.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         if self.settled {
             return None;
         }
@@ -70,7 +70,7 @@ impl Plateau {
         self.judge(rule, sample)
     }
 
-    fn judge(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    fn judge(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         let (from, to) = if self.seen == BLOCK { (self.head, self.first) } else { (self.first, self.block) };
         let fall = from.mean - to.mean;
         let error = (from.error_squared() + to.error_squared()).sqrt();
@@ -83,7 +83,7 @@ impl Plateau {
         let flat = quiet && fall < wanted && fall + 2.0 * error < AT_MOST * wanted;
         if self.seen >= rule.patience.max(2 * BLOCK) && flat {
             self.settled = true;
-            return Some(Change::fires(Found {
+            return Some(DetectorChange::fires(Anomaly {
                 severity: Warn,
                 first_step: sample.step.saturating_sub(u64::from(self.seen) - 1),
                 value: Some(fall / from.mean.abs()),

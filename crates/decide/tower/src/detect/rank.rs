@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use trackway_core::Step;
 
-use super::found::number;
-use super::found::{Change, Sample};
+use super::anomaly::number;
+use super::anomaly::{DetectorChange, Sample};
 use super::hang::Hang;
 use super::pace::{Drop, Each, Starvation};
 use super::rules::Rule;
@@ -110,7 +110,7 @@ impl Rank {
         drop: Rule,
         starvation: Rule,
         sample: Sample,
-    ) -> [Option<Change>; 2] {
+    ) -> [Option<DetectorChange>; 2] {
         let change = if drop.enabled { self.drop.take(drop, sample, Each::Step) } else { None };
         let starved = if starvation.enabled { self.starvation.step(starvation, sample) } else { None };
         [change, starved]

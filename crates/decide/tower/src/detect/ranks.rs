@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
+use trackway_statistics::median;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
@@ -46,12 +47,7 @@ impl Speed {
     }
 
     fn median(&self) -> Option<f64> {
-        if self.ring.len() < SPEED_STEPS {
-            return None;
-        }
-        let mut sorted = self.ring.clone();
-        sorted.sort_by(f64::total_cmp);
-        Some(sorted[SPEED_STEPS / 2])
+        (self.ring.len() == SPEED_STEPS).then(|| median(self.ring.iter().copied()))
     }
 }
 
@@ -64,7 +60,7 @@ pub(super) struct Stragglers {
 
 impl Stragglers {
     /// Takes the duration of a rank's step, in seconds; answers for any rank.
-    pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Vec<(u32, Change)> {
+    pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Vec<(u32, DetectorChange)> {
         self.speeds.entry(rank).or_default().push(sample.value);
         let first = self.speeds.first_key_value().is_some_and(|(first, _)| *first == rank);
         if !first || self.speeds.len() < 2 {
@@ -78,7 +74,7 @@ impl Stragglers {
         self.look(rule, sample.step)
     }
 
-    fn look(&mut self, rule: Rule, step: Step) -> Vec<(u32, Change)> {
+    fn look(&mut self, rule: Rule, step: Step) -> Vec<(u32, DetectorChange)> {
         let medians: BTreeMap<u32, f64> =
             self.speeds.iter().filter_map(|(rank, speed)| Some((*rank, speed.median()?))).collect();
         let mut sorted: Vec<f64> = medians.values().copied().collect();
@@ -90,8 +86,8 @@ impl Stragglers {
             let bad = score < rule.threshold && own - middle > SLOWER_SECONDS_MIN;
             let change = match speed.streak.take(bad, step, rule.patience, CALM) {
                 Turn::Nothing => return None,
-                Turn::Rearmed => Change::Rearmed,
-                Turn::Fires(first_step) => Change::fires(Found {
+                Turn::Rearmed => DetectorChange::Rearmed,
+                Turn::Fires(first_step) => DetectorChange::fires(Anomaly {
                     severity: Warn,
                     first_step,
                     value: Some(score),
@@ -112,7 +108,7 @@ impl Stragglers {
 
 /// One step's number, as the first rank reported it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct StepValue {
     step: Step,
     value: f64,
 }
@@ -120,17 +116,17 @@ struct Told {
 /// Numbers that ranks should have in common.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Agreement {
-    told: [Option<Told>; STEPS_OPEN],
+    told: [Option<StepValue>; STEPS_OPEN],
     agreed: u32,
     streaks: BTreeMap<u32, Streak>,
 }
 
 impl Agreement {
     /// Takes a rank's number of a step.
-    pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Option<DetectorChange> {
         let slot = &mut self.told[sample.step as usize % STEPS_OPEN];
         let Some(told) = slot.filter(|told| told.step == sample.step) else {
-            *slot = Some(Told { step: sample.step, value: sample.value });
+            *slot = Some(StepValue { step: sample.step, value: sample.value });
             return None;
         };
         let scale = told.value.abs().max(sample.value.abs());
@@ -145,8 +141,8 @@ impl Agreement {
         let streak = self.streaks.entry(rank).or_default();
         match streak.take(differs, sample.step, rule.patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
-            Turn::Fires(first_step) => Some(Change::fires(Found {
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
+            Turn::Fires(first_step) => Some(DetectorChange::fires(Anomaly {
                 severity: Critical,
                 first_step,
                 value: Some(difference),

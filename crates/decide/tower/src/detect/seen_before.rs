@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::found::{Change, Found, Sample};
+use super::anomaly::{Anomaly, DetectorChange, Sample};
 use super::rules::Rule;
 
 /// Digests that are remembered at most, over all ranks. Of more batches a fraction is watched, chosen by digest: a
@@ -38,7 +38,7 @@ pub(super) struct SeenBefore {
 
 impl SeenBefore {
     /// Takes the digest of a batch.
-    pub(super) fn digest(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn digest(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         if std::mem::take(&mut self.begins_again) {
             self.steps.retain(|_, step| *step < sample.step);
         }
@@ -61,7 +61,7 @@ impl SeenBefore {
     }
 
     /// Takes note that the loss of a batch from before it is trained on was recorded.
-    pub(super) fn progressive(&mut self, rule: Rule, step: Step) -> Option<Change> {
+    pub(super) fn progressive(&mut self, rule: Rule, step: Step) -> Option<DetectorChange> {
         self.progressive_step = self.progressive_step.max(Some(step));
         if self.told || self.repeated == 0 { None } else { self.judge(rule) }
     }
@@ -75,7 +75,7 @@ impl SeenBefore {
         digest.leading_zeros() >= self.bits
     }
 
-    fn judge(&mut self, rule: Rule) -> Option<Change> {
+    fn judge(&mut self, rule: Rule) -> Option<DetectorChange> {
         let confirmed = self.progressive_step.is_some_and(|step| step >= self.last_step);
         if !confirmed || self.repeated < rule.patience || !self.beyond_chance() {
             return None;
@@ -83,7 +83,7 @@ impl SeenBefore {
         let (before, step) = self.first?;
         self.told = true;
         let batches = self.steps.len() as u64 + u64::from(self.repeated);
-        Some(Change::fires(Found {
+        Some(DetectorChange::fires(Anomaly {
             severity: Warn,
             first_step: step,
             value: Some(f64::from(self.repeated)),

@@ -7,7 +7,7 @@
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
-use super::found::{Change, Found, Sample, number};
+use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 use super::window::Window;
@@ -52,7 +52,7 @@ impl Validation {
         sample: Sample,
         training: Option<f64>,
         untrained: Option<f64>,
-    ) -> Option<Change> {
+    ) -> Option<DetectorChange> {
         let best = *self.best.get_or_insert(Best { loss: sample.value, step: sample.step, training });
         let noise = self.noise.sigma();
         if let Some(last) = self.last.replace(sample.value) {
@@ -73,14 +73,14 @@ impl Validation {
         });
         match self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM) {
             Turn::Nothing => None,
-            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Rearmed => Some(DetectorChange::Rearmed),
             Turn::Fires(first_step) => {
                 let training = training.map_or("unknown".into(), number);
                 let against = match untrained {
                     Some((_, untrained)) => format!("an untrained model has {}", number(untrained)),
                     None => format!("its best was {} at step {}", number(best.loss), best.step),
                 };
-                Some(Change::fires(Found {
+                Some(DetectorChange::fires(Anomaly {
                     severity: Warn,
                     first_step,
                     value: Some(sample.value / best.loss),

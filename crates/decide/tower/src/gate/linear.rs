@@ -2,49 +2,41 @@
 
 use trackway_formats::gate::Number;
 use trackway_formats::rule::{Comparison, Expression, Operand as _, Operator};
+use trackway_statistics::Interval;
 
-use super::{Evidence, Found};
+use super::{Found, GateEvidence};
 
 /// A number and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Range {
     pub value: f64,
-    pub low: f64,
-    pub high: f64,
+    pub interval: Interval,
 }
 
 impl Range {
     pub(super) fn point(value: f64) -> Self {
-        Self { value, low: value, high: value }
+        Self { value, interval: Interval::point(value) }
     }
 
     fn plus(self, other: Self) -> Self {
-        Self { value: self.value + other.value, low: self.low + other.low, high: self.high + other.high }
+        Self { value: self.value + other.value, interval: self.interval.plus(other.interval) }
     }
 
     fn times(self, factor: f64) -> Self {
-        let (low, high) = (self.low * factor, self.high * factor);
-        Self { value: self.value * factor, low: low.min(high), high: low.max(high) }
+        Self { value: self.value * factor, interval: self.interval.times(factor) }
     }
 
     fn product(self, other: Self) -> Self {
-        let ends =
-            [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high];
-        Self {
-            value: self.value * other.value,
-            low: ends.iter().copied().fold(f64::INFINITY, f64::min),
-            high: ends.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        }
+        Self { value: self.value * other.value, interval: self.interval.product(other.interval) }
     }
 
     /// `None` where it may be zero.
     fn reciprocal(self) -> Option<Self> {
-        let spans_zero = self.low <= 0.0 && self.high >= 0.0;
-        (!spans_zero).then(|| Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low })
+        Some(Self { value: 1.0 / self.value, interval: self.interval.reciprocal()? })
     }
 
     fn is_finite(self) -> bool {
-        [self.value, self.low, self.high].iter().all(|number| number.is_finite())
+        self.value.is_finite() && self.interval.bounds().is_some()
     }
 }
 
@@ -57,7 +49,7 @@ struct Sum {
 /// `left − right`; `None` where that is not finite.
 pub(super) fn difference(
     comparison: &Comparison<Number>,
-    evidence: &Evidence,
+    evidence: &GateEvidence,
     operands: &[&Number],
     found: &[Found],
 ) -> Option<Range> {
@@ -78,7 +70,7 @@ pub(super) fn difference(
 }
 
 /// The sum, in which `x − baseline(x)` is taken from what was measured on the same rows.
-fn paired(mut sum: Sum, evidence: &Evidence, operands: &[&Number], found: &[Found]) -> Range {
+fn paired(mut sum: Sum, evidence: &GateEvidence, operands: &[&Number], found: &[Found]) -> Range {
     let mut total = Range::point(sum.constant);
     for index in 0..operands.len() {
         let (number, factor) = (operands[index], sum.factors[index]);
@@ -98,12 +90,11 @@ fn paired(mut sum: Sum, evidence: &Evidence, operands: &[&Number], found: &[Foun
     rest.fold(total, |total, (factor, found)| total.plus(found.range.times(*factor)))
 }
 
-fn measured_difference(number: &Number, evidence: &Evidence) -> Option<Range> {
+fn measured_difference(number: &Number, evidence: &GateEvidence) -> Option<Range> {
     let measured = evidence.differences.get(&number.name)?;
     // Pairs of only some rows are no evidence about the others: the two intervals, which cover theirs, decide then.
     measured.coverage().filter(|coverage| coverage.is_complete())?;
-    let (low, high) = measured.interval()?;
-    Some(Range { value: measured.value()?, low, high })
+    Some(Range { value: measured.value()?, interval: measured.interval()? })
 }
 
 /// `None` where numbers are multiplied with one another, or divided by.

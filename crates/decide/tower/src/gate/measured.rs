@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::RowCoverage;
+use trackway_statistics::Interval;
 
 /// A number of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -9,10 +10,9 @@ use trackway_core::RowCoverage;
 #[serde(from = "Stored")]
 pub struct Measured {
     value: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    low: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    high: Option<f64>,
+    /// As `low` and `high`; absent where neither end is known.
+    #[serde(flatten)]
+    interval: Option<Interval>,
     #[serde(skip_serializing_if = "Option::is_none")]
     support: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -44,7 +44,8 @@ impl From<Stored> for Measured {
         let Stored { value, low, high, support, exact, coverage } = stored;
         let described = RowCoverage::complete(support.unwrap_or(1).max(1));
         let coverage = (!exact).then(|| coverage.unwrap_or(described));
-        Self { value, low, high, support, exact, coverage }
+        let interval = Some(Interval::between(low, high)).filter(Interval::is_known);
+        Self { value, interval, support, exact, coverage }
     }
 }
 
@@ -52,7 +53,7 @@ impl Measured {
     /// A fact that is not drawn from anything: a size, a cost.
     #[must_use]
     pub fn fact(value: f64) -> Self {
-        Self { value: Some(value), low: None, high: None, support: None, exact: true, coverage: None }
+        Self { value: Some(value), interval: None, support: None, exact: true, coverage: None }
     }
 
     /// What was estimated from rows: the number (`None`: it is not finite), the ends of its interval, its number of
@@ -60,11 +61,12 @@ impl Measured {
     #[must_use]
     pub fn estimate(
         value: Option<f64>,
-        (low, high): (Option<f64>, Option<f64>),
+        interval: Interval,
         support: Option<u64>,
         coverage: RowCoverage,
     ) -> Self {
-        Self { value, low, high, support, exact: false, coverage: Some(coverage) }
+        let interval = Some(interval).filter(Interval::is_known);
+        Self { value, interval, support, exact: false, coverage: Some(coverage) }
     }
 
     /// The number.
@@ -73,10 +75,10 @@ impl Measured {
         self.value
     }
 
-    /// Both ends of its interval, where it has one that is finite.
+    /// Its interval, where both ends are known.
     #[must_use]
-    pub fn interval(&self) -> Option<(f64, f64)> {
-        self.low.zip(self.high).filter(|(low, high)| low.is_finite() && high.is_finite())
+    pub fn interval(&self) -> Option<Interval> {
+        self.interval.filter(|interval| interval.bounds().is_some())
     }
 
     /// Its number of rows.
@@ -94,23 +96,24 @@ impl Measured {
     /// The same rows with another number, its interval as wide as before.
     #[must_use]
     pub fn moved_to(self, value: f64) -> Self {
-        let moved = |end: Option<f64>| Some(end? - self.value? + value);
-        Self { value: Some(value), low: moved(self.low), high: moved(self.high), ..self }
+        let distance = self.value.map(|before| Interval::point(value - before));
+        let interval = self.interval.zip(distance).map(|(interval, distance)| interval.plus(distance));
+        Self { value: Some(value), interval, ..self }
     }
 
     /// The more extreme of two numbers and of both ends of their intervals: the greater where `greatest`, else the smaller. What one of them
     /// lacks the whole lacks.
     #[must_use]
     pub fn extreme(self, other: Self, greatest: bool) -> Self {
-        let pick = |one: Option<f64>, other: Option<f64>| {
-            let (one, other) = (one?, other?);
-            Some(if greatest { one.max(other) } else { one.min(other) })
+        let pick = |one: f64, other: f64| if greatest { one.max(other) } else { one.min(other) };
+        let both = |(one, other): (Interval, Interval)| Interval {
+            low: pick(one.low, other.low),
+            high: pick(one.high, other.high),
         };
         let coverage = self.coverage.zip(other.coverage).map(|(one, other)| one.and(other));
         Self {
-            value: pick(self.value, other.value),
-            low: pick(self.low, other.low),
-            high: pick(self.high, other.high),
+            value: self.value.zip(other.value).map(|(one, other)| pick(one, other)),
+            interval: self.interval().zip(other.interval()).map(both),
             support: self.support.min(other.support),
             exact: false,
             coverage: Some(coverage.unwrap_or_default()),

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
 use trackway_formats::gate::{Gate, Number, Over, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
+use trackway_statistics::Interval;
 
 use linear::Range;
 pub use measured::Measured;
@@ -34,8 +35,7 @@ pub type Numbers = BTreeMap<String, Measured>;
 
 /// The evidence for a gate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "GateEvidence")]
-pub struct Evidence {
+pub struct GateEvidence {
     /// Of the model.
     pub numbers: Numbers,
     /// Of the model to compare with. `None`: there is no such model yet; empty: none was named.
@@ -74,10 +74,9 @@ pub struct JudgedComparison {
     pub verdict: GateVerdict,
     /// By how much the left side is above the right one.
     pub margin: Option<f64>,
-    /// The interval of that.
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
+    /// The interval of that, as `low` and `high`.
+    #[serde(flatten)]
+    pub interval: Interval,
     /// About how many rows would settle it, at this margin; only where it is inconclusive for the width of the interval.
     pub settles_at: Option<u64>,
     /// An explanation with the numbers.
@@ -86,7 +85,7 @@ pub struct JudgedComparison {
 
 /// Decides a gate, which reads `rule`.
 #[must_use]
-pub fn judge(rule: &str, gate: &Gate, evidence: &Evidence) -> JudgedGate {
+pub fn judge(rule: &str, gate: &Gate, evidence: &GateEvidence) -> JudgedGate {
     let comparisons: Vec<JudgedComparison> =
         gate.comparisons().into_iter().map(|comparison| compare(comparison, evidence)).collect();
     let verdict = put_together(&gate.condition, &mut comparisons.iter());
@@ -116,13 +115,12 @@ fn put_together<'c>(
     }
 }
 
-fn compare(comparison: &Comparison<Number>, evidence: &Evidence) -> JudgedComparison {
+fn compare(comparison: &Comparison<Number>, evidence: &GateEvidence) -> JudgedComparison {
     let told = |verdict, why| JudgedComparison {
         text: comparison.text.clone(),
         verdict,
         margin: None,
-        low: None,
-        high: None,
+        interval: Interval::UNKNOWN,
         settles_at: None,
         why,
     };
@@ -153,8 +151,7 @@ fn compare(comparison: &Comparison<Number>, evidence: &Evidence) -> JudgedCompar
         text: comparison.text.clone(),
         verdict,
         margin: Some(range.value),
-        low: Some(range.low),
-        high: Some(range.high),
+        interval: range.interval,
         settles_at,
         why: format!("{}; {}", numbers.join(", "), in_words(range, comparison.relation, settles_at)),
     }
@@ -169,7 +166,7 @@ struct Found {
 
 impl Found {
     fn shown(&self) -> String {
-        let Range { value, low, high } = self.range;
+        let Range { value, interval: Interval { low, high } } = self.range;
         if low == high {
             return digits(value);
         }
@@ -178,7 +175,7 @@ impl Found {
 }
 
 /// The number, or why there is none that decides anything.
-fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
+fn look_up(number: &Number, evidence: &GateEvidence) -> Result<Found, String> {
     let numbers = if number.baseline { evidence.baseline.as_ref() } else { Some(&evidence.numbers) };
     let numbers = numbers.ok_or("there is no model to compare with yet")?;
     if numbers.is_empty() && number.baseline {
@@ -197,7 +194,7 @@ fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
 }
 
 /// The least or greatest of all slices: of both ends of the intervals too.
-fn extreme(number: &Number, numbers: &Numbers, evidence: &Evidence) -> Result<Found, String> {
+fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Result<Found, String> {
     let metric = number.name.strip_prefix(SLICE).unwrap_or(&number.name);
     let of_slice = |name: &str| {
         let slice = name.strip_prefix(SLICE).and_then(|name| name.strip_suffix(metric));
@@ -219,11 +216,17 @@ fn extreme(number: &Number, numbers: &Numbers, evidence: &Evidence) -> Result<Fo
             values.fold(f64::NEG_INFINITY, f64::max)
         }
     };
-    let range = Range { value: pick(|it| it.value), low: pick(|it| it.low), high: pick(|it| it.high) };
+    let interval = Interval { low: pick(|it| it.interval.low), high: pick(|it| it.interval.high) };
+    let range = Range { value: pick(|it| it.value), interval };
     Ok(Found { range, support: found.iter().filter_map(|found| found.support).min() })
 }
 
-fn decided(measured: &Measured, number: &Number, name: &str, evidence: &Evidence) -> Result<Found, String> {
+fn decided(
+    measured: &Measured,
+    number: &Number,
+    name: &str,
+    evidence: &GateEvidence,
+) -> Result<Found, String> {
     let whose = if number.baseline { " of the baseline" } else { "" };
     let Some(value) = measured.value().filter(|value| value.is_finite()) else {
         return Err(format!("`{name}`{whose} is not a finite number"));
@@ -253,7 +256,7 @@ fn decided(measured: &Measured, number: &Number, name: &str, evidence: &Evidence
                 "`{name}`{whose} does not state how many rows it covers; record the rows behind it, or its `support`"
             ));
         }
-        Some((low, high)) => Range { value, low, high },
+        Some(interval) => Range { value, interval },
     };
     Ok(Found { range, support: measured.support() })
 }
@@ -283,7 +286,7 @@ fn judged_by(relation: Relation, range: Range) -> GateVerdict {
         (_, true) => GateVerdict::Fail,
         _ => GateVerdict::Inconclusive,
     };
-    let Range { low, high, .. } = range;
+    let Interval { low, high } = range.interval;
     match relation {
         Relation::GreaterOrEqual => certain(low >= 0.0, high < 0.0),
         Relation::Greater => certain(low > 0.0, high <= 0.0),
@@ -296,14 +299,14 @@ fn judged_by(relation: Relation, range: Range) -> GateVerdict {
 
 /// An interval gets narrower with the square root of the rows: so many move its end from where it is to zero.
 fn rows_needed(range: Range, rows: u64) -> Option<u64> {
-    let end = if range.value > 0.0 { range.low } else { range.high };
+    let end = if range.value > 0.0 { range.interval.low } else { range.interval.high };
     let ratio = (range.value - end) / range.value;
     let needed = (rows as f64 * ratio * ratio).ceil();
     (needed.is_finite() && needed < 1e15).then_some(needed as u64)
 }
 
 fn in_words(range: Range, relation: Relation, settles_at: Option<u64>) -> String {
-    let Range { value, low, high } = range;
+    let Range { value, interval: Interval { low, high } } = range;
     let interval =
         if low == high { String::new() } else { format!(" ({} … {})", digits(low), digits(high)) };
     let settles =

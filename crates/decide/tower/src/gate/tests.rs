@@ -6,7 +6,7 @@ use trackway_core::RowCoverage;
 use super::*;
 
 fn between(value: f64, low: f64, high: f64) -> Measured {
-    Measured::estimate(Some(value), (Some(low), Some(high)), Some(1_000), RowCoverage::complete(1_000))
+    Measured::estimate(Some(value), Interval { low, high }, Some(1_000), RowCoverage::complete(1_000))
 }
 
 fn exact(value: f64) -> Measured {
@@ -21,16 +21,25 @@ fn numbers(entries: &[(&str, Measured)]) -> Numbers {
     entries.iter().map(|(name, measured)| ((*name).to_owned(), *measured)).collect()
 }
 
-fn evidence() -> Evidence {
-    Evidence {
+fn evidence() -> GateEvidence {
+    GateEvidence {
         numbers: numbers(&[
             ("accuracy", between(0.86, 0.84, 0.88)),
-            ("bare", Measured::estimate(Some(0.9), (None, None), None, RowCoverage::UNKNOWN)),
-            ("broken", Measured::estimate(None, (None, None), None, RowCoverage::complete(10))),
-            ("partial", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), Some(10), partial())),
-            ("unknown", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), None, RowCoverage::UNKNOWN)),
+            ("bare", Measured::estimate(Some(0.9), Interval::UNKNOWN, None, RowCoverage::UNKNOWN)),
+            ("broken", Measured::estimate(None, Interval::UNKNOWN, None, RowCoverage::complete(10))),
+            (
+                "partial",
+                Measured::estimate(Some(0.9), Interval { low: 0.8, high: 0.95 }, Some(10), partial()),
+            ),
+            (
+                "unknown",
+                Measured::estimate(Some(0.9), Interval { low: 0.8, high: 0.95 }, None, RowCoverage::UNKNOWN),
+            ),
             ("of_one_class", between(0.9, 0.8, 1.0)),
-            ("slice.men.auc", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), Some(10), partial())),
+            (
+                "slice.men.auc",
+                Measured::estimate(Some(0.9), Interval { low: 0.8, high: 0.95 }, Some(10), partial()),
+            ),
             ("slice.women.auc", between(0.9, 0.8, 0.95)),
             ("slice.women.recall", between(0.7, 0.6, 0.8)),
             ("slice.old men.recall", between(0.5, 0.3, 0.7)),
@@ -44,7 +53,7 @@ fn evidence() -> Evidence {
     }
 }
 
-fn judged(rule: &str, evidence: &Evidence) -> JudgedGate {
+fn judged(rule: &str, evidence: &GateEvidence) -> JudgedGate {
     judge(rule, &Gate::parse(rule).unwrap(), evidence)
 }
 
@@ -52,7 +61,7 @@ fn judged(rule: &str, evidence: &Evidence) -> JudgedGate {
 /// the tasks, and that facts do.
 #[test]
 fn unmatched_rows_decide_nothing() {
-    let unmatched = Evidence { unmatched: Some("the tasks are no table".into()), ..evidence() };
+    let unmatched = GateEvidence { unmatched: Some("the tasks are no table".into()), ..evidence() };
     for rule in [
         "accuracy >= 0.83",
         "accuracy < 0.5",
@@ -117,27 +126,27 @@ fn a_difference_on_the_same_rows_decides() {
     let rule = "accuracy >= baseline - 0.002";
     let with = judged(rule, &evidence());
     assert_eq!(with.verdict, Pass, "{}", with.why);
-    let (low, high) = (with.comparisons[0].low.unwrap(), with.comparisons[0].high.unwrap());
+    let (low, high) = (with.comparisons[0].interval.low, with.comparisons[0].interval.high);
     assert!((low - 0.003).abs() < 1e-12 && (high - 0.011).abs() < 1e-12, "{low} {high}");
 
-    let without = judged(rule, &Evidence { differences: Numbers::new(), ..evidence() });
+    let without = judged(rule, &GateEvidence { differences: Numbers::new(), ..evidence() });
     assert_eq!(without.verdict, Inconclusive, "{}", without.why);
-    assert!((without.comparisons[0].low.unwrap() + 0.033).abs() < 1e-12);
+    assert!((without.comparisons[0].interval.low + 0.033).abs() < 1e-12);
 
     // 0.98 of the difference, and 0.02 of the number itself.
     let share = judged("accuracy >= 0.98 * baseline", &evidence());
-    let low = share.comparisons[0].low.unwrap();
+    let low = share.comparisons[0].interval.low;
     assert!((low - (0.98 * 0.001 + 0.02 * 0.84)).abs() < 1e-12, "{low}");
 }
 
 /// Proves that the first model passes what compares with a baseline, but only where its own side was measured.
 #[test]
 fn the_first_model_has_nothing_to_compare_with() {
-    let first = Evidence { baseline: None, ..evidence() };
+    let first = GateEvidence { baseline: None, ..evidence() };
     assert_eq!(judged("accuracy >= baseline - 0.002", &first).verdict, Pass);
     assert_eq!(judged("absent >= baseline", &first).verdict, Inconclusive);
     assert_eq!(judged("bare >= baseline", &first).verdict, Inconclusive);
-    let unmeasured = Evidence { baseline: Some(Numbers::new()), ..evidence() };
+    let unmeasured = GateEvidence { baseline: Some(Numbers::new()), ..evidence() };
     assert_eq!(judged("accuracy >= baseline", &unmeasured).verdict, Inconclusive);
 }
 
@@ -181,8 +190,8 @@ fn only_numbers_of_all_rows_decide() {
     let why = judged("partial >= 0.5", &evidence()).why;
     assert_eq!(why, "`partial` covers only 10 of 1000 rows");
     assert_eq!(judged("max(slice.recall) >= 0.6", &evidence()).verdict, Pass);
-    let of_some = Measured::estimate(Some(0.005), (Some(0.001), Some(0.009)), Some(10), partial());
-    let of_some = Evidence { differences: numbers(&[("accuracy", of_some)]), ..evidence() };
+    let of_some = Measured::estimate(Some(0.005), Interval { low: 0.001, high: 0.009 }, Some(10), partial());
+    let of_some = GateEvidence { differences: numbers(&[("accuracy", of_some)]), ..evidence() };
     assert_eq!(judged("accuracy >= baseline - 0.002", &of_some).verdict, Inconclusive);
 }
 
@@ -193,7 +202,7 @@ fn numbers_of_a_fixture() {
     assert_eq!(read(r#"{"value": 2.0, "exact": true}"#), exact(2.0));
     let bare = read(r#"{"value": 0.5, "low": 0.4, "high": 0.6, "support": 9}"#);
     assert_eq!(bare.coverage(), Some(RowCoverage::complete(9)));
-    for measured in [bare, exact(3.0), Measured::estimate(Some(0.9), (None, None), None, partial())] {
+    for measured in [bare, exact(3.0), Measured::estimate(Some(0.9), Interval::UNKNOWN, None, partial())] {
         assert_eq!(read(&serde_json::to_string(&measured).unwrap()), measured);
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::registry::{ModelChange, ModelStage};
 
-pub use promotion::{Approval, Dossier, EvaluationFacts, GateFacts, Refusal, RefusalRule, refusals};
+pub use promotion::{Approval, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, refusals};
 
 /// The number of a version, from 1.
 pub type Version = u32;

@@ -15,7 +15,7 @@ use super::{Policy, Version};
 
 /// Everything that is known about a version that shall go further.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dossier {
+pub struct PromotionFacts {
     /// The hash of its manifest, which names its weights.
     pub manifest_sha256: String,
     /// The person that registered it.
@@ -117,29 +117,29 @@ fn refusal(rule: RefusalRule, why: impl Into<String>, next: impl Into<String>) -
 
 /// All reasons against it; none: it may be promoted.
 #[must_use]
-pub fn refusals(to: ModelStage, dossier: &Dossier, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
+pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
     match to {
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
-        ModelStage::Staging => [damaged(dossier), unevaluated(dossier)].into_iter().flatten().collect(),
+        ModelStage::Staging => [damaged(facts), unevaluated(facts)].into_iter().flatten().collect(),
         ModelStage::Production => {
-            let gates = if unevaluated(dossier).is_none() { ungated(dossier) } else { Vec::new() };
-            let first = [damaged(dossier), unevaluated(dossier)].into_iter().flatten();
-            first.chain(gates).chain(unapproved(dossier, policy, now)).collect()
+            let gates = if unevaluated(facts).is_none() { ungated(facts) } else { Vec::new() };
+            let first = [damaged(facts), unevaluated(facts)].into_iter().flatten();
+            first.chain(gates).chain(unapproved(facts, policy, now)).collect()
         }
     }
 }
 
-fn damaged(dossier: &Dossier) -> Option<Refusal> {
-    let why = dossier.damage.as_ref()?;
+fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
+    let why = facts.damage.as_ref()?;
     Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
 }
 
-fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
+fn unevaluated(facts: &PromotionFacts) -> Option<Refusal> {
     const NEXT: &str = "trackway eval run RUN";
-    let Some(evaluation) = &dossier.evaluation else {
+    let Some(evaluation) = &facts.evaluation else {
         return Some(refusal(RefusalRule::NotEvaluated, "these weights have not been evaluated", NEXT));
     };
-    if evaluation.manifest_sha256 != dossier.manifest_sha256 {
+    if evaluation.manifest_sha256 != facts.manifest_sha256 {
         let why = format!("evaluation {} is of other weights", evaluation.evaluation_id);
         return Some(refusal(RefusalRule::OtherWeights, why, NEXT));
     }
@@ -158,10 +158,10 @@ fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
     Some(refusal(RefusalRule::IncompleteReceipt, why, NEXT))
 }
 
-fn ungated(dossier: &Dossier) -> Vec<Refusal> {
-    let evaluation_id = dossier.evaluation.as_ref().map_or("", |it| it.evaluation_id.as_str());
+fn ungated(facts: &PromotionFacts) -> Vec<Refusal> {
+    let evaluation_id = facts.evaluation.as_ref().map_or("", |it| it.evaluation_id.as_str());
     let judge = format!("trackway gates judge {evaluation_id}");
-    let Some(gates) = dossier.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
+    let Some(gates) = facts.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
         let why = format!("no gate was evaluated for evaluation {evaluation_id}");
         return vec![refusal(RefusalRule::NotGated, why, judge)];
     };
@@ -174,37 +174,37 @@ fn ungated(dossier: &Dossier) -> Vec<Refusal> {
         let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
         found.push(refusal(RefusalRule::UnverifiedGate, why, "trackway gates test"));
     }
-    if gates.compared_with.is_some_and(|version| version != dossier.production) {
+    if gates.compared_with.is_some_and(|version| version != facts.production) {
         let named =
             |version: Option<Version>| version.map_or("no version".into(), |it| format!("version {it}"));
         let why = format!(
             "the gates compared with {}, and {} is in production now",
             named(gates.compared_with.flatten()),
-            named(dossier.production)
+            named(facts.production)
         );
         found.push(refusal(RefusalRule::StaleBaseline, why, judge));
     }
     found
 }
 
-fn unapproved(dossier: &Dossier, policy: &Policy, now: Timestamp) -> Option<Refusal> {
+fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option<Refusal> {
     let wanted = policy.approvals as usize;
-    let may = |by: &str| policy.own_approval || dossier.registered_by.as_deref() != Some(by);
-    let valid: BTreeSet<&str> = dossier
+    let may = |by: &str| policy.own_approval || facts.registered_by.as_deref() != Some(by);
+    let valid: BTreeSet<&str> = facts
         .approvals
         .iter()
-        .filter(|it| it.digest == dossier.approval_digest && it.expires_at > now && may(&it.by))
+        .filter(|it| it.digest == facts.approval_digest && it.expires_at > now && may(&it.by))
         .map(|it| it.by.as_str())
         .collect();
     if valid.len() >= wanted {
         return None;
     }
-    let others = dossier.approvals.iter().filter(|it| !valid.contains(it.by.as_str()));
+    let others = facts.approvals.iter().filter(|it| !valid.contains(it.by.as_str()));
     let passed_over: Vec<String> = others
         .map(|it| {
             let why = match () {
                 () if !may(&it.by) => "registered it",
-                () if it.digest != dossier.approval_digest => "approved other evidence",
+                () if it.digest != facts.approval_digest => "approved other evidence",
                 () => "approval has expired",
             };
             format!("{} ({why})", it.by)

@@ -89,8 +89,8 @@ proptest! {
     }
 }
 
-fn dossier() -> Dossier {
-    Dossier {
+fn facts() -> PromotionFacts {
+    PromotionFacts {
         manifest_sha256: "abc".into(),
         registered_by: Some("ana".into()),
         damage: None,
@@ -114,19 +114,19 @@ fn dossier() -> Dossier {
     }
 }
 
-fn rules(to: ModelStage, dossier: &Dossier, policy: Policy) -> Vec<&'static str> {
-    refusals(to, dossier, &policy, at(100)).into_iter().map(|refusal| refusal.rule.as_str()).collect()
+fn rules(to: ModelStage, facts: &PromotionFacts, policy: Policy) -> Vec<&'static str> {
+    refusals(to, facts, &policy, at(100)).into_iter().map(|refusal| refusal.rule.as_str()).collect()
 }
 
 /// Proves what each stage requires, one thing missing at a time.
 #[test]
 fn a_stage_asks_for_its_evidence() {
     use ModelStage::{Archived, Candidate, Production, Staging};
-    let whole = dossier();
-    let without = |change: &dyn Fn(&mut Dossier)| {
-        let mut dossier = dossier();
-        change(&mut dossier);
-        dossier
+    let whole = facts();
+    let without = |change: &dyn Fn(&mut PromotionFacts)| {
+        let mut facts = facts();
+        change(&mut facts);
+        facts
     };
     let gates = |change: &dyn Fn(&mut GateFacts)| without(&|it| change(it.gates.as_mut().unwrap()));
     let evaluation =
@@ -158,11 +158,11 @@ fn a_stage_asks_for_its_evidence() {
         (gates(&|it| it.compared_with = None), vec![], vec![]),
         (without(&|it| it.production = Some(2)), vec![], vec!["registry.stale_baseline"]),
     ];
-    for (dossier, staging, production) in cases {
-        assert_eq!(rules(Staging, &dossier, Policy::default()), staging, "{dossier:?}");
-        assert_eq!(rules(Production, &dossier, Policy::default()), production, "{dossier:?}");
-        assert!(rules(Candidate, &dossier, Policy::default()).is_empty());
-        assert!(rules(Archived, &dossier, Policy::default()).is_empty());
+    for (facts, staging, production) in cases {
+        assert_eq!(rules(Staging, &facts, Policy::default()), staging, "{facts:?}");
+        assert_eq!(rules(Production, &facts, Policy::default()), production, "{facts:?}");
+        assert!(rules(Candidate, &facts, Policy::default()).is_empty());
+        assert!(rules(Archived, &facts, Policy::default()).is_empty());
     }
 }
 
@@ -176,8 +176,8 @@ fn an_approval_is_of_this_evidence_and_of_somebody_else() {
         expires_at: at(until),
     };
     let refused = |approvals: &[Approval], policy: Policy| {
-        let dossier = Dossier { approvals: approvals.to_vec(), ..dossier() };
-        refusals(ModelStage::Production, &dossier, &policy, at(100)).first().map(|it| it.why.clone())
+        let facts = PromotionFacts { approvals: approvals.to_vec(), ..facts() };
+        refusals(ModelStage::Production, &facts, &policy, at(100)).first().map(|it| it.why.clone())
     };
     let (ben, cem) = (approval("ben", "d", 200), approval("cem", "d", 200));
     assert_eq!(refused(&[ben.clone(), cem.clone()], policy), None);

@@ -2,7 +2,7 @@
 
 use Confidence::{Certain, Guess, Likely};
 use trackway_core::Confidence;
-use trackway_formats::rehearsal::{Facts, Group, TensorFacts, Updates};
+use trackway_formats::rehearsal::{Group, RehearsalFacts, TensorFacts, Updates};
 
 use super::learning::number;
 use super::{Cause, Diagnosis, Learned, Learning, RehearsalEvidence, Weight};
@@ -37,7 +37,7 @@ const SPIKE: f64 = 10.0;
 const INITIAL_LOSS_ADDED: f64 = 0.5;
 const INITIAL_LOSS_FACTOR: f64 = 1.5;
 
-type Rule = fn(&RehearsalEvidence, &Facts, &Learning) -> Option<Cause>;
+type Rule = fn(&RehearsalEvidence, &RehearsalFacts, &Learning) -> Option<Cause>;
 
 /// Everything that is wrong, the most specific first.
 pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause> {
@@ -112,7 +112,7 @@ fn failed(learning: &Learning) -> bool {
 
 // Labels
 
-fn label_dtype(evidence: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn label_dtype(evidence: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.wrong_dtype)?;
     if evidence.learned.ending.in_order {
         return None;
@@ -122,7 +122,7 @@ fn label_dtype(evidence: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opt
     cause(Diagnosis::LabelDtype, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_out_of_range(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn labels_out_of_range(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.out_of_range > 0)?;
     let classes = function.classes.unwrap_or(0);
     let labels = &function.labels;
@@ -141,7 +141,7 @@ fn labels_out_of_range(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Op
     cause(Diagnosis::LabelsOutOfRange, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_shuffled(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn labels_shuffled(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let action = "shuffle items, never labels alone: keep each label with its input";
     if let Some(function) = facts.loss_function.as_ref().filter(|function| function.reordered > 0) {
         let message = format!(
@@ -160,7 +160,7 @@ fn labels_shuffled(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option
     cause(Diagnosis::LabelsShuffled, confidence, weight, message, action)
 }
 
-fn labels_unpaired(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn labels_unpaired(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let reload = facts.batches.as_ref()?.reload.as_ref().filter(|reload| reload.unpaired > 0)?;
     let message = format!(
         "{} of {} rows of a batch have another label than their items in the data set",
@@ -170,7 +170,7 @@ fn labels_unpaired(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option
     cause(Diagnosis::LabelsUnpaired, Certain, Weight::Blocks, message, action)
 }
 
-fn labels_are_inputs(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn labels_are_inputs(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     facts.loss_function.as_ref().filter(|function| function.labels_are_inputs)?;
     let message = "the labels are the model input, so copying is enough";
     let action = "shift the targets by one: predict the next token";
@@ -179,7 +179,7 @@ fn labels_are_inputs(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opti
 
 // Batches and inputs
 
-fn same_batch(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn same_batch(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let batches = facts.batches.as_ref().filter(|batches| batches.looked_at > 1 && batches.distinct == 1)?;
     if facts.loader.as_ref().is_some_and(|loader| loader.batch_count == Some(1)) {
         return None;
@@ -189,7 +189,7 @@ fn same_batch(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Caus
     cause(Diagnosis::SameBatch, Certain, Weight::Blocks, message, action)
 }
 
-fn nan_in_batch(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn nan_in_batch(_: &RehearsalEvidence, facts: &RehearsalFacts, learning: &Learning) -> Option<Cause> {
     let in_batch = facts.batches.iter().flat_map(|batches| &batches.tensors);
     let is_bad = |tensor: &&TensorFacts| {
         tensor.nan_count > 0 || (tensor.infinite_count > 0 && learning.learned == Learned::NotFinite)
@@ -205,7 +205,7 @@ fn nan_in_batch(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Op
 }
 
 /// What entered the model, or else the floating-point tensors of the batch.
-fn entered(facts: &Facts) -> Vec<&TensorFacts> {
+fn entered(facts: &RehearsalFacts) -> Vec<&TensorFacts> {
     if !facts.inputs.is_empty() {
         return facts.inputs.iter().collect();
     }
@@ -213,7 +213,7 @@ fn entered(facts: &Facts) -> Vec<&TensorFacts> {
     tensors.filter(|tensor| tensor.is_float() && tensor.shape.len() > 1).collect()
 }
 
-fn constant_input(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn constant_input(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let inputs = entered(facts);
     let is_constant =
         |tensor: &&TensorFacts| tensor.len() > 1 && tensor.min.is_some() && tensor.min == tensor.max;
@@ -226,7 +226,7 @@ fn constant_input(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<
     cause(Diagnosis::ConstantInput, Certain, Weight::Blocks, message, action)
 }
 
-fn input_not_normalised(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn input_not_normalised(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     if facts.model.as_ref().is_some_and(|model| model.normalises_first) {
         return None;
     }
@@ -247,7 +247,7 @@ fn input_not_normalised(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
 
 // The loss function
 
-fn softmax_twice(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn softmax_twice(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_probabilities)?;
     let confidence = if function.name == "cross_entropy" { Certain } else { Likely };
     let message = format!("`{}` expects logits, but gets probabilities", function.name);
@@ -255,14 +255,14 @@ fn softmax_twice(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<C
     cause(Diagnosis::SoftmaxTwice, confidence, Weight::Explains, message, action)
 }
 
-fn no_log_softmax(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn no_log_softmax(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_no_log_probabilities)?;
     let message = format!("`{}` expects log-probabilities, but gets something else", function.name);
     let action = "put `log_softmax` before it, or use `cross_entropy`";
     cause(Diagnosis::NoLogSoftmax, Certain, Weight::Blocks, message, action)
 }
 
-fn shapes_differ(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn shapes_differ(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.shapes_differ)?;
     let shapes: Vec<String> = function.shapes.iter().map(|shape| format!("{shape:?}")).collect();
     let message = format!(
@@ -274,7 +274,7 @@ fn shapes_differ(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<C
     cause(Diagnosis::ShapesDiffer, Certain, Weight::Explains, message, action)
 }
 
-fn loss_summed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn loss_summed(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function =
         facts.loss_function.as_ref().filter(|function| function.differentiated_sum && function.terms > 1)?;
     let message = format!(
@@ -285,7 +285,7 @@ fn loss_summed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cau
     cause(Diagnosis::LossSummed, Certain, Weight::Explains, message, action)
 }
 
-fn initial_loss(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn initial_loss(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref()?;
     let expected = match (function.name.as_str(), function.classes) {
         ("cross_entropy" | "nll_loss", Some(classes)) if classes > 1 => (classes as f64).ln(),
@@ -315,7 +315,7 @@ fn initial_loss(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Ca
 
 // Parameters, gradients, updates
 
-fn nothing_trainable(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn nothing_trainable(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let model = facts.model.as_ref()?;
     let all = model.parameters.tensors;
     if all == 0 || model.frozen.tensors < all {
@@ -326,7 +326,7 @@ fn nothing_trainable(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opti
     cause(Diagnosis::NothingTrainable, Certain, Weight::Blocks, message, action)
 }
 
-fn loss_without_graph(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn loss_without_graph(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     facts.updates.as_ref().filter(|updates| updates.loss_without_graph)?;
     let message = "the loss depends on no parameter: the graph is cut everywhere";
     let action =
@@ -334,7 +334,7 @@ fn loss_without_graph(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opt
     cause(Diagnosis::DetachedFromLoss, Certain, Weight::Blocks, message, action)
 }
 
-fn no_backward(evidence: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn no_backward(evidence: &RehearsalEvidence, facts: &RehearsalFacts, learning: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let called = facts.model.as_ref().is_some_and(|model| model.parameters.tensors > 0);
     let learned = learning.learned == Learned::ToTarget || learning.learned == Learned::Partly;
@@ -357,7 +357,11 @@ fn no_backward(evidence: &RehearsalEvidence, facts: &Facts, learning: &Learning)
     )
 }
 
-fn optimizer_never_steps(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn optimizer_never_steps(
+    _: &RehearsalEvidence,
+    facts: &RehearsalFacts,
+    learning: &Learning,
+) -> Option<Cause> {
     let (updates, model) = (facts.updates.as_ref()?, facts.model.as_ref()?);
     let moved = updates.unmoved.tensors
         < model.parameters.tensors - model.frozen.tensors.min(model.parameters.tensors);
@@ -378,7 +382,11 @@ fn optimizer_never_steps(_: &RehearsalEvidence, facts: &Facts, learning: &Learni
     )
 }
 
-fn optimizer_of_other_parameters(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn optimizer_of_other_parameters(
+    _: &RehearsalEvidence,
+    facts: &RehearsalFacts,
+    _: &Learning,
+) -> Option<Cause> {
     let (updates, model) = (facts.updates.as_ref()?, facts.model.as_ref()?);
     let (optimized, foreign) = (updates.optimized.tensors, updates.foreign.tensors);
     if optimized == 0 || foreign < optimized || model.parameters.tensors == 0 {
@@ -395,7 +403,7 @@ fn optimizer_of_other_parameters(_: &RehearsalEvidence, facts: &Facts, _: &Learn
 fn idle(
     diagnosis: Diagnosis,
     group: &Group,
-    facts: &Facts,
+    facts: &RehearsalFacts,
     what: &str,
     action: &'static str,
 ) -> Option<Cause> {
@@ -407,20 +415,20 @@ fn idle(
     cause(diagnosis, Certain, weight, format!("{what}: {}", share_in_words(group, all)), action)
 }
 
-fn not_in_optimizer(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn not_in_optimizer(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action = "pass them to the optimizer, or set `requires_grad` to false if they should stay frozen";
     idle(Diagnosis::NotInOptimizer, &updates.not_in_optimizer, facts, "no optimizer has", action)
 }
 
-fn detached_from_loss(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn detached_from_loss(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action =
         "look for `detach()`, `.data`, `no_grad` and NumPy in the forward pass; unused layers can go";
     idle(Diagnosis::DetachedFromLoss, &updates.without_gradient, facts, "no gradient ever reaches", action)
 }
 
-fn zero_gradients(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn zero_gradients(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let action =
         "look for dead units (a large learning rate, inputs far from 0) and for a loss that is masked";
@@ -429,7 +437,7 @@ fn zero_gradients(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<
     Some(Cause { weight: if idle.weight == Weight::Blocks { Weight::Explains } else { idle.weight }, ..idle })
 }
 
-fn unmoved_parameters(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn unmoved_parameters(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let told =
         updates.not_in_optimizer.tensors + updates.without_gradient.tensors + updates.zero_gradient.tensors;
@@ -440,7 +448,7 @@ fn unmoved_parameters(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opt
     idle(Diagnosis::UnmovedParameters, &updates.unmoved, facts, "never changed", action)
 }
 
-fn frozen_layers(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn frozen_layers(_: &RehearsalEvidence, facts: &RehearsalFacts, learning: &Learning) -> Option<Cause> {
     let model = facts.model.as_ref()?;
     if model.frozen.tensors == 0 {
         return None;
@@ -457,7 +465,7 @@ fn frozen_layers(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> O
     }
 }
 
-fn gradients_not_zeroed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn gradients_not_zeroed(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let (stale, steps) = (updates.stale_gradients, updates.optimizer_steps);
     if stale == 0 || 2 * stale < steps.saturating_sub(1) {
@@ -468,7 +476,7 @@ fn gradients_not_zeroed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
     cause(Diagnosis::GradientsNotZeroed, Certain, Weight::Blocks, message, action)
 }
 
-fn gradients_clipped_away(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn gradients_clipped_away(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let (norm, left) = clipped_away(updates)?;
     let message = format!("gradients with a norm of {} are cut to {}", number(norm), number(left));
@@ -482,7 +490,11 @@ fn clipped_away(updates: &Updates) -> Option<(f64, f64)> {
     (left < CLIPPED_SHARE * norm && left < CLIPPED_NORM).then_some((norm, left))
 }
 
-fn learning_rate_too_high(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn learning_rate_too_high(
+    _: &RehearsalEvidence,
+    facts: &RehearsalFacts,
+    learning: &Learning,
+) -> Option<Cause> {
     let ratio = facts.updates.as_ref()?.update_ratio?;
     let thrown = learning.worst > SPIKE * learning.first;
     if ratio < UPDATE_RATIO_HIGH || !(failed(learning) || thrown) {
@@ -501,7 +513,11 @@ fn learning_rate_too_high(_: &RehearsalEvidence, facts: &Facts, learning: &Learn
     cause(Diagnosis::LearningRateTooHigh, confidence, weight, message, action)
 }
 
-fn learning_rate_too_low(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn learning_rate_too_low(
+    _: &RehearsalEvidence,
+    facts: &RehearsalFacts,
+    learning: &Learning,
+) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let ratio = updates.update_ratio?;
     let has_gradients = updates.gradient_norm.is_some_and(|norm| norm > 0.0);
@@ -524,7 +540,7 @@ fn learning_rate_too_low(_: &RehearsalEvidence, facts: &Facts, learning: &Learni
 
 // Modes
 
-fn evaluation_mode(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
+fn evaluation_mode(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let model = facts.model.as_ref().filter(|model| model.switched_off > 0)?;
     let message = format!(
         "{} of {} dropout and batch-norm modules were in evaluation mode while the model trained",
@@ -535,7 +551,7 @@ fn evaluation_mode(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option
     cause(Diagnosis::EvaluationMode, confidence, Weight::Warns, message, action)
 }
 
-fn dropout(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
+fn dropout(_: &RehearsalEvidence, facts: &RehearsalFacts, learning: &Learning) -> Option<Cause> {
     let model = facts.model.as_ref().filter(|model| model.dropout >= DROPOUT_HIGH)?;
     if !failed(learning) {
         return None;
@@ -550,7 +566,7 @@ fn dropout(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<
     )
 }
 
-fn crashed(evidence: &RehearsalEvidence, _: &Facts, _: &Learning) -> Option<Cause> {
+fn crashed(evidence: &RehearsalEvidence, _: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let ending = &evidence.learned.ending;
     if ending.in_order || ending.timed_out {
         return None;

@@ -1,6 +1,6 @@
 //! What a rehearsal measured, for the checks that can only guess without it.
 
-use trackway_formats::rehearsal::Facts;
+use trackway_formats::rehearsal::RehearsalFacts;
 
 use super::RehearsalEvidence;
 use crate::config_checks::{Loader, TrainingConfig};
@@ -38,7 +38,7 @@ pub fn measured(evidence: &RehearsalEvidence) -> Measured {
 
 /// The settings that showed in the process. What it did not report stays unknown.
 #[must_use]
-pub fn config_of(facts: &Facts) -> TrainingConfig {
+pub fn config_of(facts: &RehearsalFacts) -> TrainingConfig {
     let settings = facts.settings.clone().unwrap_or_default();
     TrainingConfig {
         precision: settings.precision.as_deref().and_then(|word| word.parse().ok()),

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_core::{Confidence, LaunchKind, Step, closed_list};
-use trackway_formats::rehearsal::Facts;
+use trackway_formats::rehearsal::RehearsalFacts;
 
 pub use config::{Measured, config_of, measured};
 pub use learning::{BEATEN_SHARE, Learned, Learning, STEPS_MIN, TARGET_SHARE};
@@ -109,7 +109,7 @@ pub struct Ending {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LaunchEvidence {
     /// The reported facts.
-    pub facts: Facts,
+    pub facts: RehearsalFacts,
     /// The values of every metric that may be the training loss, by name.
     pub losses: BTreeMap<String, Vec<(Step, f64)>>,
     /// Whether a metric of held-out data was recorded.

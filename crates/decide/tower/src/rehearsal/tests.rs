@@ -1,8 +1,8 @@
 use trackway_core::LaunchKind;
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_formats::rehearsal::{
-    Batches, Facts, Group, Labels, Loader, LossFunction, Model, Reload, Resources, Settings, StateDigests,
-    TensorFacts, Updates,
+    Batches, Group, Labels, Loader, LossFunction, Model, RehearsalFacts, Reload, Resources, Settings,
+    StateDigests, TensorFacts, Updates,
 };
 
 use super::*;
@@ -17,7 +17,7 @@ fn curve(first: f64, last: f64, steps: u64) -> Vec<(Step, f64)> {
     (1..=steps).map(|step| (step, last + (first - last) * 0.9_f64.powf((step - 1) as f64))).collect()
 }
 
-fn healthy_facts() -> Facts {
+fn healthy_facts() -> RehearsalFacts {
     let labels = Labels { count: 64, distinct: 10, best_constant_loss: Some(2.0), ..Labels::default() };
     let digests = |model: &str| StateDigests {
         step: 100,
@@ -25,7 +25,7 @@ fn healthy_facts() -> Facts {
         optimizers: [("AdamW 1".to_owned(), "o".to_owned())].into(),
         components: vec!["model".into(), "optimizer".into()],
     };
-    Facts {
+    RehearsalFacts {
         sdk: Some("python 0.1.0".into()),
         loader: Some(Loader { batch_count: Some(100), workers: Some(4), ..Loader::default() }),
         batches: Some(Batches { taken: 1, looked_at: 3, distinct: 3, ..Batches::default() }),
@@ -61,7 +61,7 @@ fn healthy_facts() -> Facts {
         }),
         saved: Some(digests("m")),
         resumed: Some(digests("m")),
-        ..Facts::default()
+        ..RehearsalFacts::default()
     }
 }
 
@@ -101,22 +101,22 @@ fn a_healthy_script_passes() {
 }
 
 /// A fault: what it is called, what it changes in the facts, the loss it leads to, and the verdict.
-type Fault = (&'static str, fn(&mut Facts), (f64, f64), Verdict);
+type Fault = (&'static str, fn(&mut RehearsalFacts), (f64, f64), Verdict);
 
 /// Proves that each symptom of the table leads to its diagnosis, with the verdict that it deserves: certain waste
 /// blocks, what the batch could be learned with only warns.
 #[test]
 fn each_symptom_has_its_diagnosis() {
-    fn updates(facts: &mut Facts) -> &mut Updates {
+    fn updates(facts: &mut RehearsalFacts) -> &mut Updates {
         facts.updates.as_mut().unwrap()
     }
-    fn function(facts: &mut Facts) -> &mut LossFunction {
+    fn function(facts: &mut RehearsalFacts) -> &mut LossFunction {
         facts.loss_function.as_mut().unwrap()
     }
-    fn model(facts: &mut Facts) -> &mut Model {
+    fn model(facts: &mut RehearsalFacts) -> &mut Model {
         facts.model.as_mut().unwrap()
     }
-    fn batches(facts: &mut Facts) -> &mut Batches {
+    fn batches(facts: &mut RehearsalFacts) -> &mut Batches {
         facts.batches.as_mut().unwrap()
     }
     let (flat, stuck, learned) = ((2.3, 2.3), (2.3, 2.0), (2.3, 0.1));
@@ -299,7 +299,7 @@ fn what_was_not_tried_is_no_pass() {
 
     let mut evidence = healthy();
     evidence.learned.losses.clear();
-    evidence.learned.facts = Facts { sdk: Some("rust 0.1.0".into()), ..Facts::default() };
+    evidence.learned.facts = RehearsalFacts { sdk: Some("rust 0.1.0".into()), ..RehearsalFacts::default() };
     evidence.resumed = None;
     assert_eq!(judge(&evidence).verdict, Verdict::NotApplicable);
     evidence.learned.facts.batches = Some(Batches::default());

@@ -1,18 +1,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::TypedValueParser as _;
 use trackway_tower::memory::{
     Attention, Base, Counter, Loss, Master, Offload, Optimizer, Precision, Recompute, Step, Targets,
 };
-
-/// The values of a closed list, shown in the help and in errors.
-macro_rules! words {
-    ($list:ident) => {
-        PossibleValuesParser::new($list::ALL.iter().map(|word| word.as_str()))
-            .map(|word| word.parse::<$list>().expect("the parser accepts only values of the list"))
-    };
-}
 
 /// Largest count that is taken: no model and no run has more of anything.
 const MAX_COUNT: u64 = 1 << 24;

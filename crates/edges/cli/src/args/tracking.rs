@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::TypedValueParser as _;
 use trackway_ledger::ForeignTool;
 
 #[derive(Debug, Args)]
@@ -67,8 +68,8 @@ Every run of the store becomes a run with one sealed attempt, with its parameter
 new runs.")]
 pub struct ImportArgs {
     /// Tool that wrote the store
-    #[arg(value_parser = ForeignTool::ALL.map(ForeignTool::as_str))]
-    pub tool: String,
+    #[arg(value_parser = words!(ForeignTool))]
+    pub tool: ForeignTool,
     /// Store: a folder, or MLflow's SQLite file
     pub path: PathBuf,
 }

@@ -1,6 +1,6 @@
 //! The explanation as a page of text: most important first, one fact a line.
 
-use trackway_api::checkpoints::{Checkpoint, State};
+use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
@@ -404,7 +404,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         return;
     }
     let shown: Vec<&Checkpoint> =
-        page.checkpoints.iter().filter(|checkpoint| checkpoint.state != State::Retired).collect();
+        page.checkpoints.iter().filter(|checkpoint| checkpoint.state != CheckpointState::Retired).collect();
     let rows = shown.iter().map(|checkpoint| checkpoint_cells(checkpoint, page.resume_step)).collect();
     printer.table(&["  step", "state", "size", "where", "epoch", "manifest", "kept because"], rows);
     let deleted = page.checkpoints.len() - shown.len();
@@ -412,7 +412,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         printer
             .line(printer.tone(Tone::Dim, format!("  … {deleted} deleted by retention (`--json` has all)")));
     }
-    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == State::Suspect) {
+    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == CheckpointState::Suspect) {
         let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
         printer.line(format!("  step {} is suspect: {}", checkpoint.step, why));
     }
@@ -425,7 +425,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
 }
 
 fn checkpoint_cells(checkpoint: &Checkpoint, resume_step: Option<u64>) -> Vec<String> {
-    let real = resume_step == Some(checkpoint.step) && checkpoint.state == State::Committed;
+    let real = resume_step == Some(checkpoint.step) && checkpoint.state == CheckpointState::Committed;
     let shared = checkpoint.shared_bytes.filter(|shared| *shared > 0);
     let shared = shared.map(|shared| format!(" ({} shared)", bytes(shared))).unwrap_or_default();
     vec![

@@ -1,6 +1,5 @@
 use trackway_engine::Context;
 use trackway_flows::import;
-use trackway_ledger::ForeignTool;
 
 use crate::args::ImportArgs;
 use crate::exit::Failure;
@@ -8,11 +7,7 @@ use crate::printer::Printer;
 use crate::units::counted;
 
 pub fn import(context: &Context, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
-    let tool = ForeignTool::ALL
-        .into_iter()
-        .find(|tool| tool.as_str() == args.tool)
-        .expect("the argument parser admits no other value");
-    let report = import::import(context, tool, &args.path, |run| {
+    let report = import::import(context, args.tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known already:" };
         printer.note(format!(
             "{done} {} as {} ({})",

@@ -172,7 +172,7 @@ fn section<C: Into<Shown>>(
 }
 
 fn importance(it: &Importance) -> Vec<String> {
-    let interval = it.increase.low.zip(it.increase.high);
+    let interval = it.increase.interval.bounds();
     vec![
         it.feature.clone(),
         metric(it.increase.value),

@@ -1,6 +1,6 @@
 use trackway_api::rehearsal::Proof;
 use trackway_engine::Context;
-use trackway_engine::run::Source;
+use trackway_engine::run::RunSource;
 use trackway_flows::prove;
 use trackway_flows::prove::{ProofVerdict, ProveRequest};
 
@@ -20,7 +20,7 @@ const DIFFERENCES_MAX: usize = 12;
 
 pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
     signals::supervise(context.cancel());
-    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
     let live = Live::new(printer);
     let proof = prove::prove(context, &request, &live);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
 use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_engine::Context;
-use trackway_flows::checkpoints::{Watch, Which};
+use trackway_flows::checkpoints::{BytesProgress, Which};
 use trackway_flows::registry;
 use trackway_flows::registry::{
     AliasRequest, Approve, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
@@ -37,7 +37,7 @@ pub fn registry(context: &Context, command: &RegistryCommand, printer: Printer) 
     }
 }
 
-fn watch(what: &'static str) -> Watch {
+fn watch(what: &'static str) -> BytesProgress {
     let bar = BytesBar::new(what);
     Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }

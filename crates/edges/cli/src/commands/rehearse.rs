@@ -1,6 +1,6 @@
 use trackway_api::rehearsal::RehearsalReport;
 use trackway_engine::Context;
-use trackway_engine::run::Source;
+use trackway_engine::run::RunSource;
 use trackway_flows::rehearsal;
 use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, Severity, Verdict};
 
@@ -43,7 +43,7 @@ fn request(args: &RehearseArgs) -> RehearseRequest {
         target_loss: args.target_loss,
         ..settings
     };
-    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     RehearseRequest { source, kind, settings }
 }
 

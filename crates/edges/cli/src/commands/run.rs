@@ -2,7 +2,7 @@ use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::name::Named;
 use trackway_engine::Context;
-use trackway_engine::run::{Injection, Source};
+use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::train::{self, RunRequest};
 use trackway_ledger::{EvaluationState, RunState, RungVerdict};
 
@@ -38,8 +38,8 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
     }
     let name = args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?;
     let source = match &args.file {
-        Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
-        None => Source::Command { argv: args.argv.clone(), name },
+        Some(path) => RunSource::File { path: path.clone(), overrides: args.overrides.clone() },
+        None => RunSource::Command { argv: args.argv.clone(), name },
     };
     let mut selection = selection(&args.skip)?;
     if args.skip_preflight {

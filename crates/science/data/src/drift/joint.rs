@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
-use trackway_statistics::student_t_p_value;
+use trackway_statistics::{Interval, student_t_p_value};
 
 use crate::error::DataError;
 use crate::model::{
     AreaUnderCurve, BINS_MAX, Binned, Booster, BoosterSettings, Cells, FoldSettings, Frame, MISSING_CODE,
     Target, folds, out_of_fold, roc_auc,
 };
-use crate::pass::Watch;
+use crate::pass::PassObserver;
 use crate::read::Source;
 
 /// What counts as a joint drift.
@@ -52,10 +52,9 @@ const NORMAL_95: f64 = 1.959_963_985;
 pub struct JointDrift {
     /// Area under the ROC curve for held-out rows: 0.5 is random, 1 is certain.
     pub area: f64,
-    /// Its 95 % interval (DeLong 1988).
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
+    /// Its 95 % interval (DeLong 1988), as `low` and `high`.
+    #[serde(flatten)]
+    pub interval: Interval,
     /// The probability of so large an area if the sides are alike, from models of permuted sides; `None` if the area is
     /// too small to matter, and no such models were trained.
     pub p_value: Option<f64>,
@@ -101,7 +100,7 @@ pub fn joint_drift(
     current: &mut Source,
     label: Option<&str>,
     settings: &JointSettings,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<JointDrift, JointError> {
     let sample = |source: &mut Source| {
         Frame::sample(source, None, (settings.rows_max, settings.seed), watch).map(|(frame, _)| frame)
@@ -149,8 +148,7 @@ pub fn joint_drift_of(
     let interval = area.interval(NORMAL_95);
     Ok(JointDrift {
         area: area.value,
-        low: interval.low,
-        high: interval.high,
+        interval,
         p_value,
         drifted,
         columns: if drifted { sides.importance(&is_current) } else { Vec::new() },

@@ -268,7 +268,10 @@ fn joint(before: &Frame, after: &Frame) -> JointDrift {
 #[test]
 fn a_joint_shift_is_found() {
     let found = joint(&rows_of(1, 2_000, 0.9, 0), &rows_of(2, 2_000, 0.0, 2_000));
-    assert!(found.drifted && found.area > 0.7 && found.low > 0.65 && found.low < found.area, "{found:?}");
+    assert!(
+        found.drifted && found.area > 0.7 && found.interval.low > 0.65 && found.interval.low < found.area,
+        "{found:?}"
+    );
     let names: Vec<&str> = found.columns.iter().map(|it| it.name.as_str()).collect();
     assert!(names.contains(&"x") && names.contains(&"y") && !names.contains(&"seen_at"), "{names:?}");
     assert!(found.skipped[0].contains("`seen_at` alone"), "{:?}", found.skipped);

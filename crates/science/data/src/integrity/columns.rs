@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use super::facts::{ColumnFacts, TextKind};
-use super::{Evidence, about, answer, listed, percent};
+use super::{TableEvidence, about, answer, listed, percent};
 use crate::infer::ColumnType;
 use crate::model::CLASSES_MAX;
 use crate::profile::{ColumnProfile, Value, ValueCount};
@@ -35,7 +35,7 @@ const LISTED: usize = 5;
 
 /// Checks the columns of a table.
 #[must_use]
-pub fn columns(evidence: &Evidence) -> CheckResult {
+pub fn columns(evidence: &TableEvidence) -> CheckResult {
     let columns: Vec<_> = evidence.profile.columns.iter().zip(&evidence.facts.columns).collect();
     let mut findings = Vec::new();
     if (1..ROWS_MIN).contains(&evidence.profile.rows) {
@@ -65,7 +65,7 @@ pub fn columns(evidence: &Evidence) -> CheckResult {
     )
 }
 
-fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+fn constant(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {
     // The label has a separate check.
     if evidence.is_label(&column.name) {
         return None;
@@ -86,7 +86,7 @@ fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
 }
 
 /// Cells of a column of numbers, timestamps or booleans that are something else.
-fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+fn misfits(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {
     let count = column.faults.misfits;
     let example = |fault: &Fault| {
         evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
@@ -105,7 +105,7 @@ fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
 }
 
 /// Numbers and dates among strings.
-fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
+fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
     let total: u64 = facts.kinds.iter().map(|kind| kind.rows).sum();
     let share = |kind: TextKind| facts.kinds[kind as usize].rows as f64 / total.max(1) as f64;
     let main = TextKind::ALL.into_iter().max_by(|one, other| share(*one).total_cmp(&share(*other)))?;
@@ -210,7 +210,7 @@ fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> 
     })
 }
 
-fn near_unique(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+fn near_unique(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {
     let values = column.value_count();
     let share = column.summary().distinct_estimate as f64 / values.max(1) as f64;
     let is_text = column.kind == ColumnType::Text && !evidence.is_label(&column.name);
@@ -226,7 +226,7 @@ fn near_unique(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
 }
 
 /// Columns with equal cells in every row, and columns that are each other recoded.
-fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
+fn twins(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
     let telling = |column: &&(&ColumnProfile, &ColumnFacts)| {
         column.0.summary().distinct_estimate > 1 && column.0.value_count() > 0
     };
@@ -259,7 +259,7 @@ fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec
 }
 
 /// A duplicate of the label leaks the label.
-fn twin(evidence: &Evidence, kind: &str, names: &[String], message: String) -> Finding {
+fn twin(evidence: &TableEvidence, kind: &str, names: &[String], message: String) -> Finding {
     let (with_label, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| evidence.is_label(name));
     let action = match with_label.is_empty() {
         true => "keep one of them",

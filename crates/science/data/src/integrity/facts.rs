@@ -232,7 +232,7 @@ impl ColumnFacts {
 }
 
 /// The pass.
-pub(super) struct Facts {
+pub(super) struct TableFacts {
     pub(super) columns: Vec<ColumnFacts>,
     pub(super) empty_rows: u64,
     pub(super) empty_examples: Vec<Place>,
@@ -242,7 +242,7 @@ pub(super) struct Facts {
     pub(super) with_label: Option<RowCounts>,
 }
 
-impl Facts {
+impl TableFacts {
     pub(super) fn new(source: &Source, label: Option<&str>, group_by: &[String], thinned: &Thinning) -> Self {
         let find = |name: &str| source.columns().iter().position(|column| column.name == name);
         let groups: Vec<usize> = group_by.iter().filter_map(|name| find(name)).collect();
@@ -298,7 +298,7 @@ impl Facts {
     }
 }
 
-impl Pass for Facts {
+impl Pass for TableFacts {
     fn observe(&mut self, chunk: &Chunk) {
         let row_marks = marks(chunk);
         for (facts, array) in self.columns.iter_mut().zip(chunk.batch.columns()) {

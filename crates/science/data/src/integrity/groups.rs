@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use arrow::array::{Array, ArrayRef};
 use arrow::util::display::array_value_to_string;
 use serde::{Deserialize, Serialize};
+use trackway_statistics::Interval;
 
 use crate::hashed::AlreadyHashed;
 use crate::model::CLASSES_MAX;
@@ -33,10 +34,9 @@ pub struct Group {
     pub label_value: Option<String>,
     /// The fraction of rows with that class among those with a label, or the mean of the label. `None` without a label.
     pub label_rate: Option<f64>,
-    /// The lower end of the rate's 95 % interval (Wilson 1927; Student's t for a mean).
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
+    /// The rate's 95 % interval (Wilson 1927; Student's t for a mean), as `low` and `high`.
+    #[serde(flatten)]
+    pub interval: Interval,
 }
 
 /// One way of grouping.

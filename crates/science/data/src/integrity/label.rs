@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
-use super::{Evidence, about, answer, percent};
+use super::{TableEvidence, about, answer, percent};
 use crate::drift::only_spelling;
 use crate::infer::ColumnType;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
@@ -20,7 +20,7 @@ const LISTED: usize = 5;
 
 /// Checks the label of a table and, where given, compares it with that of the other side.
 #[must_use]
-pub fn label(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
+pub fn label(evidence: &TableEvidence, against: Option<&TableEvidence>) -> CheckResult {
     let Some(name) = &evidence.label else {
         return CheckResult::not_applicable(NAME, "no label was named");
     };
@@ -66,7 +66,7 @@ fn classes(column: &ColumnProfile) -> Option<Vec<ValueCount>> {
     (values.len() <= max).then_some(values)
 }
 
-fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
+fn missing(evidence: &TableEvidence, column: &ColumnProfile) -> Vec<Finding> {
     // `data.rows` reports that there are no rows.
     if column.rows == 0 {
         return Vec::new();

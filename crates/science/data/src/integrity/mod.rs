@@ -1,7 +1,7 @@
 //! Whether a table is fit for training: constant and duplicate columns, mixed types, spellings, placeholders, repeated
 //! rows, values that no model can use, labels, personal data, and the groups in it.
 //!
-//! [`Evidence::gather`] reads the table once, in bounded memory; the checks are functions of that evidence and answer
+//! [`TableEvidence::gather`] reads the table once, in bounded memory; the checks are functions of that evidence and answer
 //! in [`CheckResult`]s:
 //!
 //! | check | question |
@@ -36,13 +36,13 @@ mod wide;
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use crate::error::DataError;
-use crate::pass::{Watch, scan};
+use crate::pass::{PassObserver, scan};
 use crate::profile::wide::is_wide;
 use crate::profile::{Profile, Profiler};
 use crate::read::{Coverage, Place, Source};
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
-use facts::Facts;
+use facts::TableFacts;
 pub use groups::{GROUPS_MAX, Group};
 pub use label::label;
 pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
@@ -56,17 +56,17 @@ pub use values::{unreadable, values};
 pub const EXAMPLES_MAX: usize = 5;
 
 /// Everything from one reading of a table that these checks need.
-pub struct Evidence {
+pub struct TableEvidence {
     /// Statistics of each column.
     pub profile: Profile,
     /// What was read and what was not.
     pub coverage: Coverage,
     label: Option<String>,
     files: Vec<String>,
-    facts: Facts,
+    facts: TableFacts,
 }
 
-impl Evidence {
+impl TableEvidence {
     /// Reads a table once. `label` is the target column, `group_by` the columns that define groups, such as age bands.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Evidence {
         source: &mut Source,
         label: Option<&str>,
         group_by: &[String],
-        watch: &Watch<'_>,
+        watch: &PassObserver<'_>,
     ) -> Result<Self, DataError> {
         if let Some(label) = label {
             source.index_of(label, "label")?;
@@ -120,17 +120,18 @@ impl Evidence {
 }
 
 /// What came of reading a table.
-type Read = (Profiler, Facts, Coverage);
+type Read = (Profiler, TableFacts, Coverage);
 
 /// Reads a table with all its columns at the same time.
 fn at_once(
     source: &mut Source,
     label: Option<&str>,
     group_by: &[String],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Read, DataError> {
     let thinned = repeats::Thinning::default();
-    let make = |source: &Source| (Profiler::new(source, None), Facts::new(source, label, group_by, &thinned));
+    let make =
+        |source: &Source| (Profiler::new(source, None), TableFacts::new(source, label, group_by, &thinned));
     let ((profiler, facts), coverage) = scan(source, &make, watch)?;
     Ok((profiler, facts, coverage))
 }

@@ -15,7 +15,7 @@ use crate::model::{
     Binned, BoosterSettings, FRAME_CELLS_MAX, FoldSettings, Frame, MISSING_CODE, Predictions, Target, folds,
     log_loss, out_of_fold,
 };
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
 
 const NAME: &str = "data.label_noise";
@@ -85,7 +85,7 @@ pub fn label_noise(
     source: &mut Source,
     label: &str,
     seed: u64,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(CheckResult, Option<LabelNoise>), DataError> {
     let (frame, _) = Frame::sample(source, Some(label), (NOISE_ROWS_MAX, seed), watch)?;
     Ok(match judged_by_model(&frame, label, seed) {
@@ -118,7 +118,7 @@ pub fn label_noise_from(
     source: &mut Source,
     probabilities: &mut Source,
     label: &str,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(CheckResult, Option<LabelNoise>), DataError> {
     let mut labels = source.clone().select(&[label])?;
     let (frame, coverage) = Frame::sample(&mut labels, Some(label), (FRAME_CELLS_MAX, 0), watch)?;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{SignOff, Timestamp};
 
-use super::{Evidence, about, answer, percent};
+use super::{TableEvidence, about, answer, percent};
 use crate::personal::{PersonalFinding, PersonalKind};
 
 const NAME: &str = "data.personal";
@@ -43,7 +43,11 @@ pub fn sign_offs_from_toml(text: &str) -> Result<Vec<SignOff>, SignOffFileError>
 
 /// Personal data by column, with the sign-offs at this time.
 #[must_use]
-pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> Vec<PersonalColumn> {
+pub fn personal_columns(
+    evidence: &TableEvidence,
+    sign_offs: &[SignOff],
+    now: Timestamp,
+) -> Vec<PersonalColumn> {
     let found = found(evidence);
     let row = |(column, finding): (&str, PersonalFinding)| PersonalColumn {
         column: column.to_owned(),
@@ -57,7 +61,7 @@ pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timesta
 /// Checks a table for personal data. What is found blocks, unless `sign_offs` names the column and the kind and is
 /// valid at the time `now`.
 #[must_use]
-pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> CheckResult {
+pub fn personal(evidence: &TableEvidence, sign_offs: &[SignOff], now: Timestamp) -> CheckResult {
     let mut findings = wrong_words(evidence, sign_offs);
     for (column, found) in found(evidence) {
         findings.push(judge(evidence, column, &found, sign_offs, now));
@@ -72,7 +76,7 @@ pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> C
     answer(NAME, evidence.profile.rows, findings, looked_at)
 }
 
-fn found(evidence: &Evidence) -> Vec<(&str, PersonalFinding)> {
+fn found(evidence: &TableEvidence) -> Vec<(&str, PersonalFinding)> {
     let columns = evidence.profile.columns.iter().zip(&evidence.facts.columns);
     let of_column = columns.map(|(profile, facts)| (profile.name.as_str(), facts.personal.findings()));
     of_column.flat_map(|(name, findings)| findings.into_iter().map(move |it| (name, it))).collect()
@@ -93,7 +97,7 @@ fn standing<'s>(
 }
 
 fn judge(
-    evidence: &Evidence,
+    evidence: &TableEvidence,
     column: &str,
     found: &PersonalFinding,
     sign_offs: &[SignOff],
@@ -123,7 +127,7 @@ fn judge(
 }
 
 /// Sign-offs that can never count: for kinds or columns that do not exist.
-fn wrong_words(evidence: &Evidence, sign_offs: &[SignOff]) -> Vec<Finding> {
+fn wrong_words(evidence: &TableEvidence, sign_offs: &[SignOff]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for sign_off in sign_offs {
         let column = &sign_off.column;

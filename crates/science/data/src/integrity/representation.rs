@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use trackway_core::checks::{CheckResult, Finding, Severity};
-use trackway_statistics::{Table, chi_square, holm, mean_interval, wilson};
+use trackway_statistics::{Interval, Table, chi_square, holm, mean_interval, wilson};
 
-use super::facts::Facts;
+use super::facts::TableFacts;
 use super::groups::{Cell, GROUPS_MAX, Group, Grouping};
-use super::{Evidence, answer, percent};
+use super::{TableEvidence, answer, percent};
 use crate::infer::ColumnType;
 use crate::model::{CLASS_NUMBERS_MAX, CLASSES_MAX};
 use crate::profile::{Moments, Profile};
@@ -31,7 +31,7 @@ const LISTED: usize = 5;
 
 /// Checks the groups of a table.
 #[must_use]
-pub fn representation(evidence: &Evidence) -> CheckResult {
+pub fn representation(evidence: &TableEvidence) -> CheckResult {
     let groupings = &evidence.facts.groupings;
     if groupings.is_empty() {
         return CheckResult::not_applicable(NAME, "no group column was named");
@@ -59,7 +59,7 @@ pub fn representation(evidence: &Evidence) -> CheckResult {
     )
 }
 
-impl Facts {
+impl TableFacts {
     pub(super) fn groups(&self, profile: &Profile) -> Vec<Group> {
         let mut groups = Vec::new();
         for grouping in &self.groupings {
@@ -84,20 +84,19 @@ fn group(grouping: &Grouping, cell: &Cell, positive: Option<&str>, profile: &Pro
         fraction: cell.rows as f64 / profile.rows.max(1) as f64,
         label_value: positive.map(str::to_owned),
         label_rate: None,
-        low: None,
-        high: None,
+        interval: Interval::UNKNOWN,
     };
     if let Some(positive) = positive {
         let (rows, labelled) = counted(cell, positive);
         let interval = wilson(rows, labelled, CONFIDENCE);
         let label_rate = (labelled > 0.0).then(|| rows / labelled);
-        return Group { label_rate, low: Some(interval.low), high: Some(interval.high), ..empty };
+        return Group { label_rate, interval, ..empty };
     }
     match (cell.amounts.count, cell.amounts.stddev()) {
         (count, Some(deviation)) if count > 1 => {
             let interval = mean_interval(cell.amounts.mean, deviation, count as f64, CONFIDENCE);
             let label_rate = Some(cell.amounts.mean);
-            Group { label_rate, low: Some(interval.low), high: Some(interval.high), ..empty }
+            Group { label_rate, interval, ..empty }
         }
         _ => empty,
     }
@@ -173,7 +172,7 @@ struct Test {
     p_value: f64,
 }
 
-fn different_rates(evidence: &Evidence) -> Option<Finding> {
+fn different_rates(evidence: &TableEvidence) -> Option<Finding> {
     let label = evidence.label.as_ref()?;
     let tests: Vec<Test> = evidence.facts.groupings.iter().flat_map(|it| tests(it, evidence)).collect();
     let adjusted = holm(&tests.iter().map(|test| test.p_value).collect::<Vec<_>>());
@@ -211,7 +210,7 @@ fn shown(test: &Test, value: f64) -> String {
     if test.what == "mean" { format!("{value:.3}") } else { percent(value) }
 }
 
-fn tests(grouping: &Grouping, evidence: &Evidence) -> Vec<Test> {
+fn tests(grouping: &Grouping, evidence: &TableEvidence) -> Vec<Test> {
     let profile = &evidence.profile;
     let columns = names(grouping, profile);
     let cells = grouping.cells();

@@ -3,7 +3,7 @@
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{Rng, SplitMix64};
 
-use super::{Evidence, answer, percent};
+use super::{TableEvidence, answer, percent};
 use crate::profile::ColumnProfile;
 
 const NAME: &str = "data.rows";
@@ -19,7 +19,7 @@ const CHANCE_ROWS: usize = 1_000;
 
 /// Checks the rows of a table.
 #[must_use]
-pub fn rows(evidence: &Evidence) -> CheckResult {
+pub fn rows(evidence: &TableEvidence) -> CheckResult {
     let mut findings = Vec::new();
     findings.extend(none(evidence));
     findings.extend(repeated(evidence));
@@ -27,7 +27,7 @@ pub fn rows(evidence: &Evidence) -> CheckResult {
     answer(NAME, evidence.profile.rows, findings, crate::counted(evidence.profile.rows, "row"))
 }
 
-fn none(evidence: &Evidence) -> Option<Finding> {
+fn none(evidence: &TableEvidence) -> Option<Finding> {
     (evidence.profile.rows == 0).then(|| {
         let message = "the table has no rows: it can be used neither for training nor for testing";
         Finding::new("rows.none", Severity::Block, message)
@@ -35,7 +35,7 @@ fn none(evidence: &Evidence) -> Option<Finding> {
     })
 }
 
-fn repeated(evidence: &Evidence) -> Option<Finding> {
+fn repeated(evidence: &TableEvidence) -> Option<Finding> {
     let repeats = evidence.repeats();
     let rows = evidence.profile.rows as f64;
     if repeats.by_features == 0 {
@@ -80,7 +80,7 @@ fn repeated(evidence: &Evidence) -> Option<Finding> {
 
 /// The fraction of rows that would repeat an earlier one if the columns were independent of each other: random rows are
 /// made from the columns' frequencies, each with the probability that an earlier row equals it.
-fn share_by_chance(evidence: &Evidence) -> f64 {
+fn share_by_chance(evidence: &TableEvidence) -> f64 {
     let features = evidence.profile.columns.iter().filter(|column| !evidence.is_label(&column.name));
     let columns: Vec<Vec<(f64, f64)>> = features.map(frequencies).collect();
     let rows = evidence.profile.rows as f64;
@@ -122,7 +122,7 @@ fn drawn(shares: &[(f64, f64)], mut unit: f64) -> f64 {
     found.map_or(0.0, |(_, others)| *others)
 }
 
-fn empty(evidence: &Evidence) -> Option<Finding> {
+fn empty(evidence: &TableEvidence) -> Option<Finding> {
     let count = evidence.facts.empty_rows;
     (count > 0).then(|| Finding {
         count: Some(count),

@@ -39,10 +39,10 @@ fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
     (folder, source)
 }
 
-fn evidence(text: &str, label: Option<&str>, group_by: &[&str]) -> Evidence {
+fn evidence(text: &str, label: Option<&str>, group_by: &[&str]) -> TableEvidence {
     let (_folder, mut source) = source(text, DataFormat::Csv);
     let group_by: Vec<String> = group_by.iter().map(|name| (*name).to_owned()).collect();
-    Evidence::gather(&mut source, label, &group_by, &UNWATCHED).unwrap()
+    TableEvidence::gather(&mut source, label, &group_by, &UNWATCHED).unwrap()
 }
 
 fn normal(rng: &mut SplitMix64) -> f64 {
@@ -60,7 +60,7 @@ fn found(results: &[CheckResult]) -> BTreeSet<String> {
     telling.map(|it| format!("{}:{}", it.check, it.column.as_deref().unwrap_or_default())).collect()
 }
 
-fn all(evidence: &Evidence) -> Vec<CheckResult> {
+fn all(evidence: &TableEvidence) -> Vec<CheckResult> {
     let now = Timestamp::from_micros(0);
     vec![
         columns(evidence),
@@ -201,13 +201,13 @@ fn faulty_rows_are_shown_where_they_are() {
 #[test]
 fn what_no_model_can_take_blocks() {
     let (_folder, mut source) = parquet_with_nan();
-    let evidence = Evidence::gather(&mut source, None, &[], &UNWATCHED).unwrap();
+    let evidence = TableEvidence::gather(&mut source, None, &[], &UNWATCHED).unwrap();
     let result = values(&evidence, None);
     let kinds: Vec<(&str, Option<u64>, Option<u64>)> =
         result.findings.iter().map(|it| (it.check.as_str(), it.count, it.examples[0].row)).collect();
     assert_eq!(kinds, [("values.nan", Some(2), Some(2)), ("values.infinite", Some(1), Some(6))]);
     assert_eq!(result.verdict, Verdict::Block);
-    let evidence = Evidence::gather(&mut source, Some("x"), &[], &UNWATCHED).unwrap();
+    let evidence = TableEvidence::gather(&mut source, Some("x"), &[], &UNWATCHED).unwrap();
     assert_eq!(values(&evidence, None).verdict, Verdict::Pass);
     assert_eq!(label(&evidence, None).findings[0].check, "label.nan");
 }
@@ -370,7 +370,7 @@ fn groups_are_counted_and_compared() {
     assert_eq!(groups.len(), 2 + 3 + 6);
     let women = groups.iter().find(|group| group.values == ["f"]).unwrap();
     assert_eq!((women.rows, women.label_value.as_deref()), (2_000, Some("1")));
-    assert!((women.low.unwrap()..women.high.unwrap()).contains(&0.2), "{women:?}");
+    assert!(women.interval.holds(0.2), "{women:?}");
     let result = representation(&evidence);
     let told = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
     assert!(told("representation.label_rate").contains("sex=m"), "{result:?}");
@@ -550,7 +550,7 @@ fn columns_in_groups_tell_the_same() {
     let [together, in_groups] = [at_once, wide::gather].map(|gather| {
         let mut source = Source::open(folder.path(), "train", &spec).unwrap();
         let read = gather(&mut source, Some("label"), &group_by, &UNWATCHED).unwrap();
-        Evidence::of(&source, Some("label"), read)
+        TableEvidence::of(&source, Some("label"), read)
     });
     let repeats = in_groups.repeats();
     assert_eq!((repeats.by_features, repeats.with_label, repeats.exact), (2, 1, true));

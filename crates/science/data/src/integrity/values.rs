@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity};
 
 use super::facts::ColumnFacts;
-use super::{Evidence, about, answer, percent};
+use super::{TableEvidence, about, answer, percent};
 use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::profile::ColumnProfile;
@@ -21,7 +21,7 @@ const LISTED: usize = 5;
 
 /// Checks the cells of a table, and those of `against`, the data that a model trained here will meet.
 #[must_use]
-pub fn values(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
+pub fn values(evidence: &TableEvidence, against: Option<&TableEvidence>) -> CheckResult {
     let mut findings = Vec::new();
     for side in [Some(evidence), against].into_iter().flatten() {
         findings.extend(rejected(side));
@@ -52,7 +52,7 @@ pub fn unreadable(error: &DataError) -> Option<CheckResult> {
     })
 }
 
-fn rejected(evidence: &Evidence) -> Vec<Finding> {
+fn rejected(evidence: &TableEvidence) -> Vec<Finding> {
     let coverage = &evidence.coverage;
     let rows = coverage.rows_read + coverage.rows_rejected;
     let finding = |rejects: &crate::read::Rejects| {
@@ -78,7 +78,7 @@ fn rejected(evidence: &Evidence) -> Vec<Finding> {
     coverage.rejects.iter().map(finding).collect()
 }
 
-fn recoded(evidence: &Evidence) -> Option<Finding> {
+fn recoded(evidence: &TableEvidence) -> Option<Finding> {
     let coverage = &evidence.coverage;
     let place = coverage.first_recoded?;
     Some(Finding {
@@ -97,7 +97,7 @@ fn recoded(evidence: &Evidence) -> Option<Finding> {
 }
 
 /// NaN and infinities: one of them in a batch makes the loss NaN.
-fn not_finite(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Vec<Finding> {
+fn not_finite(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) -> Vec<Finding> {
     // The label has a separate check.
     if evidence.is_label(&column.name) {
         return Vec::new();
@@ -127,7 +127,7 @@ fn not_finite(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) 
 ///
 /// Rare values are always missed by some sample: about as many rows of new data have an unknown value as values occur
 /// once here (I. Good and A. Turing, 1953). Only more than that is a warning.
-fn unknown_values(evidence: &Evidence, against: &Evidence) -> (Vec<Finding>, usize) {
+fn unknown_values(evidence: &TableEvidence, against: &TableEvidence) -> (Vec<Finding>, usize) {
     let mut findings = Vec::new();
     let mut compared = 0;
     for column in &evidence.profile.columns {

@@ -3,12 +3,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::facts::{ColumnFacts, Facts, marks, spread};
+use super::facts::{ColumnFacts, TableFacts, marks, spread};
 use super::groups::{Grouping, value_keys};
 use super::repeats::{RowCounts, Thinning};
 use super::{EXAMPLES_MAX, Read};
 use crate::error::DataError;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::profile::Sampling;
 use crate::profile::wide::{Beside, scan_beside, scan_in_groups};
 use crate::read::{Chunk, Place, Source};
@@ -163,13 +163,13 @@ pub(super) fn gather(
     source: &mut Source,
     label: Option<&str>,
     group_by: &[String],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Read, DataError> {
     if source.rows().is_none_or(|rows| rows > ROWS_MAX) {
         // One after the other, facts and profile take the memory of the larger one.
         let thinned = Thinning::default();
-        let make = |source: &Source| Facts::new(source, label, group_by, &thinned);
-        let (facts, coverage) = scan(source, &make, &Watch { units_in_flight: 1, ..*watch })?;
+        let make = |source: &Source| TableFacts::new(source, label, group_by, &thinned);
+        let (facts, coverage) = scan(source, &make, &PassObserver { units_in_flight: 1, ..*watch })?;
         return Ok((scan_in_groups(source, (None, Sampling::None), watch)?.0, facts, coverage));
     }
     let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
@@ -183,7 +183,7 @@ pub(super) fn gather(
         .zip(&rows.label)
         .map(|(features, label)| features.wrapping_add(*label))
         .collect();
-    let facts = Facts {
+    let facts = TableFacts {
         columns: found.into_iter().flatten().collect(),
         empty_rows: empty.len() as u64,
         empty_examples: empty.iter().take(EXAMPLES_MAX).map(|row| rows.place(*row)).collect(),
@@ -200,7 +200,7 @@ fn groupings(
     source: &Source,
     label: Option<&str>,
     group_by: &[String],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Vec<Grouping>, DataError> {
     if group_by.is_empty() {
         return Ok(Vec::new());
@@ -210,7 +210,7 @@ fn groupings(
     columns.sort_unstable();
     columns.dedup();
     let thinned = Thinning::default();
-    let make = |source: &Source| Facts::new(source, label, group_by, &thinned);
+    let make = |source: &Source| TableFacts::new(source, label, group_by, &thinned);
     let (facts, _) = scan(&mut source.only(&columns), &make, watch)?;
     let mut groupings = facts.groupings;
     groupings.iter_mut().flat_map(|it| &mut it.columns).for_each(|index| *index = columns[*index]);

@@ -33,7 +33,7 @@ const HASH_LETTERS_MIN: usize = 16;
 /// Why a column is taken for an identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub enum IdentifierEvidence {
     /// Its name.
     Name,
     /// UUIDs, hashes, or strings of one form with consecutive digits.
@@ -50,7 +50,7 @@ pub struct Identifier {
     /// The column.
     pub column: String,
     /// The evidence for it.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<IdentifierEvidence>,
     /// How well it predicts the label; `None` where no label is known.
     pub power: Option<f64>,
 }
@@ -115,20 +115,22 @@ fn is_varied(values: &Values) -> bool {
     different >= 10 && different < known
 }
 
-fn evidence(named: bool, values: &Values, rows_seen: u64) -> Vec<Evidence> {
+fn evidence(named: bool, values: &Values, rows_seen: u64) -> Vec<IdentifierEvidence> {
     let mut evidence = Vec::new();
     if named {
-        evidence.push(Evidence::Name);
+        evidence.push(IdentifierEvidence::Name);
     }
     match &values.content {
-        Content::Codes(_) => evidence.extend(has_form(&values.texts).then_some(Evidence::Form)),
+        Content::Codes(_) => evidence.extend(has_form(&values.texts).then_some(IdentifierEvidence::Form)),
         Content::Numbers(numbers) => {
             let known: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
             let (low, high) = range(&known);
-            evidence.extend((rows_seen as f64 / (high - low + 1.0) >= DENSE).then_some(Evidence::Dense));
+            evidence.extend(
+                (rows_seen as f64 / (high - low + 1.0) >= DENSE).then_some(IdentifierEvidence::Dense),
+            );
             let ordered =
                 known.is_sorted_by(|one, next| one < next) || known.is_sorted_by(|one, next| one > next);
-            evidence.extend(ordered.then_some(Evidence::Ordered));
+            evidence.extend(ordered.then_some(IdentifierEvidence::Ordered));
         }
     }
     evidence
@@ -202,10 +204,10 @@ impl Identifier {
             .evidence
             .iter()
             .map(|evidence| match evidence {
-                Evidence::Name => "its name",
-                Evidence::Form => "the form of its values",
-                Evidence::Dense => "numbers without gaps",
-                Evidence::Ordered => "its order",
+                IdentifierEvidence::Name => "its name",
+                IdentifierEvidence::Form => "the form of its values",
+                IdentifierEvidence::Dense => "numbers without gaps",
+                IdentifierEvidence::Ordered => "its order",
             })
             .collect();
         let names = format!(

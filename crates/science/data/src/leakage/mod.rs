@@ -18,12 +18,12 @@ mod target;
 mod twins;
 
 use crate::error::DataError;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{self, Chunk, Source};
 use columns::Columns;
 pub use columns::Roles;
 pub use golden::GoldenFeature;
-pub use identifiers::{Evidence, Identifier, Identifiers};
+pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
 pub use near::{Near, NearPair, NearRows};
@@ -80,7 +80,7 @@ pub fn examine(
     test: &mut Source,
     roles: &Roles,
     is_wanted: &dyn Fn(&str) -> bool,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Leakage, DataError> {
     let wanted: Vec<&'static str> = CHECKS.into_iter().filter(|name| is_wanted(name)).collect();
     let wants = Wants::of(&wanted);
@@ -193,7 +193,7 @@ fn look_for_near(
     columns: &Columns,
     sides: [Side; 2],
     identifiers: &Identifiers,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Near, DataError> {
     const COLLECTED: &str = "samples and prints are collected where near-duplicates are wanted";
     let [train_side, test_side] = sides;
@@ -229,20 +229,20 @@ fn look_for_near(
 
 /// One progress over several readings.
 struct Progress<'w> {
-    watch: &'w Watch<'w>,
+    watch: &'w PassObserver<'w>,
     before_bytes: u64,
     total_bytes: u64,
 }
 
 impl<'w> Progress<'w> {
-    fn new(watch: &'w Watch<'w>, test: &Source, train: &Source, train_readings: u64) -> Self {
+    fn new(watch: &'w PassObserver<'w>, test: &Source, train: &Source, train_readings: u64) -> Self {
         let total_bytes = test.size_bytes() + train_readings * train.size_bytes();
         Self { watch, before_bytes: 0, total_bytes }
     }
 
-    fn part<T>(&mut self, bytes: u64, read: impl FnOnce(&Watch<'_>) -> T) -> T {
+    fn part<T>(&mut self, bytes: u64, read: impl FnOnce(&PassObserver<'_>) -> T) -> T {
         let (before, total) = (self.before_bytes, self.total_bytes);
-        let answer = read(&Watch {
+        let answer = read(&PassObserver {
             progress: &|done, _| (self.watch.progress)(before + done, total),
             cancelled: self.watch.cancelled,
             units_in_flight: self.watch.units_in_flight,

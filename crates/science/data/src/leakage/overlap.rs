@@ -8,7 +8,7 @@ use super::columns::{Columns, Places, Roles};
 use super::twins::{TwinCounts, Twins, keys_of};
 use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source};
 
 /// The most shared rows that are shown.
@@ -95,7 +95,7 @@ pub fn find_overlap(
     train: &mut Source,
     test: &mut Source,
     roles: &Roles,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Overlap, DataError> {
     let columns = Columns::of(train, test, roles)?;
     let (seen, test_coverage) = scan(test, &|source| Seen::new(columns.places_in(source)), watch)?;

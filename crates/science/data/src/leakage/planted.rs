@@ -376,7 +376,10 @@ fn identifiers_are_told_from_amounts() {
     let found: Vec<&str> = leakage.identifiers.found.iter().map(|it| it.column.as_str()).collect();
     assert_eq!(found, ["account_id", "trace", "customer"]);
     assert_eq!(leakage.identifiers.groups, ["userId"]);
-    assert_eq!(leakage.identifiers.found[0].evidence, [Evidence::Name, Evidence::Dense, Evidence::Ordered]);
+    assert_eq!(
+        leakage.identifiers.found[0].evidence,
+        [IdentifierEvidence::Name, IdentifierEvidence::Dense, IdentifierEvidence::Ordered]
+    );
     assert_eq!(warned(&results, "leakage.identifiers"), ["account_id"]);
 }
 

@@ -35,7 +35,7 @@ const STEPS: usize = 256;
 
 /// Numbers of one column, on one side.
 #[derive(Debug, Clone)]
-struct Facts {
+struct ColumnScale {
     moments: Moments,
     min: f64,
     max: f64,
@@ -47,10 +47,10 @@ struct Facts {
 pub(super) struct Scales {
     columns: Places,
     /// `None` for a column of something else.
-    facts: Vec<Option<Facts>>,
+    facts: Vec<Option<ColumnScale>>,
 }
 
-impl Facts {
+impl ColumnScale {
     fn new() -> Self {
         let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
         Self { moments: Moments::default(), min, max, steps: Some(Vec::new()) }
@@ -110,7 +110,7 @@ pub(super) fn range(values: &[f64]) -> (f64, f64) {
 impl Scales {
     pub(super) fn new(columns: Places, source: &Source) -> Self {
         let is_float = |index: &usize| source.columns()[*index].kind == ColumnType::Float;
-        let facts = columns.features.iter().map(|index| is_float(index).then(Facts::new)).collect();
+        let facts = columns.features.iter().map(|index| is_float(index).then(ColumnScale::new)).collect();
         Self { columns, facts }
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn fitted(names: &[String], train: &Scales, test: &Scales) -> (Vec<Fi
         let mut both = train.clone();
         both.merge(test.clone());
         if let Some(fit) = fit_of(train, test, &both) {
-            let numbers = |facts: &Facts| match fit {
+            let numbers = |facts: &ColumnScale| match fit {
                 Fit::RangeOfBoth => [facts.min, facts.max],
                 _ => [facts.moments.mean, deviation(facts)],
             };
@@ -189,18 +189,18 @@ pub(super) fn fitted(names: &[String], train: &Scales, test: &Scales) -> (Vec<Fi
 }
 
 /// Divided by the count, as scikit-learn's scaler does.
-fn deviation(facts: &Facts) -> f64 {
+fn deviation(facts: &ColumnScale) -> f64 {
     (facts.moments.m2 / facts.moments.count as f64).sqrt()
 }
 
 /// How far mean and deviation are from 0 and 1, whether the deviation was divided by the count or by one less.
-fn off(facts: &Facts) -> f64 {
+fn off(facts: &ColumnScale) -> f64 {
     let sample = facts.moments.stddev().unwrap_or_default();
     let spread = (deviation(facts) - 1.0).abs().min((sample - 1.0).abs());
     facts.moments.mean.abs().max(spread)
 }
 
-fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
+fn fit_of(train: &ColumnScale, test: &ColumnScale, both: &ColumnScale) -> Option<Fit> {
     let (train_rows, rows) = (train.moments.count as f64, both.moments.count as f64);
     let strays = (1.0 / train_rows - 1.0 / rows).sqrt();
     let (exact, inexact) = (strays / TIMES_NEARER, strays * CHANCE_PART);
@@ -210,8 +210,8 @@ fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
     if off(both) <= exact && off(train) >= inexact {
         return Some(Fit::StandardizedOnBoth);
     }
-    let is_even = |side: &Facts| side.unevenness().is_some_and(|unevenness| unevenness < TOO_EVEN);
-    let is_uneven = |side: &Facts| {
+    let is_even = |side: &ColumnScale| side.unevenness().is_some_and(|unevenness| unevenness < TOO_EVEN);
+    let is_uneven = |side: &ColumnScale| {
         let by_chance = (1.0 - side.moments.count as f64 / rows).sqrt();
         side.unevenness().is_some_and(|unevenness| unevenness > EVEN_BY_CHANCE * by_chance)
     };
@@ -223,7 +223,7 @@ fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
 }
 
 /// Whether the numbers fill the range rather than a few values, as fractions and flags do.
-fn is_spread(facts: &Facts) -> bool {
+fn is_spread(facts: &ColumnScale) -> bool {
     let used = |steps: &Vec<u32>| steps.iter().filter(|count| **count > 0).count();
     facts.steps.as_ref().is_some_and(|steps| used(steps) >= STEPS / 4)
 }

@@ -11,7 +11,7 @@ use super::pairs::{Pairs, pairs};
 use super::{Content, ImageFacts, MediaCount, MediaFile, find_image_overlap, look_at};
 use crate::DataSpec;
 use crate::error::DataError;
-use crate::pass::Watch;
+use crate::pass::PassObserver;
 use crate::read::Source;
 
 /// The most files that are shown of one kind of finding.
@@ -77,7 +77,11 @@ pub struct SizeCount {
 ///
 /// # Errors
 /// [`DataError`]: a path that names nothing, a table of labels that cannot be read, the reading cancelled.
-pub fn check(base: &Path, request: &MediaRequest, watch: &Watch<'_>) -> Result<MediaChecks, DataError> {
+pub fn check(
+    base: &Path,
+    request: &MediaRequest,
+    watch: &PassObserver<'_>,
+) -> Result<MediaChecks, DataError> {
     let files = look_at(base, "images", &request.paths, watch)?;
     let masks = match &request.masks {
         Some(path) => Some(look_at(base, "masks", std::slice::from_ref(path), watch)?),
@@ -370,7 +374,7 @@ fn labelled(
     base: &Path,
     path: &str,
     files: &[MediaFile],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<CheckResult, DataError> {
     const NAME: &str = "media.labels";
     let mut source =

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::MediaFile;
 use crate::error::DataError;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
 
 /// The most rows that are kept of what is wrong.
@@ -80,7 +80,7 @@ impl NamedByColumn {
 pub(super) fn account(
     source: &mut Source,
     files: &[MediaFile],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(Result<LabelAccount, String>, Coverage), DataError> {
     let index = Index::new(files);
     let make = |source: &Source| {

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 
 use crate::error::DataError;
-use crate::pass::Watch;
+use crate::pass::PassObserver;
 use crate::select::select;
 pub use check::{MediaChecks, MediaRequest, check};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};
@@ -162,7 +162,7 @@ pub fn look_at(
     base: &Path,
     set: &str,
     paths: &[String],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Vec<MediaFile>, DataError> {
     let mut files = Vec::new();
     for path in paths {

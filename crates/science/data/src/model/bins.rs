@@ -58,20 +58,6 @@ impl Binned {
         Self { columns: frame.columns().par_iter().map(binned).collect(), rows: frame.rows() }
     }
 
-    /// Another frame with the same columns in the bins of this one.
-    ///
-    /// # Panics
-    /// Where the other frame has other columns.
-    #[must_use]
-    pub fn same_bins(&self, other: &Frame) -> Self {
-        assert_eq!(self.columns.len(), other.columns().len(), "both frames have the same columns");
-        let columns = self.columns.iter().zip(other.columns());
-        Self {
-            columns: columns.map(|(known, column)| known.scale.apply(column)).collect(),
-            rows: other.rows(),
-        }
-    }
-
     /// How many rows there are.
     #[must_use]
     pub fn rows(&self) -> usize {

@@ -11,7 +11,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use crate::error::DataError;
 use crate::infer::{Column, ColumnType};
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
 use crate::rows::RowHashes;
 
@@ -104,7 +104,7 @@ impl Frame {
         source: &mut Source,
         label: Option<&str>,
         (rows_max, seed): (usize, u64),
-        watch: &Watch<'_>,
+        watch: &PassObserver<'_>,
     ) -> Result<(Self, Coverage), DataError> {
         if let Some(label) = label {
             source.index_of(label, "label")?;

@@ -1,6 +1,6 @@
 //! How good predictions are.
 
-use trackway_statistics::Interval;
+use trackway_statistics::{Interval, mean, variance};
 
 use super::booster::Predictions;
 use super::frame::MISSING_CODE;
@@ -62,15 +62,6 @@ fn middle_ranks(scores: &[f64], rows: &[usize]) -> Vec<f64> {
         before += tied.len();
     }
     ranks
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
 /// Mean of `-ln` of the probability that was given to the true class, over rows with a class. NaN without any.

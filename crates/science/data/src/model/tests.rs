@@ -7,7 +7,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use super::*;
 use crate::infer::ColumnType;
-use crate::pass::{UNWATCHED, Watch};
+use crate::pass::{PassObserver, UNWATCHED};
 use crate::read::Source;
 use crate::{DataError, DataSpec};
 
@@ -199,7 +199,7 @@ fn a_sample_is_even_and_reproducible() {
     (0..60_000).for_each(|row| writeln!(text, "{row},w{},{}", row % 7, row % 2).unwrap());
     let (_folder, source) = open(&text);
     let sample = |units_in_flight: usize, seed: u64| {
-        let watch = Watch { units_in_flight, ..*UNWATCHED };
+        let watch = PassObserver { units_in_flight, ..*UNWATCHED };
         Frame::sample(&mut source.clone(), Some("label"), (1_000, seed), &watch).unwrap().0
     };
     let frame = sample(4, 1);

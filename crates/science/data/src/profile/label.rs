@@ -10,13 +10,14 @@
 //! Booleans are numbers 0 and 1 as a column and classes as a label. A whole-number label is both numbers and, with few
 //! values, classes. Rows with either side missing do not count.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 use serde::{Deserialize, Serialize};
 use trackway_formats::hash::{hash_bytes, hash_number};
+use trackway_statistics::Table;
 
 use super::merge::merge_option;
 use super::moments::{CoMoments, Moments, sum};
@@ -355,30 +356,11 @@ fn correlation_ratio(groups: &Groups) -> Option<Association> {
 
 /// Cramér's V with Bergsma's correction: about 0 for independent columns however many values they have.
 fn cramers_v(crossed: &BTreeMap<u64, BTreeMap<u64, u64>>) -> Option<Association> {
-    let mut by_class: BTreeMap<u64, f64> = BTreeMap::new();
-    let mut rows = Vec::new();
-    let mut total = 0.0;
-    for (text, classes) in crossed {
-        let sum: u64 = classes.values().sum();
-        if sum > 0 {
-            rows.push((*text, sum as f64));
-        }
-        total += sum as f64;
-        classes.iter().for_each(|(class, count)| *by_class.entry(*class).or_default() += *count as f64);
-    }
-    if rows.len() < 2 || by_class.len() < 2 {
-        return None;
-    }
-    let columns: Vec<_> = by_class.into_iter().collect();
-    let share = |(text, row): &(u64, f64), (class, column): &(u64, f64)| {
-        let count = crossed[text].get(class).copied().unwrap_or(0) as f64;
-        count * count / (row * column)
-    };
-    let sum: f64 = rows.iter().map(|row| columns.iter().map(|column| share(row, column)).sum::<f64>()).sum();
-    let (r, c) = (rows.len() as f64, columns.len() as f64);
-    let phi_squared = ((sum - 1.0) - (r - 1.0) * (c - 1.0) / (total - 1.0)).max(0.0);
-    let (r, c) = (r - (r - 1.0).powi(2) / (total - 1.0), c - (c - 1.0).powi(2) / (total - 1.0));
-    let value = (phi_squared / (r.min(c) - 1.0)).sqrt().min(1.0);
+    let classes: BTreeSet<u64> = crossed.values().flat_map(BTreeMap::keys).copied().collect();
+    let count = |row: &BTreeMap<u64, u64>, class| row.get(class).copied().unwrap_or(0) as f64;
+    let counts = |row| classes.iter().map(|class| count(row, class)).collect();
+    let table = Table::new(&crossed.values().map(counts).collect::<Vec<Vec<f64>>>());
+    let value = table.association()?.cramers_v;
     let measure = AssociationMeasure::CramersV;
-    value.is_finite().then_some(Association { measure, value, rows: total as u64 })
+    value.is_finite().then_some(Association { measure, value, rows: table.sum() as u64 })
 }

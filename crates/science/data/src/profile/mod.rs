@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
 use crate::limits::FinishedRoom;
-use crate::pass::{Pass, Watch};
+use crate::pass::{Pass, PassObserver};
 use crate::read::{Chunk, Coverage, Source};
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
@@ -119,7 +119,7 @@ impl Profile {
     pub fn of(
         source: &mut Source,
         label: Option<&str>,
-        watch: &Watch<'_>,
+        watch: &PassObserver<'_>,
     ) -> Result<(Self, Coverage), DataError> {
         if let Some(label) = label {
             source.index_of(label, "label")?;
@@ -137,7 +137,7 @@ impl Profile {
     ///
     /// # Errors
     /// [`DataError`]: a file that cannot be read.
-    pub fn sampled(source: &mut Source, rows_min: u64, watch: &Watch<'_>) -> Result<Self, DataError> {
+    pub fn sampled(source: &mut Source, rows_min: u64, watch: &PassObserver<'_>) -> Result<Self, DataError> {
         let (profiler, coverage) = wide::scan_in_groups(source, (None, Sampling::AtLeast(rows_min)), watch)?;
         let rows_sampled = (profiler.closeness.row_step > 1).then_some(profiler.rows_sampled);
         let profile = profiler.into_profile();

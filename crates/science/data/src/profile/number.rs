@@ -67,18 +67,6 @@ impl Order {
         self.first = self.first.or(later.first);
         self.last = later.last.or(self.last);
     }
-
-    /// Whether no value is smaller than the one before.
-    #[must_use]
-    pub fn is_ascending(&self) -> bool {
-        self.falls == 0
-    }
-
-    /// Whether no value is larger than the one before.
-    #[must_use]
-    pub fn is_descending(&self) -> bool {
-        self.rises == 0
-    }
 }
 
 /// What the numbers of a column are like. Everything but the counts of NaN and infinity is about finite numbers.

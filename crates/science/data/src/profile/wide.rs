@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::{Profiler, Sampling};
 use crate::error::DataError;
 use crate::limits::FinishedRoom;
-use crate::pass::{Pass, Watch, affordable_readers, scan};
+use crate::pass::{Pass, PassObserver, affordable_readers, scan};
 use crate::read::{Chunk, Coverage, Layout, Source};
 
 /// What one column of an accumulator takes at most in memory, about.
@@ -28,7 +28,7 @@ const GROUP_BYTES_MAX: u64 = 256 << 20;
 const WIDE_COLUMNS: u64 = GROUP_BYTES_MAX / (2 * COLUMN_BYTES);
 
 /// Whether accumulators of all columns at once may take more memory than a profile may.
-pub(crate) fn is_wide(source: &Source, watch: &Watch<'_>) -> bool {
+pub(crate) fn is_wide(source: &Source, watch: &PassObserver<'_>) -> bool {
     let units = source.layout().units.map_or(watch.units_in_flight, |units| units.min(watch.units_in_flight));
     source.columns().len() as u64 * COLUMN_BYTES * (units as u64 + 1) > PROFILE_BYTES
 }
@@ -141,7 +141,7 @@ impl Beside for Nothing {
 pub(crate) fn scan_in_groups(
     source: &mut Source,
     (label, sampling): (Option<&str>, Sampling),
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(Profiler, Coverage), DataError> {
     let (profiler, _, coverage) = scan_beside(source, (label, sampling), &Nothing, watch)?;
     Ok((profiler, coverage))
@@ -152,7 +152,7 @@ pub(crate) fn scan_beside<B: Beside>(
     source: &mut Source,
     (label, sampling): (Option<&str>, Sampling),
     beside: &B,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(Profiler, Vec<B::Found>, Coverage), DataError> {
     let threads = rayon::current_num_threads();
     let mut layout = source.layout();
@@ -164,7 +164,7 @@ pub(crate) fn scan_beside<B: Beside>(
         layout = Layout { by_column: true, ..layout };
     }
     let plan = Plan::of(&layout, threads, watch.units_in_flight);
-    let watch = Watch { units_in_flight: plan.units_in_flight, ..*watch };
+    let watch = PassObserver { units_in_flight: plan.units_in_flight, ..*watch };
     if let [columns] = &plan.groups[..] {
         let make = |source: &Source| (Profiler::with(source, label, sampling), beside.begin(columns, source));
         let ((profiler, read), coverage) = scan(source, &make, &watch)?;
@@ -194,7 +194,7 @@ struct Groups<'g, B> {
     sampling: Sampling,
     label_index: Option<usize>,
     beside: &'g B,
-    watch: &'g Watch<'g>,
+    watch: &'g PassObserver<'g>,
     plan: &'g Plan,
     /// Bytes of all groups.
     done: AtomicU64,
@@ -211,7 +211,7 @@ impl<B: Beside> Groups<'_, B> {
             let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
             (self.watch.progress)((done / self.plan.groups.len() as u64).min(total_bytes), total_bytes);
         };
-        let watch = Watch { progress: &progress, ..*self.watch };
+        let watch = PassObserver { progress: &progress, ..*self.watch };
         let make = |source: &Source| {
             (Profiler::with(source, self.label, self.sampling), self.beside.begin(columns, source))
         };

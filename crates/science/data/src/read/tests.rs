@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::blocks::{BlockReader, RecordEnd};
 use super::split::{RowEnd, Splitter};
 use super::*;
-use crate::pass::{Pass, UNWATCHED, Watch, scan};
+use crate::pass::{Pass, PassObserver, UNWATCHED, scan};
 
 /// Every row as `place: value|value`.
 #[derive(Default)]
@@ -351,7 +351,7 @@ fn threads_change_nothing_and_a_scan_can_be_cancelled() {
     };
     assert_eq!(with_threads(1), with_threads(5));
     let cancelled = AtomicBool::new(true);
-    let watch = Watch { cancelled: &cancelled, ..*UNWATCHED };
+    let watch = PassObserver { cancelled: &cancelled, ..*UNWATCHED };
     let mut source = Source::open(folder.path(), "train", &spec).unwrap();
     let error = scan(&mut source, &|_| Rows::default(), &watch).map(|(_, coverage)| coverage).unwrap_err();
     assert!(matches!(error, DataError::Cancelled { .. }), "{error}");
@@ -431,7 +431,7 @@ fn a_file_that_changes_while_it_is_scanned_is_refused() {
     let folder = folder(&[("a.csv", b"x\n1\n")]);
     let path = folder.path().join("a.csv");
     let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
-    let watch = Watch { progress: &grow, ..*UNWATCHED };
+    let watch = PassObserver { progress: &grow, ..*UNWATCHED };
     let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
     let mut source = Source::open(folder.path(), "train", &spec).unwrap();
     let error = scan(&mut source, &|_| Rows::default(), &watch).err().unwrap();

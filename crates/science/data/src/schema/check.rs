@@ -13,7 +13,7 @@ use super::{ColumnRules, OtherColumns, Reference, Schema, SqlRule};
 use crate::error::DataError;
 use crate::hashed::Keys;
 use crate::infer::Column;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, MAX_SHOWN_BYTES, Place, Source};
 
 /// The most places reported per finding; the counts continue.
@@ -68,7 +68,7 @@ pub fn check(
     source: &Source,
     schema: &Schema,
     surroundings: &Surroundings<'_>,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Checked, DataError> {
     let mut report = Report::default();
     let plan = Plan::make(source, schema, surroundings, watch, &mut report);
@@ -111,7 +111,7 @@ impl<'s> Plan<'s> {
         source: &Source,
         schema: &'s Schema,
         surroundings: &Surroundings<'_>,
-        watch: &Watch<'_>,
+        watch: &PassObserver<'_>,
         report: &mut Report,
     ) -> Self {
         let mut columns = Vec::new();
@@ -363,7 +363,7 @@ fn repeats(
     index: usize,
     first_part: &[u64],
     source: &Source,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Found, DataError> {
     let mut wanted = Keys::default();
     let mut count = repeated(first_part.to_vec(), &mut wanted);

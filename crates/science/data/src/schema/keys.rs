@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef};
 
 use crate::error::DataError;
 use crate::hashed::Keys;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
 use crate::rows::RowHashes;
 
@@ -21,7 +21,11 @@ pub(super) fn fingerprints(column: &ArrayRef) -> impl Iterator<Item = (usize, u6
 }
 
 /// Every value of a column of another data set, as fingerprints. Memory: about 16 bytes for each different value.
-pub(super) fn referenced(source: &mut Source, column: &str, watch: &Watch<'_>) -> Result<Keys, DataError> {
+pub(super) fn referenced(
+    source: &mut Source,
+    column: &str,
+    watch: &PassObserver<'_>,
+) -> Result<Keys, DataError> {
     let index = source.index_of(column, "referenced")?;
     Ok(scan(source, &|_| Gather { index, keys: Keys::default() }, watch)?.0.keys)
 }

@@ -1,5 +1,7 @@
 //! Folds that keep groups whole and classes balanced.
 
+use trackway_statistics::population_variance;
+
 use super::parts::{FOLD_COUNT_MAX, Part, SplitError};
 
 /// One group and how many rows of each class it has.
@@ -44,7 +46,7 @@ fn totals_of(groups: &[GroupClasses], classes: usize) -> Vec<f64> {
 fn most_uneven_first(groups: &[GroupClasses]) -> Vec<usize> {
     let spread = |group: &GroupClasses| {
         let rows: Vec<f64> = group.rows.iter().map(|rows| *rows as f64).collect();
-        variance(&rows)
+        population_variance(&rows)
     };
     let mut order: Vec<_> = (0..groups.len()).map(|index| (spread(&groups[index]), index)).collect();
     order.sort_by(|one, other| {
@@ -65,7 +67,7 @@ fn best_fold(filled: &[Vec<f64>], group: &GroupClasses, totals: &[f64]) -> usize
             let share = |(index, sums): (usize, &Vec<f64>)| {
                 (sums[class] + if index == fold { added } else { 0.0 }) / totals[class]
             };
-            variance(&filled.iter().enumerate().map(share).collect::<Vec<_>>()).sqrt()
+            population_variance(&filled.iter().enumerate().map(share).collect::<Vec<_>>()).sqrt()
         };
         (0..totals.len()).map(of_class).sum::<f64>() / totals.len() as f64
     };
@@ -74,10 +76,4 @@ fn best_fold(filled: &[Vec<f64>], group: &GroupClasses, totals: &[f64]) -> usize
         unevenness(*one).total_cmp(&unevenness(*other)).then(size(*one).total_cmp(&size(*other)))
     };
     (0..filled.len()).min_by(better).expect("there are at least two folds")
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let count = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }

@@ -8,7 +8,7 @@ use arrow::util::display::array_value_to_string;
 
 use crate::error::DataError;
 use crate::infer::ColumnType;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source};
 use crate::rows::RowHashes;
 
@@ -52,7 +52,7 @@ pub struct SplitRows {
 pub fn read_rows(
     source: &mut Source,
     columns: &SplitColumns,
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<(SplitRows, Coverage), DataError> {
     for (name, role) in
         [(&columns.key, "key"), (&columns.label, "label"), (&columns.group, "group"), (&columns.time, "time")]

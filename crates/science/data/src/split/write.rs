@@ -16,7 +16,7 @@ use super::assign::Assignment;
 use super::parts::Part;
 use super::rows::SplitRows;
 use crate::infer::ColumnType;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
 use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
 
@@ -86,7 +86,7 @@ pub fn write_parts(
     source: &Source,
     parts: &[Option<Part>],
     part_names: &[String],
-    watch: &Watch<'_>,
+    watch: &PassObserver<'_>,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let paths: Vec<PathBuf> = part_names.iter().map(|name| folder.join(format!("{name}.parquet"))).collect();
     // The types are known: with a guess, a wider value would begin the scan, and the files, again.

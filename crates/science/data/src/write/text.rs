@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use trackway_core::text::csv_field;
 
 use super::TableFormat;
 
@@ -38,7 +39,7 @@ impl TextRows {
     pub(super) fn begin(mut file: BufWriter<File>, format: TableFormat, schema: &Schema) -> io::Result<Self> {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         if let TableFormat::Separated(separator) = format {
-            let header: Vec<String> = names.iter().map(|name| quoted(name, separator)).collect();
+            let header: Vec<_> = names.iter().map(|name| csv_field(name, separator)).collect();
             writeln!(file, "{}", header.join(&separator.to_string()))?;
         }
         let names = names.into_iter().map(|name| serde_json::Value::from(name).to_string()).collect();
@@ -74,7 +75,7 @@ impl TextRows {
                 write!(self.file, "{separator}")?;
             }
             if array.is_valid(row) {
-                self.file.write_all(quoted(&cell.value(row).to_string(), separator).as_bytes())?;
+                self.file.write_all(csv_field(&cell.value(row).to_string(), separator).as_bytes())?;
             } else if cells.len() == 1 {
                 // An empty line would be no row.
                 self.file.write_all(b"\"\"")?;
@@ -103,10 +104,4 @@ impl TextRows {
     pub(super) fn into_file(self) -> io::Result<File> {
         self.file.into_inner().map_err(io::IntoInnerError::into_error)
     }
-}
-
-/// A field as RFC 4180 wants it. An empty text is not a missing value.
-fn quoted(text: &str, separator: char) -> String {
-    let is_plain = !text.is_empty() && text.trim() == text && !text.contains([separator, '"', '\n', '\r']);
-    if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

@@ -7,7 +7,7 @@ mod tasks;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::RowCoverage;
+use trackway_core::{RowCoverage, closed_list};
 
 use crate::Estimate;
 pub use residuals::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
@@ -77,36 +77,21 @@ pub struct Assessment {
     pub notes: Vec<String>,
 }
 
-/// What kind of predictions a table holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "PredictionTask")]
-#[serde(rename_all = "snake_case")]
-pub enum Task {
-    /// One of a few classes; with a score of the positive class also detection.
-    Classification,
-    /// A continuous target.
-    Regression,
-    /// The loss of texts; predictions that match exactly or not; several completions of a task.
-    LanguageModel,
-    /// Hypotheses of speech recognition against reference transcripts.
-    Transcription,
-    /// Documents in an order for each query.
-    Ranking,
-}
-
-impl Task {
-    /// The value in JSON and on the command line.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Classification => "classification",
-            Self::Regression => "regression",
-            Self::LanguageModel => "language_model",
-            Self::Transcription => "transcription",
-            Self::Ranking => "ranking",
-        }
+closed_list!(
+    /// What kind of predictions a table holds.
+    Task, "task", {
+        /// One of a few classes; with a score of the positive class also detection.
+        Classification = "classification",
+        /// A continuous target.
+        Regression = "regression",
+        /// The loss of texts; predictions that match exactly or not; several completions of a task.
+        LanguageModel = "language_model",
+        /// Hypotheses of speech recognition against reference transcripts.
+        Transcription = "transcription",
+        /// Documents in an order for each query.
+        Ranking = "ranking",
     }
-}
+);
 
 /// Which column holds what. Absent: there is none, or the task has no use for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -219,33 +204,19 @@ pub struct CalibrationBin {
     pub observed: Estimate,
 }
 
-/// The result of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "DifferenceVerdict")]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The difference is real and to the good.
-    Better,
-    /// The difference is real and to the bad.
-    Worse,
-    /// There are enough rows to show a difference that matters, and none is shown.
-    NoDifferenceShown,
-    /// Too few rows: a difference that matters may be there or not.
-    Inconclusive,
-}
-
-impl Verdict {
-    /// The value in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NoDifferenceShown => "no_difference_shown",
-            Self::Inconclusive => "inconclusive",
-        }
+closed_list!(
+    /// The result of a comparison.
+    ComparisonVerdict, "verdict of a comparison", {
+        /// The difference is real and to the good.
+        Better = "better",
+        /// The difference is real and to the bad.
+        Worse = "worse",
+        /// There are enough rows to show a difference that matters, and none is shown.
+        NoDifferenceShown = "no_difference_shown",
+        /// Too few rows: a difference that matters may be there or not.
+        Inconclusive = "inconclusive",
     }
-}
+);
 
 /// A part of the rows against the rest of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -258,7 +229,7 @@ pub struct Slice {
     /// Its rows.
     pub support: u64,
     /// Against the rest of the rows, by the main metric.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
     /// Why it is inconclusive.
     pub why: Option<String>,
     /// Its numbers.
@@ -342,7 +313,7 @@ pub struct Compared {
     /// Candidate less baseline.
     pub difference: Estimate,
     /// The conclusion.
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
     /// A difference below this does not matter.
     pub margin: f64,
     /// About how many rows (or groups, if they are resampled) would show it: such a difference, or one of the margin if

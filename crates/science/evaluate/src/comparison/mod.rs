@@ -6,14 +6,16 @@
 mod pairing;
 
 use trackway_core::RowCoverage;
-use trackway_statistics::{holm, mcnemar_p_value, normal_p_value, normal_quantile};
+use trackway_statistics::{
+    Interval, holm, mcnemar_p_value, normal_p_value, normal_quantile, quantile, variance,
+};
 
 use crate::metrics::coverage::Needs;
-use crate::metrics::resample::{Units, draw, quantile, sorted_column};
+use crate::metrics::resample::{Units, draw, sorted_column};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, is_higher_better, is_share};
-use crate::{Compared, Comparison, Estimate, McNemar, Method, Pairing, SliceCompared, Verdict};
+use crate::{Compared, Comparison, ComparisonVerdict, Estimate, McNemar, Method, Pairing, SliceCompared};
 pub(crate) use pairing::pair;
 
 /// A difference of a metric between 0 and 1 that matters; of other metrics, this part of the baseline's value.
@@ -128,52 +130,45 @@ fn judged(
         Units::Items(items) => (Method::Bootstrap, items),
         Units::Groups(_, groups) => (Method::Clustered, groups),
     };
-    let ends = (sorted.len() > 1 && count > 1).then_some((low, high));
-    let error = standard_deviation(sorted);
+    let has_interval = sorted.len() > 1 && count > 1;
+    let interval = if has_interval { Interval { low, high } } else { Interval::UNKNOWN };
+    let error = variance(sorted).sqrt();
     let p_value = match error {
-        _ if value == 0.0 || ends.is_none() => 1.0,
+        _ if value == 0.0 || !has_interval => 1.0,
         error if error > 0.0 => normal_p_value(value / error),
         _ => 0.0,
     };
     let margin = terms.margin.unwrap_or(if is_share(name) { MARGIN } else { MARGIN * baseline.abs() });
-    let verdict = verdict(name, value, ends, margin);
-    let settles_at = (verdict == Verdict::Inconclusive && error > 0.0).then(|| {
+    let verdict = verdict(name, value, interval, margin);
+    let settles_at = (verdict == ComparisonVerdict::Inconclusive && error > 0.0).then(|| {
         let reach = normal_quantile(1.0 - tail) + normal_quantile(POWER);
         let shown = value.abs().max(margin).max(f64::MIN_POSITIVE);
         (count as f64 * (reach * error / shown).powi(2)).ceil().max(count as f64 + 1.0) as u64
     });
-    let difference = Estimate {
-        value,
-        low: ends.map(|ends| ends.0),
-        high: ends.map(|ends| ends.1),
-        support: match units {
-            Units::Items(items) => items,
-            Units::Groups(of_item, _) => of_item.len(),
-        } as u64,
-        method,
-        coverage: RowCoverage::UNKNOWN,
+    let support = match units {
+        Units::Items(items) => items,
+        Units::Groups(of_item, _) => of_item.len(),
     };
+    let difference = Estimate { method, ..Estimate::new(value, interval, support as u64, method) };
     (Compared { baseline, candidate, difference, verdict, margin, settles_at }, p_value)
 }
 
 /// An interval beyond 0 shows a difference; one around 0 that stays within the margin shows that there is none that
 /// matters; one that extends further is inconclusive.
-fn verdict(name: &str, value: f64, ends: Option<(f64, f64)>, margin: f64) -> Verdict {
-    let Some((low, high)) = ends else { return Verdict::Inconclusive };
+fn verdict(name: &str, value: f64, interval: Interval, margin: f64) -> ComparisonVerdict {
+    let Interval { low, high } = interval;
     if low > 0.0 || high < 0.0 {
         return directed(name, value);
     }
-    if low >= -margin && high <= margin { Verdict::NoDifferenceShown } else { Verdict::Inconclusive }
+    if low >= -margin && high <= margin {
+        ComparisonVerdict::NoDifferenceShown
+    } else {
+        ComparisonVerdict::Inconclusive
+    }
 }
 
-fn directed(name: &str, value: f64) -> Verdict {
-    if (value > 0.0) == is_higher_better(name) { Verdict::Better } else { Verdict::Worse }
-}
-
-fn standard_deviation(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
+fn directed(name: &str, value: f64) -> ComparisonVerdict {
+    if (value > 0.0) == is_higher_better(name) { ComparisonVerdict::Better } else { ComparisonVerdict::Worse }
 }
 
 /// The main metric of each slice; a difference is shown if the corrected p-value is small enough.
@@ -204,10 +199,10 @@ fn by_slice(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Vec<
         slice.adjusted_p_value = adjusted;
         let compared = &mut slice.compared;
         compared.verdict = match compared.verdict {
-            _ if slice.support < terms.support_min => Verdict::Inconclusive,
+            _ if slice.support < terms.support_min => ComparisonVerdict::Inconclusive,
             _ if adjusted <= level => directed(terms.main_metric, compared.difference.value),
-            Verdict::NoDifferenceShown => Verdict::NoDifferenceShown,
-            _ => Verdict::Inconclusive,
+            ComparisonVerdict::NoDifferenceShown => ComparisonVerdict::NoDifferenceShown,
+            _ => ComparisonVerdict::Inconclusive,
         };
         slice
     });

@@ -1,57 +1,31 @@
 //! Requests for probes of a model, and their results.
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
 use crate::Estimate;
 use crate::residuals::Residuals;
 use crate::search::Loss;
 
-/// What can be found out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProbePart {
-    /// What the model loses without a feature.
-    Importance,
-    /// What it leaves over, by its prediction and by feature.
-    Residuals,
-    /// What it predicts on average for each value of a feature.
-    Dependence,
-    /// Its predictions for missing, mistyped and scaled values.
-    Perturbations,
-    /// What small steps along its gradients do.
-    Sensitivity,
-    /// The smallest change of a row that changes the decision.
-    Counterfactuals,
-    /// Outliers by leverage.
-    Leverage,
-}
-
-impl ProbePart {
-    /// In the order in which they run.
-    pub const ALL: [Self; 7] = [
-        Self::Residuals,
-        Self::Leverage,
-        Self::Importance,
-        Self::Dependence,
-        Self::Perturbations,
-        Self::Sensitivity,
-        Self::Counterfactuals,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Residuals => "residuals",
-            Self::Leverage => "leverage",
-            Self::Importance => "importance",
-            Self::Dependence => "dependence",
-            Self::Perturbations => "perturbations",
-            Self::Sensitivity => "sensitivity",
-            Self::Counterfactuals => "counterfactuals",
-        }
+closed_list!(
+    /// What can be found out, in the order in which the probes run.
+    ProbePart, "probe", {
+        /// Its residuals, by its prediction and by feature.
+        Residuals = "residuals",
+        /// Outliers by leverage.
+        Leverage = "leverage",
+        /// What the model loses without a feature.
+        Importance = "importance",
+        /// What it predicts on average for each value of a feature.
+        Dependence = "dependence",
+        /// Its predictions for missing, mistyped and scaled values.
+        Perturbations = "perturbations",
+        /// What small steps along its gradients do.
+        Sensitivity = "sensitivity",
+        /// The smallest change of a row that changes the decision.
+        Counterfactuals = "counterfactuals",
     }
-}
+);
 
 /// The size of the probes.
 #[derive(Debug, Clone, PartialEq)]

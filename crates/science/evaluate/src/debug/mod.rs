@@ -62,7 +62,7 @@ pub fn probe(
         error: model::mean_of(&model.losses),
         ..ProbeAnswer::default()
     };
-    for part in ProbePart::ALL.into_iter().filter(|part| settings.parts.contains(part)) {
+    for part in ProbePart::ALL.iter().copied().filter(|part| settings.parts.contains(part)) {
         told(part);
         match part {
             ProbePart::Residuals => answer.residuals = residual::residuals(model),

@@ -1,13 +1,12 @@
 //! A model that is reached by scoring rows, and these rows.
 
-use trackway_core::RowCoverage;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
-use trackway_statistics::{mean_interval, wilson};
+use trackway_statistics::{mean_with_interval, wilson};
 
 use super::ProbeError;
+use crate::Estimate;
 use crate::search::{Loss, row_losses, usual_loss};
-use crate::{Estimate, Method};
 
 /// The confidence of intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -228,36 +227,17 @@ pub(super) fn text(cells: &Cells, row: usize) -> Option<String> {
 /// The mean of values of rows that are known, with Student's interval.
 pub(super) fn mean_of(values: &[f64]) -> Option<Estimate> {
     let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-    let count = values.len() as f64;
     if values.is_empty() {
         return None;
     }
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let interval = mean_interval(mean, variance.sqrt(), count, CONFIDENCE);
-    let is_known = interval.low.is_finite() && interval.high.is_finite();
-    Some(Estimate {
-        value: mean,
-        low: is_known.then_some(interval.low),
-        high: is_known.then_some(interval.high),
-        support: values.len() as u64,
-        method: if is_known { Method::Analytic } else { Method::None },
-        coverage: RowCoverage::complete(values.len() as u64),
-    })
+    let (mean, interval) = mean_with_interval(&values, CONFIDENCE);
+    Some(Estimate::analytic(mean, interval, values.len() as u64))
 }
 
 /// A fraction, with Wilson's interval.
 pub(super) fn share_of(hits: &[bool]) -> Estimate {
     let (count, all) = (hits.iter().filter(|hit| **hit).count() as f64, hits.len() as f64);
-    let interval = wilson(count, all, CONFIDENCE);
-    Estimate {
-        value: count / all,
-        low: Some(interval.low),
-        high: Some(interval.high),
-        support: hits.len() as u64,
-        method: Method::Analytic,
-        coverage: RowCoverage::complete(hits.len() as u64),
-    }
+    Estimate::analytic(count / all, wilson(count, all, CONFIDENCE), hits.len() as u64)
 }
 
 fn usual(truth: Option<&FrameColumn>, said: &Cells) -> Loss {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trackway_core::{Rng, SplitMix64};
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
+use trackway_statistics::variance;
 
 use super::cells::{shuffled, taken};
 use super::model::{Decision, Model, mean_of, share_of};
@@ -184,7 +185,5 @@ fn deviation(column: &FrameColumn) -> Option<f64> {
         return None;
     }
     let known: Vec<f64> = numbers.iter().copied().filter(|it| it.is_finite()).collect();
-    let mean = known.iter().sum::<f64>() / known.len() as f64;
-    let squares: f64 = known.iter().map(|it| (it - mean).powi(2)).sum();
-    Some((squares / (known.len() as f64 - 1.0)).sqrt()).filter(|it| it.is_finite())
+    Some(variance(&known).sqrt()).filter(|it| it.is_finite())
 }

@@ -78,7 +78,7 @@ fn importance_of_known_features() {
     assert_eq!(names, ["age", "sector", "noise"]);
     assert_eq!(answer.loss, Some(Loss::Squared));
     let of = |index: usize| answer.importance[index].increase;
-    assert!(of(0).low.unwrap() > 0.0 && of(1).low.unwrap() > 0.0, "{answer:?}");
+    assert!(of(0).interval.low > 0.0 && of(1).interval.low > 0.0, "{answer:?}");
     assert_eq!((of(2).value, answer.importance[2].repeats.as_slice()), (0.0, [0.0; 5].as_slice()));
     assert_eq!(answer.scored_rows, 400 * 16);
 }
@@ -120,7 +120,7 @@ fn perturbations_of_known_features() {
     let Cells::Numbers(labels) = truth().cells else { unreachable!("labels are numbers") };
     let low = labels.iter().filter(|label| **label == 0.0).count() as f64 / 400.0;
     let flipped = of("age", PerturbationKind::TimesTen).flipped.unwrap();
-    assert!((flipped.value - low).abs() < 1e-12 && flipped.low < Some(low) && flipped.high > Some(low));
+    assert!((flipped.value - low).abs() < 1e-12 && flipped.interval.low < low && flipped.interval.high > low);
     assert!(of("sector", PerturbationKind::Typo).increase.unwrap().value > 0.0);
     assert!(of("sector", PerturbationKind::Typo).flipped.unwrap().value > 0.05);
     assert_eq!(of("noise", PerturbationKind::OverTen).flipped.unwrap().value, 0.0);
@@ -161,7 +161,7 @@ fn smallest_changes() {
         texts => Ok(texts),
     };
     let mut model = Model::new(rows(), None, None, None, &mut amounts).unwrap();
-    let answer = probe(&mut model, &settings(&ProbePart::ALL), &|_| {}, &NEVER).unwrap();
+    let answer = probe(&mut model, &settings(ProbePart::ALL), &|_| {}, &NEVER).unwrap();
     assert_eq!((answer.counterfactuals, answer.importance.len()), (None, 0));
 }
 
@@ -218,7 +218,7 @@ fn residuals_show_what_is_missed() {
     assert_eq!((residuals.of, residuals.rows), (ResidualOf::Probability, 400));
     assert_eq!(residuals.by_feature[0].feature, "noise");
     let bins = &residuals.by_feature[0].bins;
-    assert!(bins[0].mean.high < Some(0.0) && bins[9].mean.low > Some(0.0), "{bins:?}");
+    assert!(bins[0].mean.interval.high < 0.0 && bins[9].mean.interval.low > 0.0, "{bins:?}");
     assert_eq!(found.scored_rows, 400);
 
     let Cells::Numbers(is_high) = truth().cells else { unreachable!("labels are numbers") };
@@ -288,7 +288,7 @@ fn small_steps() {
     let largest = found.steps.last().unwrap();
     assert!(
         largest.flipped.unwrap().value > 0.2
-            && largest.flipped_at_random.unwrap().high < largest.flipped.unwrap().low
+            && largest.flipped_at_random.unwrap().interval.high < largest.flipped.unwrap().interval.low
     );
     assert!(found.check.relative_error < 1e-6 && found.check.features.is_empty(), "{:?}", found.check);
 

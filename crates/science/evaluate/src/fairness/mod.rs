@@ -5,11 +5,9 @@
 //! the largest lower end and the largest upper end of all pairs. The largest of several numbers is always above 0, so a
 //! bootstrap alone would call every table unfair; these intervals include 0 if no pair differs significantly.
 
-use trackway_core::RowCoverage;
 use trackway_data::model::{Frame, MISSING_CODE};
 use trackway_statistics::{Interval, difference_interval, ratio_interval};
 
-use crate::differences::interval;
 use crate::error::AssessError;
 pub use crate::limits::FAIRNESS_GROUPS_MAX;
 use crate::metrics::coverage::Needs;
@@ -179,7 +177,7 @@ fn extreme(
             .filter_map(|rates| rates.get(*rate))
             .filter_map(|estimate| {
                 method = estimate.method;
-                Some((estimate.value, interval(estimate)?))
+                estimate.interval.bounds().map(|_| (estimate.value, estimate.interval))
             })
             .collect();
         if known.len() < 2 {
@@ -194,15 +192,7 @@ fn extreme(
         }
     }
     let (value, interval) = extreme(&pairs)?;
-    let end = |end: f64| end.is_finite().then_some(end);
-    value.is_finite().then(|| Estimate {
-        value,
-        low: end(interval.low),
-        high: end(interval.high),
-        support,
-        method,
-        coverage: RowCoverage::UNKNOWN,
-    })
+    value.is_finite().then(|| Estimate::new(value, interval, support, method))
 }
 
 fn largest_difference(pairs: &[(Found, Found)]) -> Option<Found> {

@@ -5,13 +5,15 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use serde::de::DeserializeSeed as _;
 use serde_json::{Map, Value as Json, json};
 use trackway_core::RowCoverage;
-use trackway_statistics::{mean_interval, wilson};
+use trackway_statistics::{mean, mean_with_interval, wilson};
 
+use super::bounded::{Budget, Members};
 use super::zip::Archive;
 use super::{
-    ForeignEvaluation, ImportError, content, flat, parse, read_json, sha256_of, take, text_at, word_at,
+    ForeignEvaluation, ImportError, content, flat, read_json, sha256_of, take, text_at, without_nan, word_at,
 };
 use crate::{Estimate, Method, Metrics};
 
@@ -21,6 +23,13 @@ const JOURNAL: &str = "_journal/start.json";
 /// Means that differ by less are the same, written with fewer digits.
 const SAME_WITHIN: f64 = 1e-3;
 const CONFIDENCE: f64 = 0.95;
+/// What is needed of the header.
+const HEADER: &[&str] = &["status", "eval", "plan", "results", "stats", "error"];
+/// What is needed of a sample.
+const SAMPLE: &[&str] =
+    &["id", "epoch", "input", "target", "output", "scores", "metadata", "error", "total_time"];
+/// A log whose header and samples take more memory is not read.
+const KEPT_BYTES_MAX: usize = 256 << 20;
 
 /// Reads one log.
 pub(super) fn read(path: &Path) -> Result<ForeignEvaluation, ImportError> {
@@ -58,7 +67,8 @@ fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
             None => Err(content(path, "not an Inspect log: it has no `header.json`".into())),
         };
     };
-    let header = parse(path, &header)?;
+    let budget = Budget::new(KEPT_BYTES_MAX);
+    let header = Json::Object(members(path, "header.json", &header, &budget, HEADER)?);
     let names: Vec<String> = archive
         .names()
         .filter(|name| name.starts_with("samples/") && name.ends_with(".json"))
@@ -67,7 +77,7 @@ fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
     let mut samples = Vec::with_capacity(names.len());
     for name in names {
         if let Some(bytes) = archive.read(&name).map_err(bad)? {
-            samples.push(kept(parse(path, &bytes)?));
+            samples.push(kept(members(path, &name, &bytes, &budget, SAMPLE)?));
         }
     }
     Ok((header, samples))
@@ -208,36 +218,42 @@ fn of_samples(samples: &[Json], scorer: &str) -> Option<Estimate> {
         *example = (example.0 + grade, example.1 + 1.0);
     }
     let means: Vec<f64> = examples.values().map(|(sum, count)| sum / count).collect();
-    let count = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / count;
+    let (count, mean) = (means.len() as f64, mean(&means));
     let interval = if means.iter().all(|mean| *mean == 0.0 || *mean == 1.0) {
         wilson(mean * count, count, CONFIDENCE)
     } else {
-        let squares: f64 = means.iter().map(|it| (it - mean).powi(2)).sum();
-        mean_interval(mean, (squares / (count - 1.0)).sqrt(), count, CONFIDENCE)
+        mean_with_interval(&means, CONFIDENCE).1
     };
-    let end = |end: f64| end.is_finite().then_some(end);
-    let is_known = interval.low.is_finite() && interval.high.is_finite();
-    mean.is_finite().then(|| Estimate {
-        value: mean,
-        low: end(interval.low),
-        high: end(interval.high),
-        support: means.len() as u64,
-        method: if is_known { Method::Analytic } else { Method::None },
-        coverage,
-    })
+    let estimate = Estimate::new(mean, interval, means.len() as u64, Method::Analytic);
+    mean.is_finite().then_some(Estimate { coverage, ..estimate })
 }
 
-/// What is needed of a sample: its messages and events are most of it.
-fn kept(mut sample: Json) -> Json {
-    let completion = sample["output"]["completion"].take();
-    if let Some(members) = sample.as_object_mut() {
-        const NEEDED: [&str; 8] =
-            ["id", "epoch", "input", "target", "scores", "metadata", "error", "total_time"];
-        members.retain(|name, _| NEEDED.contains(&name.as_str()));
-        members.insert("output".into(), json!({ "completion": completion }));
-    }
-    sample
+/// The answer of a sample without the rest of the output.
+fn kept(mut sample: Map<String, Json>) -> Json {
+    let output = sample.get_mut("output").and_then(|output| output.get_mut("completion"));
+    let completion = output.map(Json::take);
+    sample.insert("output".into(), json!({ "completion": completion }));
+    Json::Object(sample)
+}
+
+/// The members of an entry that are needed. Messages and events, which are most of a sample, are skipped.
+fn members(
+    path: &Path,
+    name: &str,
+    bytes: &[u8],
+    budget: &Budget,
+    needed: &[&str],
+) -> Result<Map<String, Json>, ImportError> {
+    let read = |text: &[u8]| {
+        let mut deserializer = serde_json::Deserializer::from_slice(text);
+        let found = Members { budget, needed }.deserialize(&mut deserializer)?;
+        deserializer.end().map(|()| found)
+    };
+    let found = read(bytes).or_else(|first| {
+        let plain = without_nan(&String::from_utf8_lossy(bytes));
+        read(plain.as_bytes()).map_err(|_| first)
+    });
+    found.map_err(|error| content(path, format!("`{name}`: {error}")))
 }
 
 /// One example. Its first score determines whether it is right, as far as it is a grade.

@@ -1,6 +1,7 @@
 //! Evaluations that other tools made: Inspect's logs and the results of lm-evaluation-harness. Only reading: what a log
 //! lacks is absent.
 
+mod bounded;
 mod inspect;
 mod lm_eval;
 mod zip;

@@ -20,7 +20,7 @@ fn inspect_logs() {
     assert_eq!(log.decoding["temperature"], json!(0.0));
     let accuracy = log.metrics["accuracy"];
     assert_eq!((accuracy.value, accuracy.support), (2.0 / 3.0, 3));
-    assert!(accuracy.low.unwrap() < 0.1 && accuracy.high == Some(1.0));
+    assert!(accuracy.interval.low < 0.1 && accuracy.interval.high == 1.0);
     assert!(!log.metrics.contains_key("stderr"));
     let rows: Vec<(&Json, &Json, &Json, &Json)> =
         log.rows.iter().map(|row| (&row["id"], &row["label"], &row["prediction"], &row["correct"])).collect();
@@ -60,7 +60,7 @@ fn samples_count_against_the_header() {
         });
         let accuracy = log.metrics["accuracy"];
         assert_eq!((accuracy.value, accuracy.support), (2.0 / 3.0, 3), "{value}");
-        assert!(accuracy.low.unwrap() < 0.3, "{value}: {accuracy:?}");
+        assert!(accuracy.interval.low < 0.3, "{value}: {accuracy:?}");
         let note = format!("`accuracy`: {value} in the header, ");
         assert!(log.notes.iter().any(|text| text.starts_with(&note)), "{:?}", log.notes);
     }

@@ -1,14 +1,19 @@
 //! Entries of a ZIP archive (APPNOTE.TXT 6.3.10): stored, deflated, or packed with Zstandard as Inspect does it. Only what logs need:
 //! one volume, no encryption.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// An archive of which more is unpacked is not read.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
-/// More entries than these are no log.
-pub const ENTRIES_MAX: u64 = 10_000_000;
-/// The directory of all entries.
-const DIRECTORY_BYTES_MAX: u64 = 1 << 30;
+/// A larger entry is not read: while it is parsed, all of it is in memory.
+pub const ENTRY_BYTES_MAX: u64 = 256 << 20;
+/// An archive with more entries is not read.
+const ENTRIES_MAX: u64 = 1_000_000;
+/// An archive with a larger directory is not read.
+const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
+/// Zstandard may look back so far, as a power of two: its memory.
+const WINDOW_LOG_MAX: u32 = 25;
 
 const END: u32 = 0x0605_4b50;
 const END_64: u32 = 0x0606_4b50;
@@ -21,14 +26,14 @@ const END_BYTES_MAX: u64 = 22 + 0xffff;
 /// An archive, opened.
 pub struct Archive<R> {
     reader: R,
-    entries: Vec<Entry>,
+    /// By name; of several of one name the last one.
+    entries: BTreeMap<String, Entry>,
     /// What may still be unpacked.
     bytes_left: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    name: String,
     method: u16,
     encrypted: bool,
     packed_bytes: u64,
@@ -36,8 +41,12 @@ struct Entry {
     offset: u64,
 }
 
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
 fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the archive is damaged or cut short: {what}"))
+    invalid(format!("the archive is damaged or cut short: {what}"))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
@@ -62,64 +71,79 @@ impl<R: Read + Seek> Archive<R> {
     pub fn open(mut reader: R) -> io::Result<Self> {
         let length = reader.seek(SeekFrom::End(0))?;
         let (count, size, offset) = directory(&mut reader, length)?;
-        if count > ENTRIES_MAX || size > DIRECTORY_BYTES_MAX || offset.saturating_add(size) > length {
+        if offset.saturating_add(size) > length {
             return Err(damaged("its directory is outside of it"));
         }
+        if count > ENTRIES_MAX || size > DIRECTORY_BYTES_MAX {
+            let message = format!(
+                "it has {count} entries in a directory of {size} bytes; at most {ENTRIES_MAX} entries and {DIRECTORY_BYTES_MAX} bytes are read"
+            );
+            return Err(invalid(message));
+        }
         let bytes = read_at(&mut reader, offset, size)?;
-        let (mut entries, mut at) = (Vec::new(), 0);
+        let (mut entries, mut at) = (BTreeMap::new(), 0);
         for _ in 0..count {
-            let (entry, next) = entry(&bytes, at)?;
-            entries.push(entry);
+            let (name, entry, next) = entry(&bytes, at)?;
+            entries.insert(name, entry);
             at = next;
         }
         Ok(Self { reader, entries, bytes_left: UNPACKED_BYTES_MAX })
     }
 
-    /// The names of all entries, in order.
+    /// The names of all entries, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.name.as_str())
+        self.entries.keys().map(String::as_str)
     }
 
-    /// The unpacked bytes of an entry; of several of one name the last one counts. `None`: there is none.
+    /// The unpacked bytes of an entry. `None`: there is none.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] for what cannot be unpacked, or where all that was read is more than [`UNPACKED_BYTES_MAX`].
     pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let Some(entry) = self.entries.iter().rev().find(|entry| entry.name == name).cloned() else {
+        let Some(entry) = self.entries.get(name).cloned() else {
             return Ok(None);
         };
         if entry.encrypted {
             return Err(damaged("an entry is encrypted"));
         }
-        if entry.size_bytes.max(entry.packed_bytes) > self.bytes_left {
+        let bytes = entry.size_bytes.max(entry.packed_bytes);
+        if bytes > ENTRY_BYTES_MAX {
+            return Err(invalid(format!(
+                "`{name}` has {bytes} bytes; at most {ENTRY_BYTES_MAX} of an entry are read"
+            )));
+        }
+        if bytes > self.bytes_left {
             let message = format!(
                 "it unpacks to more than {UNPACKED_BYTES_MAX} bytes, and no more are read: `{name}` alone has {}",
                 entry.size_bytes
             );
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(invalid(message));
         }
-        self.bytes_left -= entry.size_bytes.max(entry.packed_bytes);
+        self.bytes_left -= bytes;
         let head = read_at(&mut self.reader, entry.offset, 30)?;
         if u32_at(&head, 0)? != LOCAL_ENTRY {
             return Err(damaged("an entry is not where the directory places it"));
         }
         let skipped = 30 + u64::from(u16_at(&head, 26)?) + u64::from(u16_at(&head, 28)?);
         let packed = read_at(&mut self.reader, entry.offset + skipped, entry.packed_bytes)?;
-        unpacked(&entry, packed).map(Some)
+        unpacked(name, &entry, packed).map(Some)
     }
 }
 
-fn unpacked(entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
+fn unpacked(name: &str, entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than there should be shows an entry that unpacks to more than its size.
     let most = entry.size_bytes + 1;
     match entry.method {
         0 => bytes = packed,
         8 => drop(flate2::read::DeflateDecoder::new(packed.as_slice()).take(most).read_to_end(&mut bytes)?),
-        93 => drop(zstd::Decoder::new(packed.as_slice())?.take(most).read_to_end(&mut bytes)?),
+        93 => {
+            let mut decoder = zstd::Decoder::new(packed.as_slice())?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            decoder.take(most).read_to_end(&mut bytes)?;
+        }
         other => {
-            let message = format!("`{}` is packed by method {other}, which is not known", entry.name);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(invalid(format!("`{name}` is packed by method {other}, which is not known")));
         }
     }
     if bytes.len() as u64 == entry.size_bytes {
@@ -162,8 +186,8 @@ fn directory<R: Read + Seek>(reader: &mut R, length: u64) -> io::Result<(u64, u6
     Ok((u64_at(&end, 32)?, u64_at(&end, 40)?, u64_at(&end, 48)?))
 }
 
-/// The entry at a place of the directory, and the place of the next one.
-fn entry(bytes: &[u8], at: usize) -> io::Result<(Entry, usize)> {
+/// The entry at a place of the directory with its name, and the place of the next one.
+fn entry(bytes: &[u8], at: usize) -> io::Result<(String, Entry, usize)> {
     if u32_at(bytes, at)? != DIRECTORY_ENTRY {
         return Err(damaged("an entry of its directory is none"));
     }
@@ -175,7 +199,6 @@ fn entry(bytes: &[u8], at: usize) -> io::Result<(Entry, usize)> {
     let name = bytes.get(name_at..name_at + name_bytes).ok_or_else(missing)?;
     let extra = bytes.get(name_at + name_bytes..name_at + name_bytes + extra_bytes).ok_or_else(missing)?;
     let mut entry = Entry {
-        name: String::from_utf8_lossy(name).into_owned(),
         method: u16_at(bytes, at + 10)?,
         encrypted: u16_at(bytes, at + 8)? & 1 != 0,
         packed_bytes: u64::from(u32_at(bytes, at + 20)?),
@@ -183,7 +206,8 @@ fn entry(bytes: &[u8], at: usize) -> io::Result<(Entry, usize)> {
         offset: u64::from(u32_at(bytes, at + 42)?),
     };
     widen(&mut entry, extra)?;
-    Ok((entry, name_at + name_bytes + extra_bytes + comment_bytes))
+    let name = String::from_utf8_lossy(name).into_owned();
+    Ok((name, entry, name_at + name_bytes + extra_bytes + comment_bytes))
 }
 
 /// Sizes that 32 bits do not hold are in an extra field, in this order, and only those.
@@ -234,6 +258,16 @@ mod tests {
         assert!(archive.read("a").unwrap().is_some() && archive.read("a").unwrap().is_some());
         let error = archive.read("a").unwrap_err().to_string();
         assert!(error.contains("unpacks to more than"), "{error}");
+    }
+
+    /// Proves that an entry that claims to unpack to more than fits in memory is refused before a byte of it is read.
+    #[test]
+    fn a_bomb_is_refused_before_it_is_unpacked() {
+        let mut bytes = stored();
+        let size_at = bytes.len() - 22 - 47 + 24;
+        bytes[size_at..size_at + 4].copy_from_slice(&(ENTRY_BYTES_MAX as u32 + 1).to_le_bytes());
+        let error = Archive::open(Cursor::new(bytes)).unwrap().read("a").unwrap_err().to_string();
+        assert!(error.contains("`a` has 268435457 bytes; at most"), "{error}");
     }
 
     /// Proves that an entry is read, that one that is not there is none, and that any damage is an error and no panic.

@@ -2,7 +2,7 @@
 //! label `l` and prediction `p` of `k` classes is at `l · (k + 1) + p`; rows without a prediction are in the last
 //! column. They are wrong: a false negative of their class, and a false positive of every other one.
 
-use trackway_statistics::wilson;
+use trackway_statistics::{Interval, wilson};
 
 /// A mean over classes. Classes without rows (for precision and F1: neither label nor prediction) are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl ClassMean {
 
     /// The interval from those of the classes, which are independent (MOVER: G. Zou and A. Donner 2008). `None` for F1,
     /// whose classes have rows in common.
-    pub(crate) fn interval(self, classes: &[ClassCounts], confidence: f64) -> Option<(f64, f64)> {
+    pub(crate) fn interval(self, classes: &[ClassCounts], confidence: f64) -> Option<Interval> {
         if self == Self::F1 {
             return None;
         }
@@ -91,9 +91,9 @@ impl ClassMean {
             count += 1.0;
         }
         let value = self.value(classes);
-        Some((
-            (value - below_squares.sqrt() / count).max(0.0),
-            (value + above_squares.sqrt() / count).min(1.0),
-        ))
+        Some(Interval {
+            low: (value - below_squares.sqrt() / count).max(0.0),
+            high: (value + above_squares.sqrt() / count).min(1.0),
+        })
     }
 }

@@ -26,8 +26,8 @@ pub(crate) mod rows;
 pub(crate) mod scoring;
 mod texts;
 
-use trackway_core::{MissingPredictions, RowCoverage};
-use trackway_statistics::{normal_quantile, wilson};
+use trackway_core::MissingPredictions;
+use trackway_statistics::{Interval, normal_quantile, quantile, wilson};
 
 pub use crate::limits::CLASSES_MAX;
 use crate::{Estimate, Method, Metrics};
@@ -35,7 +35,7 @@ pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
 pub use ranking::NDCG_PLACES;
-use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
+use resample::{Resampling, Units, draw, draw_counts, sorted_column};
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
 
@@ -165,8 +165,7 @@ pub(crate) fn measure(scoring: &Scoring, judge: Judge) -> Metrics {
 fn within_reach(metric: &str, estimate: Estimate) -> Estimate {
     let lowest = if metric == "r2" { f64::NEG_INFINITY } else { 0f64.min(estimate.value) };
     let highest = if is_share(metric) { 1.0 } else { f64::INFINITY };
-    let end = |end: Option<f64>| end.map(|end| end.clamp(lowest, highest));
-    Estimate { low: end(estimate.low), high: end(estimate.high), ..estimate }
+    Estimate { interval: estimate.interval.within(lowest, highest), ..estimate }
 }
 
 /// The draws of the metrics that are open; nothing where none is.
@@ -201,14 +200,7 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
     let (units, confidence) = (scoring.units(), judge.resampling.confidence);
     let is_alone = matches!(units, Units::Items(_));
     let support = scoring.items as u64;
-    let analytic = |(low, high): (f64, f64)| Estimate {
-        value,
-        low: Some(low),
-        high: Some(high),
-        support,
-        method: Method::Analytic,
-        coverage: RowCoverage::UNKNOWN,
-    };
+    let analytic = |interval| Estimate::new(value, interval, support, Method::Analytic);
     match &metric.recipe {
         Recipe::Ratio(ratio) => ratio.estimate(&scoring.cells, counts, units, confidence),
         Recipe::ClassMean(mean) if is_alone => {
@@ -223,14 +215,14 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
 }
 
 /// The normal interval of a fraction on the logit scale, and back: it stays between 0 and 1. `None` at the ends.
-fn logit_interval(value: f64, error: f64, confidence: f64) -> Option<(f64, f64)> {
+fn logit_interval(value: f64, error: f64, confidence: f64) -> Option<Interval> {
     let slope = value * (1.0 - value);
     if slope <= 0.0 || error.is_nan() || error <= 0.0 {
         return None;
     }
     let half = normal_quantile(f64::midpoint(1.0, confidence)) * error / slope;
     let (centre, back) = ((value / (1.0 - value)).ln(), |logit: f64| 1.0 / (1.0 + (-logit).exp()));
-    Some((back(centre - half), back(centre + half)))
+    Some(Interval { low: back(centre - half), high: back(centre + half) })
 }
 
 /// The percentile interval of the resamples. The calibration error of resamples is biased upwards as much as its value,
@@ -244,23 +236,15 @@ fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], conf
         Units::Items(items) => items,
         Units::Groups(_, groups) => groups,
     };
-    let (low, high) = if matches!(metric.recipe, Recipe::Calibration) {
-        ((2.0 * value - high).clamp(0.0, value), (2.0 * value - low).clamp(value, 1.0))
+    let interval = if matches!(metric.recipe, Recipe::Calibration) {
+        Interval { low: (2.0 * value - high).clamp(0.0, value), high: (2.0 * value - low).clamp(value, 1.0) }
     } else if low == high && is_share(&metric.name) {
-        let interval = wilson(value * count as f64, count as f64, confidence);
-        (interval.low, interval.high)
+        wilson(value * count as f64, count as f64, confidence)
     } else {
-        (low, high)
+        Interval { low, high }
     };
     // One unit, or resamples that nearly all miss a class, give no interval.
-    let says = count > 1 && sorted.len() > 1 && low < high;
-    let end = |end: f64| (says && end.is_finite()).then_some(end);
-    Estimate {
-        value,
-        low: end(low),
-        high: end(high),
-        support: scoring.items as u64,
-        method,
-        coverage: RowCoverage::UNKNOWN,
-    }
+    let says = count > 1 && sorted.len() > 1 && interval.low < interval.high;
+    let interval = if says { interval } else { Interval::UNKNOWN };
+    Estimate { method, ..Estimate::new(value, interval, scoring.items as u64, method) }
 }

@@ -1,6 +1,5 @@
 //! Metrics that are a sum over a sum: fractions, means, and functions of them.
 
-use trackway_core::RowCoverage;
 use trackway_statistics::{Interval, student_quantile, wilson};
 
 use super::resample::Units;
@@ -137,24 +136,17 @@ impl Ratio {
                 student(ratio, variance, units, confidence, self.link)?
             }
         };
-        let linked = |end: f64| Some(self.link.apply(end)).filter(|end| end.is_finite());
-        let (low, high) = match self.link {
-            Link::Complement => (linked(interval.high), linked(interval.low)),
-            _ => (linked(interval.low), linked(interval.high)),
+        let (low, high) = (self.link.apply(interval.low), self.link.apply(interval.high));
+        let interval = match self.link {
+            Link::Complement => Interval { low: high, high: low },
+            _ => Interval { low, high },
         };
         let value = self.link.apply(ratio);
         let in_it = |item: &usize| self.term(cells, *item) != (0.0, 0.0);
         let support =
             if self.is_share { below.round() as u64 } else { (0..items).filter(in_it).count() as u64 };
         let method = if is_alone { Method::Analytic } else { Method::Clustered };
-        value.is_finite().then_some(Estimate {
-            value,
-            low,
-            high,
-            support,
-            method,
-            coverage: RowCoverage::UNKNOWN,
-        })
+        value.is_finite().then(|| Estimate::new(value, interval, support, method))
     }
 
     /// The variance of the ratio, and its number of independent units.
@@ -204,7 +196,7 @@ fn wilson_of_groups(share: f64, variance: f64, groups: f64, confidence: f64) -> 
 /// Student's interval; of squares on the scale of logarithms, where a few large ones skew it less.
 fn student(mean: f64, variance: f64, units: f64, confidence: f64, link: Link) -> Option<Interval> {
     if units < 2.0 {
-        return Some(Interval { low: f64::NEG_INFINITY, high: f64::INFINITY });
+        return Some(Interval::UNKNOWN);
     }
     let half = student_quantile(f64::midpoint(1.0, confidence), units - 1.0) * variance.sqrt();
     if matches!(link, Link::Root | Link::Complement) && mean > 0.0 {

@@ -79,11 +79,3 @@ pub(crate) fn sorted_column(drawn: &[Vec<f64>], column: usize) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
-
-/// The quantile of sorted values, interpolated. NaN without values.
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let place = share.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
-}

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use trackway_core::RowCoverage;
 use trackway_statistics::{Group, mean_interval, wilson};
 
 use super::{ResidualBin, ResidualOf};
@@ -147,27 +146,12 @@ pub(super) fn group(numbers: &[f64], groups: Option<&[u32]>) -> Group {
 /// A fraction of independent rows with Wilson's interval.
 fn share(group: Group, left: Left<'_>) -> Estimate {
     let interval = wilson(group.mean * group.count, group.count, left.confidence);
-    Estimate {
-        value: group.mean,
-        low: Some(interval.low),
-        high: Some(interval.high),
-        support: group.count as u64,
-        method: Method::Analytic,
-        coverage: RowCoverage::UNKNOWN,
-    }
+    Estimate::new(group.mean, interval, group.count as u64, Method::Analytic)
 }
 
 /// The mean with Student's interval.
 pub(super) fn estimate(group: Group, rows: usize, left: Left<'_>) -> Estimate {
     let interval = mean_interval(group.mean, group.variance.sqrt(), group.count, left.confidence);
-    let is_known = interval.low.is_finite() && interval.high.is_finite();
     let method = if left.groups.is_some() { Method::Clustered } else { Method::Analytic };
-    Estimate {
-        value: group.mean,
-        low: is_known.then_some(interval.low),
-        high: is_known.then_some(interval.high),
-        support: rows as u64,
-        method: if is_known { method } else { Method::None },
-        coverage: RowCoverage::UNKNOWN,
-    }
+    Estimate::new(group.mean, interval, rows as u64, method)
 }

@@ -51,7 +51,9 @@ fn faults_of_a_regression() {
     let bins = &found.by_feature[0].bins;
     assert_eq!(bins.len(), 10);
     assert!(
-        bins[0].mean.low > Some(0.0) && bins[9].mean.low > Some(0.0) && bins[5].mean.high < Some(0.0),
+        bins[0].mean.interval.low > 0.0
+            && bins[9].mean.interval.low > 0.0
+            && bins[5].mean.interval.high < 0.0,
         "{bins:?}"
     );
     assert!(bins[9].high - bins[9].low > 3.0 * (bins[1].high - bins[1].low), "{bins:?}");
@@ -132,7 +134,7 @@ fn rows_of_a_group_count_once() {
         residuals(&features, Leftover { groups: Some(&groups), ..leftover(&predicted, &left) }).unwrap();
     let p_value = |it: &Residuals| it.by_feature[0].mean_depends.unwrap().adjusted_p_value;
     assert!(p_value(&alone) < 1e-9 && p_value(&grouped) > 0.01, "{} {}", p_value(&alone), p_value(&grouped));
-    let width = |it: &Residuals| it.mean.high.unwrap() - it.mean.low.unwrap();
+    let width = |it: &Residuals| it.mean.interval.high - it.mean.interval.low;
     assert!(width(&grouped) > 5.0 * width(&alone));
 }
 

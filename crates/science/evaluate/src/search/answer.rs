@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
 use super::errors::Loss;
 use super::features::FeatureAccount;
@@ -86,42 +87,40 @@ pub struct Slice {
     /// The place in the answer, from 0, of the first slice with the same searched rows, if that is another one.
     pub same_rows_as: Option<usize>,
     /// What that means.
-    pub verdict: Verdict,
+    pub verdict: SliceVerdict,
     /// What became of it since the earlier answer.
     pub change: Option<Change>,
     /// Its mean error in the earlier result: on held-out rows, or on searched ones if none were held out.
     pub earlier_average_error: Option<f64>,
 }
 
-/// Whether a slice is real.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SliceVerdict")]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Held-out rows show it too.
-    Confirmed,
-    /// They do not show it; it may be random.
-    NotConfirmed,
-    /// No rows were held out, or none of them has a known error.
-    Inconclusive,
-}
+closed_list!(
+    /// Whether a slice is real.
+    SliceVerdict, "verdict of a slice", {
+        /// Held-out rows show it too.
+        Confirmed = "confirmed",
+        /// They do not show it; it may be random.
+        NotConfirmed = "not_confirmed",
+        /// No rows were held out, or none of them has a known error.
+        Inconclusive = "inconclusive",
+    }
+);
 
-/// What became of a slice since an earlier answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "SliceChange")]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// It was not among the best.
-    New,
-    /// Its error is above what the earlier interval allows, and the earlier error below what this one allows.
-    Worse,
-    /// The other way round.
-    Better,
-    /// No difference is shown.
-    Same,
-    /// It is no longer among the best.
-    Resolved,
-}
+closed_list!(
+    /// What became of a slice since an earlier answer.
+    Change, "change of a slice", {
+        /// It was not among the best.
+        New = "new",
+        /// Its error is above what the earlier interval allows, and the earlier error below what this one allows.
+        Worse = "worse",
+        /// The other way round.
+        Better = "better",
+        /// No difference is shown.
+        Same = "same",
+        /// It is no longer among the best.
+        Resolved = "resolved",
+    }
+);
 
 /// What is needed of an earlier answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

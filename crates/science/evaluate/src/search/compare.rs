@@ -20,11 +20,9 @@ pub(super) fn compare(slice: &mut Slice, earlier: Option<&EarlierSlice>) {
         slice.change = Some(Change::Same);
         return;
     };
-    let is_above = |value: f64, end: Option<f64>| end.is_some_and(|end| value > end);
-    let is_below = |value: f64, end: Option<f64>| end.is_some_and(|end| value < end);
-    slice.change = Some(if is_above(now.value, before.high) && is_below(before.value, now.low) {
+    slice.change = Some(if now.value > before.interval.high && before.value < now.interval.low {
         Change::Worse
-    } else if is_below(now.value, before.low) && is_above(before.value, now.high) {
+    } else if now.value < before.interval.low && before.value > now.interval.high {
         Change::Better
     } else {
         Change::Same

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
 use trackway_statistics::benjamini_hochberg;
 
-use super::answer::{Answer, Change, Earlier, Predicate, Side, Slice, Verdict};
+use super::answer::{Answer, Change, Earlier, Predicate, Side, Slice, SliceVerdict};
 use super::compare::{compare, same_slice};
 use super::errors::{ErrorSource, Loss, no_column};
 use super::features::{Binning, Feature, FeatureAccount};
@@ -12,7 +12,7 @@ use super::held_out::{HeldOut, parted};
 use super::lattice::{Aim, LEVEL_BYTES_MAX, Outcome, best_slices};
 use super::score::{Scoring, Stats};
 use super::table::{Item, Rows, Table};
-use super::{SearchError, Watch};
+use super::{SearchError, SearchObserver};
 
 /// The fewest rows of a slice by default: so many, or this fraction of the rows searched (the paper's choice).
 const MIN_SUPPORT: u32 = 32;
@@ -123,7 +123,7 @@ pub fn find(
     roles: &Roles,
     settings: &Settings,
     earlier: Option<&Earlier>,
-    watch: &Watch<'_>,
+    watch: &SearchObserver<'_>,
 ) -> Result<Answer, SearchError> {
     settings.check()?;
     let errors = RowErrors::of(&frame, roles)?;
@@ -350,7 +350,7 @@ impl Assessment<'_> {
             adjusted_p_value: None,
             test,
             same_rows_as: None,
-            verdict: Verdict::Inconclusive,
+            verdict: SliceVerdict::Inconclusive,
             change: None,
             earlier_average_error: None,
         }
@@ -364,9 +364,9 @@ fn judge(slices: &mut [Slice], false_discovery_rate: f64) {
         let adjusted = Some(adjusted).filter(|it| !it.is_nan());
         slice.adjusted_p_value = adjusted;
         slice.verdict = match adjusted {
-            None => Verdict::Inconclusive,
-            Some(p_value) if p_value <= false_discovery_rate => Verdict::Confirmed,
-            Some(_) => Verdict::NotConfirmed,
+            None => SliceVerdict::Inconclusive,
+            Some(p_value) if p_value <= false_discovery_rate => SliceVerdict::Confirmed,
+            Some(_) => SliceVerdict::NotConfirmed,
         };
     }
 }

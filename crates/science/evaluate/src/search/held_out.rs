@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, RowCoverage, SplitMix64};
-use trackway_statistics::{mean_interval, wilson};
+use trackway_statistics::{mean_interval, mean_with_interval, wilson};
 
 use super::significance::{Test, above_zero, more_than_elsewhere};
 use crate::{Estimate, Method};
@@ -76,20 +76,11 @@ impl HeldOut<'_> {
         } else if values.iter().all(|value| *value == 0.0 || *value == 1.0) {
             (wilson(mean * count, count, CONFIDENCE), Method::Analytic)
         } else {
-            let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-            (mean_interval(mean, (squares / (count - 1.0)).sqrt(), count, CONFIDENCE), Method::Analytic)
+            (mean_with_interval(&values, CONFIDENCE).1, Method::Analytic)
         };
-        let finite = |end: f64| end.is_finite().then_some(end);
-        let (low, high) = (finite(interval.low), finite(interval.high));
-        let method = if low.is_some() { method } else { Method::None };
-        Some(Estimate {
-            value: mean,
-            low,
-            high,
-            support: rows.len() as u64,
-            method,
-            coverage: RowCoverage::complete(rows.len() as u64),
-        })
+        let rows = rows.len() as u64;
+        let estimate = Estimate::new(mean, interval, rows, method);
+        Some(Estimate { coverage: RowCoverage::complete(rows), ..estimate })
     }
 
     fn p_value(&self, inside: &[u32], members: &[bool]) -> Option<(f64, Test)> {
@@ -160,7 +151,7 @@ mod tests {
         let copies: Vec<f64> = values.iter().flat_map(|value| [*value; 4]).collect();
         let rows: Vec<u32> = (0..20).collect();
         let (alone, whole): (Vec<u64>, Vec<u64>) = ((0..20).collect(), (0..20).map(|row| row / 4).collect());
-        let width = |estimate: Estimate| estimate.high.unwrap() - estimate.low.unwrap();
+        let width = |estimate: Estimate| estimate.interval.high - estimate.interval.low;
         let of = |rows: &[u32], values: &[f64], groups: Option<&[u64]>| {
             held_out(rows, values, groups).average(rows).unwrap()
         };

@@ -16,7 +16,7 @@ use super::best::{Bar, Best, Scored};
 use super::level::{Candidate, Level};
 use super::score::{Scoring, Stats};
 use super::table::{Rows, Table};
-use super::{SearchError, Watch};
+use super::{SearchError, SearchObserver};
 
 /// The most memory that the slices of one level may take; with more the search ends, and reports it.
 pub const LEVEL_BYTES_MAX: usize = 1 << 30;
@@ -69,7 +69,7 @@ pub(super) fn best_slices(
     scoring: &Scoring,
     aim: Aim,
     known: Vec<f64>,
-    watch: &Watch<'_>,
+    watch: &SearchObserver<'_>,
 ) -> Result<Outcome, SearchError> {
     let search = Search { table, scoring, is_distinct: aim.is_distinct, watch };
     let mut best = Best::new(aim.wanted, aim.is_distinct, known);
@@ -97,7 +97,7 @@ struct Search<'s> {
     table: &'s Table,
     scoring: &'s Scoring,
     is_distinct: bool,
-    watch: &'s Watch<'s>,
+    watch: &'s SearchObserver<'s>,
 }
 
 /// The children of one parent.

@@ -28,7 +28,9 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_data::read::Place;
 
-pub use answer::{Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, Verdict};
+pub use answer::{
+    Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, SliceVerdict,
+};
 pub use errors::{ErrorSource, Loss};
 pub(crate) use errors::{row_losses, usual_loss};
 pub(crate) use features::Feature;
@@ -40,7 +42,7 @@ pub use significance::Test;
 pub use table::SETS_BYTES_MAX;
 
 /// Observes a search.
-pub struct Watch<'w> {
+pub struct SearchObserver<'w> {
     /// Called with the number of predicates, the candidates done and those there are of this number.
     pub progress: &'w (dyn Fn(usize, u64, u64) + Sync),
     /// Set it to end the search.

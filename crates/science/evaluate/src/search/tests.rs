@@ -16,8 +16,8 @@ use crate::search::features::Feature;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-fn quiet() -> Watch<'static> {
-    Watch { progress: &|_, _, _| {}, cancelled: &NEVER }
+fn quiet() -> SearchObserver<'static> {
+    SearchObserver { progress: &|_, _, _| {}, cancelled: &NEVER }
 }
 
 fn texts(name: &str, values: impl Iterator<Item = u64>) -> FrameColumn {
@@ -253,7 +253,7 @@ fn refusals() {
             &roles(),
             &settings,
             None,
-            &Watch { progress: &|_, _, _| {}, cancelled: &cancelled },
+            &SearchObserver { progress: &|_, _, _| {}, cancelled: &cancelled },
         )
     };
     assert!(matches!(find_with(Settings::default(), true), Err(SearchError::Cancelled)));
@@ -306,7 +306,7 @@ fn clean_data_confirms_nothing() {
             }
             let answer = find(small.frame(), &roles(), &of(seed), None, &quiet()).unwrap();
             assert!(!answer.slices.is_empty());
-            alarms += usize::from(answer.slices.iter().any(|slice| slice.verdict == Verdict::Confirmed));
+            alarms += usize::from(answer.slices.iter().any(|slice| slice.verdict == SliceVerdict::Confirmed));
             looked_bad += usize::from(answer.slices[0].average_error > 1.3 * answer.searched.average_error);
         }
         // 5 % of 200 are 10; three standard deviations above that is 19.
@@ -330,9 +330,9 @@ fn planted_slices_are_confirmed() {
         };
         let first = &answer.slices[0];
         let is_planted = is(first, "f0") && is(first, "f1");
-        found += usize::from(is_planted && first.verdict == Verdict::Confirmed);
+        found += usize::from(is_planted && first.verdict == SliceVerdict::Confirmed);
         let sure: Vec<&Slice> =
-            answer.slices.iter().filter(|slice| slice.verdict == Verdict::Confirmed).collect();
+            answer.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed).collect();
         // Another value of either column rules the blind spot out.
         let is_false = |slice: &&&Slice| {
             ["f0", "f1"].iter().any(|name| slice.predicate.contains_key(*name) && !is(slice, name))
@@ -367,13 +367,13 @@ fn worse_than_the_baseline() {
     let roles = Roles { baseline: Some("old".to_owned()), ..roles() };
     let answer = find(frame(&candidate), &roles, &Settings::default(), None, &quiet()).unwrap();
     let first = &answer.slices[0];
-    assert_eq!((first.verdict, first.test), (Verdict::Confirmed, Some(Test::Sign)));
+    assert_eq!((first.verdict, first.test), (SliceVerdict::Confirmed, Some(Test::Sign)));
     let predicate: Vec<(&str, Option<&str>)> =
         first.predicate.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
     assert_eq!(predicate[..2], [("f0", Some("v1")), ("f1", Some("v1"))]);
     assert!(answer.held_out.unwrap().average_error < 0.0, "{answer:?}");
     let blames_noise = |slice: &&Slice| slice.predicate.len() == 1 && slice.predicate.contains_key("f2");
-    let sure = answer.slices.iter().filter(|slice| slice.verdict == Verdict::Confirmed);
+    let sure = answer.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed);
     assert_eq!(sure.filter(blames_noise).count(), 0);
     let same = find(frame(&baseline), &roles, &Settings::default(), None, &quiet()).unwrap();
     assert!(same.slices.is_empty());
@@ -396,7 +396,7 @@ fn copies_confirm_nothing() {
         let settings = Settings { seed, ..Settings::default() };
         let confirms = |roles: &Roles| {
             let answer = find(frame.clone(), roles, &settings, None, &quiet()).unwrap();
-            usize::from(answer.slices.iter().any(|slice| slice.verdict == Verdict::Confirmed))
+            usize::from(answer.slices.iter().any(|slice| slice.verdict == SliceVerdict::Confirmed))
         };
         alone += confirms(&Roles { skip: vec!["who".to_owned()], ..roles() });
         grouped += confirms(&Roles { group: Some("who".to_owned()), ..roles() });

@@ -6,7 +6,7 @@ use crate::differences::difference;
 use crate::metrics::rows::Items;
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, is_higher_better, is_share, measure};
-use crate::{Estimate, Metrics, Slice, Verdict};
+use crate::{ComparisonVerdict, Estimate, Metrics, Slice};
 
 /// A slice: its rows, which the caller found by its predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) fn slices(
             name: slice.name.clone(),
             predicate: slice.predicate.clone(),
             support: inside.len() as u64,
-            verdict: Verdict::Inconclusive,
+            verdict: ComparisonVerdict::Inconclusive,
             why: too_little(inside.len() as u64, own.as_ref(), whole.get(main_metric), main_metric, limits),
             metrics,
             difference: compared.map(|(difference, _)| difference),
@@ -97,7 +97,7 @@ fn too_little(
         return Some(format!("it has {support} rows, fewer than {}", limits.support_min));
     }
     let Some(own) = own else { return Some(format!("its {main_metric} cannot be computed")) };
-    let Some((low, high)) = own.low.zip(own.high) else {
+    let Some((low, high)) = own.interval.bounds() else {
         return Some(format!("its {main_metric} has no interval"));
     };
     let scale = if is_share(main_metric) { 1.0 } else { whole.map_or(own.value, |whole| whole.value).abs() };
@@ -107,14 +107,14 @@ fn too_little(
     })
 }
 
-fn verdict(slice: &Slice, main_metric: &str, level: f64) -> Verdict {
+fn verdict(slice: &Slice, main_metric: &str, level: f64) -> ComparisonVerdict {
     let shown = slice.difference.zip(slice.adjusted_p_value).filter(|(_, p_value)| *p_value <= level);
     match (&slice.why, shown) {
-        (Some(_), _) => Verdict::Inconclusive,
-        (None, None) => Verdict::NoDifferenceShown,
+        (Some(_), _) => ComparisonVerdict::Inconclusive,
+        (None, None) => ComparisonVerdict::NoDifferenceShown,
         (None, Some((difference, _))) if (difference.value > 0.0) == is_higher_better(main_metric) => {
-            Verdict::Better
+            ComparisonVerdict::Better
         }
-        (None, Some(_)) => Verdict::Worse,
+        (None, Some(_)) => ComparisonVerdict::Worse,
     }
 }

@@ -29,7 +29,7 @@ fn compare(case: &str, found: &Metrics, expected: &Map<String, Value>) {
             "{case}: {name} is {}, not {value}",
             estimate.value
         );
-        let (low, high) = (estimate.low.unwrap(), estimate.high.unwrap());
+        let (low, high) = (estimate.interval.low, estimate.interval.high);
         assert!(low <= value && value <= high && low < high, "{case}: {name} {estimate:?}");
     }
 }

@@ -23,8 +23,7 @@ fn coverage(
         let found: Metrics = assess(&make(table, rows), spec, None).unwrap().metrics;
         for (held, name) in held.iter_mut().zip(truth_of) {
             let (estimate, truth) = (found[*name], truth[*name].value);
-            let holds = estimate.low.is_some_and(|low| low <= truth)
-                && estimate.high.is_some_and(|high| truth <= high);
+            let holds = estimate.interval.bounds().is_some() && estimate.interval.holds(truth);
             *held += f64::from(u8::from(holds)) / TABLES as f64;
         }
     }

@@ -4,7 +4,7 @@ use trackway_core::{Rng, SplitMix64};
 use trackway_data::model::{Frame, FrameColumn};
 
 use super::{frame, numbers, texts};
-use crate::{AssessError, Assessment, Baseline, SliceRows, Spec, Task, Verdict, assess};
+use crate::{AssessError, Assessment, Baseline, ComparisonVerdict, SliceRows, Spec, Task, assess};
 
 /// Rows of two classes, right with a probability by row.
 fn predicted(rows: usize, seed: u64, right: impl Fn(usize) -> f64) -> Vec<FrameColumn> {
@@ -42,11 +42,17 @@ fn slices_are_worse_alike_or_too_small() {
         slice("all", of(0, rows)),
     ];
     let found = assess(&table, &Spec { slices: asked, ..Spec::default() }, None).unwrap().slices;
-    let verdicts: Vec<Verdict> = found.iter().map(|slice| slice.verdict).collect();
-    let small = Verdict::Inconclusive;
+    let verdicts: Vec<ComparisonVerdict> = found.iter().map(|slice| slice.verdict).collect();
+    let small = ComparisonVerdict::Inconclusive;
     assert_eq!(
         verdicts,
-        [Verdict::Worse, Verdict::NoDifferenceShown, small, small, Verdict::NoDifferenceShown]
+        [
+            ComparisonVerdict::Worse,
+            ComparisonVerdict::NoDifferenceShown,
+            small,
+            small,
+            ComparisonVerdict::NoDifferenceShown
+        ]
     );
     assert!(found[0].adjusted_p_value.unwrap() < 1e-6 && found[0].difference.unwrap().value < -0.2);
     assert_eq!(found[2].why.as_deref(), Some("it has 20 rows, fewer than 30"));
@@ -65,7 +71,9 @@ fn slices_of_chance_are_not_worse() {
         let table = frame(predicted(rows, seed, |_| 0.8));
         let asked = (0..10).map(|part| slice("part", (0..rows).map(move |row| row % 10 == part))).collect();
         let found = assess(&table, &Spec { slices: asked, ..Spec::default() }, None).unwrap().slices;
-        let is_said = |verdict: Verdict| matches!(verdict, Verdict::Better | Verdict::Worse);
+        let is_said = |verdict: ComparisonVerdict| {
+            matches!(verdict, ComparisonVerdict::Better | ComparisonVerdict::Worse)
+        };
         wrong += u32::from(found.iter().any(|slice| is_said(slice.verdict)));
     }
     // 5 % is 10; three standard errors more is 19.
@@ -85,11 +93,11 @@ fn groups_of_chance_are_not_unfair() {
         columns.push(texts("unlike", (0..rows).map(|row| if row % 10 == 0 { "hard" } else { "easy" })));
         let spec = Spec { fairness: vec!["alike".into(), "unlike".into()], ..Spec::default() };
         let found = assess(&frame(columns), &spec, None).unwrap().fairness;
-        wrong += u32::from(found[0].measures["equal_opportunity"].low.unwrap() > 0.0);
+        wrong += u32::from(found[0].measures["equal_opportunity"].interval.low > 0.0);
         let difference = found[1].measures["demographic_parity"];
         // Selected are 15 % of easy rows with label 0 and 85 % of those with label 1; of hard rows (label 0) 30 %.
         let truth = (0.15 * 4.0 + 0.85 * 5.0) / 9.0 - 0.30;
-        missed += u32::from(difference.low.unwrap() > truth || difference.high.unwrap() < truth);
+        missed += u32::from(difference.interval.low > truth || difference.interval.high < truth);
     }
     // 5 % is 15; three standard errors more is 26.
     assert!(wrong <= 26 && missed <= 26, "{wrong} and {missed} of {tables} tables");
@@ -107,8 +115,8 @@ fn groups_are_unlike_or_too_small() {
     let spec = Spec { fairness: vec!["unlike".into(), "small".into()], ..Spec::default() };
     let found = assess(&frame(columns), &spec, None).unwrap().fairness;
     let opportunity = |place: usize| found[place].measures["equal_opportunity"];
-    assert!(opportunity(0).low.unwrap() > 0.15, "{:?}", opportunity(0));
-    assert!(opportunity(1).high.unwrap() > 0.2, "a small group leaves much open: {:?}", opportunity(1));
+    assert!(opportunity(0).interval.low > 0.15, "{:?}", opportunity(0));
+    assert!(opportunity(1).interval.high > 0.2, "a small group leaves much open: {:?}", opportunity(1));
     let few = found[1].groups.iter().find(|group| group.name == "few").unwrap();
     assert!(few.inconclusive && few.why.as_deref() == Some("it has 12 rows, fewer than 30"));
 }
@@ -127,19 +135,22 @@ fn a_candidate_is_better_worse_alike_or_open() {
         (found.metrics["accuracy"].clone(), found.mcnemar.unwrap())
     };
     let (better, test) = answer(&table(1, 3_000, 0.8), &table(2, 3_000, 0.9));
-    assert!(better.verdict == Verdict::Better && better.difference.low.unwrap() > 0.05);
+    assert!(better.verdict == ComparisonVerdict::Better && better.difference.interval.low > 0.05);
     assert!(test.p_value < 1e-6 && test.only_candidate_right > test.only_baseline_right);
     let (worse, _) = answer(&table(2, 3_000, 0.9), &table(1, 3_000, 0.8));
-    assert!(worse.verdict == Verdict::Worse && worse.settles_at.is_none());
+    assert!(worse.verdict == ComparisonVerdict::Worse && worse.settles_at.is_none());
     let same = table(1, 3_000, 0.8);
     let (alike, test) = answer(&same, &same);
-    assert_eq!((alike.verdict, alike.difference.value, test.p_value), (Verdict::NoDifferenceShown, 0.0, 1.0));
+    assert_eq!(
+        (alike.verdict, alike.difference.value, test.p_value),
+        (ComparisonVerdict::NoDifferenceShown, 0.0, 1.0)
+    );
     let (open, _) = answer(&table(1, 200, 0.80), &table(2, 200, 0.82));
-    assert_eq!(open.verdict, Verdict::Inconclusive);
+    assert_eq!(open.verdict, ComparisonVerdict::Inconclusive);
     let settles_at = open.settles_at.unwrap();
     assert!(settles_at > 200, "{settles_at}");
     // So many rows show a difference of this size in about 4 of 5 tables.
-    let half = (open.difference.high.unwrap() - open.difference.low.unwrap()) / 2.0;
+    let half = (open.difference.interval.high - open.difference.interval.low) / 2.0;
     let expected = 200.0 * (half / 1.96 * 2.8 / open.difference.value.abs().max(open.margin)).powi(2);
     assert!((settles_at as f64 / expected - 1.0).abs() < 0.2, "{settles_at} for {expected}");
 }
@@ -156,9 +167,9 @@ fn a_slice_got_worse() {
     ];
     let found = compared(&baseline, &candidate, Some("id"), asked).comparison.unwrap();
     let [broken, odd] = found.slices.as_slice() else { panic!("two slices") };
-    assert_eq!((broken.compared.verdict, broken.support), (Verdict::Worse, 600));
+    assert_eq!((broken.compared.verdict, broken.support), (ComparisonVerdict::Worse, 600));
     assert!(broken.adjusted_p_value < 1e-6);
-    assert_ne!(odd.compared.verdict, Verdict::Worse);
+    assert_ne!(odd.compared.verdict, ComparisonVerdict::Worse);
 }
 
 /// Proves that rows that do not match are counted and reported: on one side only, twice, without an id, with another
@@ -281,7 +292,7 @@ fn intervals_end_where_values_do() {
     let correct = numbers("correct", (0..200).map(|row| f64::from(u8::from(row >= 10 && row % 10 < 3))));
     let found = assess(&frame(vec![tasks, correct]), &Spec::default(), None).unwrap();
     let best = found.metrics["pass_at_10"];
-    assert!(best.value == 0.95 && best.high == Some(1.0) && best.low < Some(0.95), "{best:?}");
+    assert!(best.value == 0.95 && best.interval.high == 1.0 && best.interval.low < 0.95, "{best:?}");
     let label = numbers("label", (0..50).map(f64::from));
     let prediction =
         numbers("prediction", (0..50).map(|row| f64::from(row) + f64::from(u8::from(row == 7)) * 0.5));
@@ -291,5 +302,5 @@ fn intervals_end_where_values_do() {
         None,
     )
     .unwrap();
-    assert_eq!((found.metrics["mae"].low, found.metrics["mae"].value), (Some(0.0), 0.01));
+    assert_eq!((found.metrics["mae"].interval.low, found.metrics["mae"].value), (0.0, 0.01));
 }

@@ -82,15 +82,6 @@ impl Dtype {
         }
     }
 
-    /// The name in the format, such as `BF16`.
-    ///
-    /// # Errors
-    /// A sentence, when no element is called so.
-    pub fn from_name(name: &str) -> Result<Self, TensorError> {
-        let name = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name);
-        Self::deserialize(name).map_err(|error| TensorError::rule(error.to_string()))
-    }
-
     /// Bytes of a tensor of that shape; `None` when there is no such number, or it is not whole.
     #[must_use]
     pub fn size_bytes(self, shape: &[u64]) -> Option<u64> {

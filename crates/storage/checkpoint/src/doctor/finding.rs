@@ -1,32 +1,18 @@
-use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Step};
+use trackway_core::{AttemptId, Step, closed_list};
 
 use crate::history::entry::{Begin, CommitBody};
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointSeverity"))]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Something is lost or wrong.
-    Error,
-    /// Nothing is lost, and something should be done.
-    Warning,
-    /// Information without a need to act.
-    Note,
-}
-
-impl Severity {
-    /// The value in JSON and in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        }
+closed_list!(
+    /// How much a finding matters.
+    RootSeverity, "severity", {
+        /// Something is lost or wrong.
+        Error = "error",
+        /// Nothing is lost, and something should be done.
+        Warning = "warning",
+        /// Information without a need to act.
+        Note = "note",
     }
-}
+);
 
 /// What can be done about a finding. How it is done on a command line is not known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,9 +101,9 @@ pub(crate) struct Subject {
 
 /// A finding about a root.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct RootFinding {
     /// How much it matters.
-    pub severity: Severity,
+    pub severity: RootSeverity,
     /// What was checked, in snake case.
     pub check: &'static str,
     /// The file or folder, below the root.
@@ -131,24 +117,24 @@ pub struct Finding {
     pub(crate) subject: Subject,
 }
 
-impl Finding {
+impl RootFinding {
     /// A finding about the root as a whole.
     #[must_use]
-    pub fn new(severity: Severity, check: &'static str, message: String) -> Self {
+    pub fn new(severity: RootSeverity, check: &'static str, message: String) -> Self {
         let (remedy, subject) = (Remedy::Nothing, Subject::default());
         Self { severity, check, path: None, message, safe: None, remedy, subject }
     }
 
     pub(crate) fn error(check: &'static str, path: &str, message: String) -> Self {
-        Self::new(Severity::Error, check, message).at(path)
+        Self::new(RootSeverity::Error, check, message).at(path)
     }
 
     pub(crate) fn warning(check: &'static str, path: &str, message: String) -> Self {
-        Self::new(Severity::Warning, check, message).at(path)
+        Self::new(RootSeverity::Warning, check, message).at(path)
     }
 
     pub(crate) fn note(check: &'static str, path: &str, message: String) -> Self {
-        Self::new(Severity::Note, check, message).at(path)
+        Self::new(RootSeverity::Note, check, message).at(path)
     }
 
     fn at(mut self, path: &str) -> Self {
@@ -213,7 +199,7 @@ impl Finding {
     }
 
     /// Errors first, and the whole before its parts; then in the order of the log.
-    pub(crate) fn rank(&self) -> (Severity, u64, Option<&str>, &str) {
+    pub(crate) fn rank(&self) -> (RootSeverity, u64, Option<&str>, &str) {
         (self.severity, self.subject.number.unwrap_or(0), self.path.as_deref(), self.check)
     }
 }

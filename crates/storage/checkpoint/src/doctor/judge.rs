@@ -8,7 +8,7 @@ use trackway_formats::checkpoint_manifest::ManifestFile;
 
 use super::bytes::{FileFacts, MAX_SEARCH_BYTES, changed_byte};
 use super::checked::{Checked, manifest_path};
-use super::finding::{Finding, Remedy};
+use super::finding::{Remedy, RootFinding};
 use super::survey::Survey;
 use crate::history::entry::CommitBody;
 
@@ -102,7 +102,7 @@ impl Checked<'_> {
         format!("step {step} (written by {attempt_id}, epoch {epoch})")
     }
 
-    pub fn findings(&self, whole: &WholeFiles<'_>, survey: &Survey) -> Vec<Finding> {
+    pub fn findings(&self, whole: &WholeFiles<'_>, survey: &Survey) -> Vec<RootFinding> {
         let mut findings = Vec::new();
         if !survey.folders.contains_key(self.record.folder()) {
             return vec![self.folder_missing(survey)];
@@ -111,7 +111,7 @@ impl Checked<'_> {
             let message = format!("{}: {}", self.who(), fault.why);
             let path = manifest_path(self.record.folder());
             let remedy = fault.remedy.clone().unwrap_or_else(|| self.restore(&path));
-            findings.push(Finding::error(fault.check, &path, message).remedy(remedy));
+            findings.push(RootFinding::error(fault.check, &path, message).remedy(remedy));
         }
         findings.extend(self.files.iter().filter_map(|(file, facts)| self.judge(file, facts, whole)));
         findings.extend(self.extra.iter().map(|name| self.extra_file(name)));
@@ -119,7 +119,7 @@ impl Checked<'_> {
         findings.into_iter().map(|finding| finding.of_commit(self.number, self.body)).collect()
     }
 
-    fn folder_missing(&self, survey: &Survey) -> Finding {
+    fn folder_missing(&self, survey: &Survey) -> RootFinding {
         let path = self.record.folder();
         let (message, remedy) = match survey.moved(path) {
             Some(from) => {
@@ -129,7 +129,7 @@ impl Checked<'_> {
             }
             None => (format!("{}: its folder is missing", self.who()), self.restore(path)),
         };
-        let finding = Finding::error("checkpoint_missing", path, message).remedy(remedy);
+        let finding = RootFinding::error("checkpoint_missing", path, message).remedy(remedy);
         finding.of_commit(self.number, self.body)
     }
 
@@ -146,18 +146,20 @@ impl Checked<'_> {
         file: &ManifestFile,
         facts: &io::Result<FileFacts>,
         whole: &WholeFiles<'_>,
-    ) -> Option<Finding> {
+    ) -> Option<RootFinding> {
         let path = self.path(&file.name);
         let facts = match facts {
             Ok(facts) => facts,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let message = format!("{}: `{}` is missing", self.who(), file.name);
                 let remedy = self.copy_or_restore(file, None, whole);
-                return Some(Finding::error("file_missing", &path, message).remedy(remedy));
+                return Some(RootFinding::error("file_missing", &path, message).remedy(remedy));
             }
             Err(error) => {
                 let message = format!("{}: `{}` cannot be read: {error}", self.who(), file.name);
-                return Some(Finding::error("not_readable", &path, message).remedy(Remedy::Allow { path }));
+                return Some(
+                    RootFinding::error("not_readable", &path, message).remedy(Remedy::Allow { path }),
+                );
             }
         };
         if facts.size_bytes == file.size_bytes && facts.blake3 == file.blake3 {
@@ -170,7 +172,7 @@ impl Checked<'_> {
         };
         let (why, remedy) = self.difference(file, facts, &path, whole);
         let message = format!("{}: {why}{}", self.who(), whole.other_names(facts.inode, &path));
-        Some(Finding::error(check, &path, message).remedy(remedy))
+        Some(RootFinding::error(check, &path, message).remedy(remedy))
     }
 
     /// In what a file differs from the committed one, and what can be done about it.
@@ -228,23 +230,23 @@ impl Checked<'_> {
         }
     }
 
-    fn extra_file(&self, name: &str) -> Finding {
+    fn extra_file(&self, name: &str) -> RootFinding {
         let path = self.path(name);
         let message = format!(
             "`{name}` does not belong to the checkpoint of step {}; no reader uses it",
             self.body.step
         );
-        Finding::note("extra_file", &path, message).remedy(Remedy::Remove { path: path.clone() })
+        RootFinding::note("extra_file", &path, message).remedy(Remedy::Remove { path: path.clone() })
     }
 
     /// Reports a mark of suspicion in the log.
-    fn suspect(&self) -> Option<Finding> {
+    fn suspect(&self) -> Option<RootFinding> {
         let why = self.record.suspect.as_ref()?;
         let message = if self.is_sound() {
             format!("{} is marked suspect although its bytes verify; a resume skips it: {why}", self.who())
         } else {
             format!("{} is marked suspect: a resume skips it", self.who())
         };
-        Some(Finding::warning("suspect", self.record.folder(), message).remedy(Remedy::CollectGarbage))
+        Some(RootFinding::warning("suspect", self.record.folder(), message).remedy(Remedy::CollectGarbage))
     }
 }

@@ -2,12 +2,12 @@
 
 use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
 
-use super::finding::{Finding, Remedy};
+use super::finding::{Remedy, RootFinding};
 use super::survey::{Folder, Survey, entry_path};
 use crate::history::{BeginRecord, CommitRecord};
 
 /// Folders that are no live checkpoint's.
-pub(super) fn left_over(survey: &Survey) -> Vec<Finding> {
+pub(super) fn left_over(survey: &Survey) -> Vec<RootFinding> {
     let mut findings = Vec::new();
     for (number, record) in survey.history.begun() {
         let body = &record.body;
@@ -19,11 +19,11 @@ pub(super) fn left_over(survey: &Survey) -> Vec<Finding> {
         let what = format!("step {} was begun by {} (epoch {})", body.step, body.attempt_id, body.epoch);
         let finding = if survey.history.is_abandoned(record) {
             let message = format!("{what} and never committed: {size_bytes} bytes are left over");
-            Finding::warning("begun_not_committed", &body.object_prefix, message)
+            RootFinding::warning("begun_not_committed", &body.object_prefix, message)
                 .remedy(Remedy::CollectGarbage)
         } else {
             let message = format!("{what} and is not committed yet{}{}", whole_in(folder), log_end(survey));
-            Finding::note("begun_not_committed", &body.object_prefix, message)
+            RootFinding::note("begun_not_committed", &body.object_prefix, message)
         };
         findings.push(finding.of_begin(number, body));
     }
@@ -51,17 +51,17 @@ fn log_end(survey: &Survey) -> String {
     format!("; the log ends before `{}`", entry_path(survey.tail + 1))
 }
 
-fn begun_without_folder(survey: &Survey, number: u64, record: &BeginRecord) -> Option<Finding> {
+fn begun_without_folder(survey: &Survey, number: u64, record: &BeginRecord) -> Option<RootFinding> {
     let body = &record.body;
     if record.swept || survey.history.is_abandoned(record) {
         return None;
     }
     let what = format!("step {} was begun by {} (epoch {})", body.step, body.attempt_id, body.epoch);
     let message = format!("{what}, is not committed yet, and has no folder{}", log_end(survey));
-    Some(Finding::note("begun_not_committed", &body.object_prefix, message).of_begin(number, body))
+    Some(RootFinding::note("begun_not_committed", &body.object_prefix, message).of_begin(number, body))
 }
 
-fn not_deleted(survey: &Survey, number: u64, record: &CommitRecord) -> Option<Finding> {
+fn not_deleted(survey: &Survey, number: u64, record: &CommitRecord) -> Option<RootFinding> {
     let body = &record.body;
     let folder = survey.folders.get(record.folder())?;
     if folder.files.is_empty() || survey.history.prefix_is_live(record.folder()) {
@@ -69,11 +69,11 @@ fn not_deleted(survey: &Survey, number: u64, record: &CommitRecord) -> Option<Fi
     }
     let size_bytes: u64 = folder.files.values().sum();
     let message = format!("step {} was retired, and {size_bytes} bytes of it are not deleted yet", body.step);
-    let finding = Finding::warning("retired_not_deleted", record.folder(), message);
+    let finding = RootFinding::warning("retired_not_deleted", record.folder(), message);
     Some(finding.remedy(Remedy::CollectGarbage).of_commit(number, body))
 }
 
-fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> Finding {
+fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> RootFinding {
     let size_bytes: u64 = folder.files.values().sum();
     // Where entries are lost, it may have been one of theirs.
     let lost = !survey.history.damaged().is_empty() || survey.last_number() > survey.tail || !survey.has_log;
@@ -85,5 +85,5 @@ fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> Finding {
         format!("no log entry names this folder ({size_bytes} bytes): not written by Trackway")
     };
     let remedy = if lost { Remedy::Keep } else { Remedy::Remove { path: prefix.into() } };
-    Finding::warning("orphan_folder", prefix, message).remedy(remedy)
+    RootFinding::warning("orphan_folder", prefix, message).remedy(remedy)
 }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_core::{RunId, Timestamp};
 use trackway_store::{Entry, Fold as _, Item};
 
-use super::finding::{Finding, Remedy, Severity};
+use super::finding::{Remedy, RootFinding, RootSeverity};
 use super::survey::{HINT_PATH, Survey, entry_path};
 use crate::history::History;
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody};
 use crate::retention::has_expired;
 
 /// Checks everything but the files of checkpoints.
-pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<Finding> {
+pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<RootFinding> {
     let mut findings = damaged(survey);
     findings.extend(unlisted(survey));
     findings.extend(gaps(survey));
@@ -24,25 +24,27 @@ pub(super) fn check(survey: &Survey, now: Timestamp) -> Vec<Finding> {
     findings
 }
 
-fn damaged(survey: &Survey) -> Vec<Finding> {
+fn damaged(survey: &Survey) -> Vec<RootFinding> {
     let unread =
         survey.log.iter().filter_map(|(number, file)| Some((number, file, file.read.as_ref().err()?)));
     let finding = |(number, file, unread): (&u64, &super::survey::LogFile, &super::survey::Unread)| {
         let message = format!("log entry {number} cannot be used: {}", unread.why);
-        Finding::error("log_entry_damaged", &file.path, message).about(*number).remedy(unread.remedy.clone())
+        RootFinding::error("log_entry_damaged", &file.path, message)
+            .about(*number)
+            .remedy(unread.remedy.clone())
     };
     unread.map(finding).collect()
 }
 
-fn unlisted(survey: &Survey) -> Vec<Finding> {
+fn unlisted(survey: &Survey) -> Vec<RootFinding> {
     let finding = |(path, error): &(String, std::io::Error)| {
         let message = format!("the folder cannot be listed: {error}");
-        Finding::error("not_readable", path, message).remedy(Remedy::Allow { path: path.clone() })
+        RootFinding::error("not_readable", path, message).remedy(Remedy::Allow { path: path.clone() })
     };
     survey.unlisted.iter().map(finding).collect()
 }
 
-fn gaps(survey: &Survey) -> Vec<Finding> {
+fn gaps(survey: &Survey) -> Vec<RootFinding> {
     if !survey.has_log {
         return no_log(survey);
     }
@@ -55,7 +57,7 @@ fn gaps(survey: &Survey) -> Vec<Finding> {
                 "log entry {number} is missing although later ones exist: {}; the next write takes its number",
                 behind(survey, number)
             );
-            Finding::error("log_entry_missing", &path, message)
+            RootFinding::error("log_entry_missing", &path, message)
                 .about(number)
                 .remedy(Remedy::RestoreFile { path: path.clone() })
         })
@@ -83,31 +85,31 @@ fn behind(survey: &Survey, gap: u64) -> String {
     }
 }
 
-fn no_log(survey: &Survey) -> Vec<Finding> {
+fn no_log(survey: &Survey) -> Vec<RootFinding> {
     if survey.folders.is_empty() {
         return Vec::new();
     }
     let message =
         "the log is missing: without it no checkpoint counts as committed, and the newest one is unknown"
             .into();
-    vec![Finding::error("log_missing", "log", message).remedy(Remedy::RestoreFile { path: "log".into() })]
+    vec![RootFinding::error("log_missing", "log", message).remedy(Remedy::RestoreFile { path: "log".into() })]
 }
 
-fn strangers(survey: &Survey) -> Vec<Finding> {
+fn strangers(survey: &Survey) -> Vec<RootFinding> {
     let finding = |stranger: &super::survey::Stranger| {
         let (check, message) = if stranger.left_over {
             ("left_over_file", "left over from an interrupted write; no reader uses it")
         } else {
             ("foreign_file", "not written by Trackway; no reader uses it")
         };
-        Finding::note(check, &stranger.path, message.into())
+        RootFinding::note(check, &stranger.path, message.into())
             .remedy(Remedy::Remove { path: stranger.path.clone() })
     };
     survey.strangers.iter().map(finding).collect()
 }
 
 /// The hint may be wrong without harm: readers verify it.
-fn hint(survey: &Survey) -> Option<Finding> {
+fn hint(survey: &Survey) -> Option<RootFinding> {
     #[derive(serde::Deserialize)]
     struct Hint {
         summary: u64,
@@ -122,7 +124,10 @@ fn hint(survey: &Survey) -> Option<Finding> {
     };
     let message =
         format!("the hint cannot be used ({why}): readers read the whole log, with the same result");
-    Some(Finding::warning("hint_wrong", HINT_PATH, message).remedy(Remedy::Remove { path: HINT_PATH.into() }))
+    Some(
+        RootFinding::warning("hint_wrong", HINT_PATH, message)
+            .remedy(Remedy::Remove { path: HINT_PATH.into() }),
+    )
 }
 
 /// Checks every entry against those before it.
@@ -133,11 +138,11 @@ struct Order {
     run_id: Option<RunId>,
     begun: BTreeMap<String, u64>,
     commits: BTreeSet<u64>,
-    findings: Vec<Finding>,
+    findings: Vec<RootFinding>,
 }
 
 impl Order {
-    fn of(survey: &Survey) -> Vec<Finding> {
+    fn of(survey: &Survey) -> Vec<RootFinding> {
         let mut order = Self::default();
         for (number, entry) in survey.entries() {
             order.take(survey, number, &entry.body);
@@ -164,7 +169,7 @@ impl Order {
     }
 
     fn error(&mut self, check: &'static str, number: u64, message: String) {
-        self.findings.push(Finding::error(check, &entry_path(number), message).about(number));
+        self.findings.push(RootFinding::error(check, &entry_path(number), message).about(number));
     }
 
     fn take_claim(&mut self, number: u64, claim: &ClaimBody) {
@@ -192,8 +197,9 @@ impl Order {
                 "step {} is begun by {} of epoch {}, which epoch {} had fenced",
                 begin.step, begin.attempt_id, begin.epoch, self.epoch
             );
-            self.findings
-                .push(Finding::error("fenced_writer", &entry_path(number), message).of_begin(number, begin));
+            self.findings.push(
+                RootFinding::error("fenced_writer", &entry_path(number), message).of_begin(number, begin),
+            );
         }
         if let Some(earlier) = self.begun.insert(begin.object_prefix.clone(), number) {
             let message =
@@ -211,13 +217,13 @@ impl Order {
                 "step {step} is committed by {attempt_id} of epoch {epoch}, which epoch {} had fenced",
                 self.epoch
             );
-            self.findings.push(Finding::error("fenced_writer", &path, message).of_commit(number, commit));
+            self.findings.push(RootFinding::error("fenced_writer", &path, message).of_commit(number, commit));
         }
         if !self.begun.contains_key(&commit.object_prefix) && survey.is_whole_before(number) {
             let message =
                 format!("step {step} is committed below `{}`, which no entry began", commit.object_prefix);
             self.findings
-                .push(Finding::warning("commit_without_begin", &path, message).of_commit(number, commit));
+                .push(RootFinding::warning("commit_without_begin", &path, message).of_commit(number, commit));
         }
         if let Some(parent) = commit.parent.filter(|parent| !self.commits.contains(parent)) {
             let what = match survey.log.get(&parent) {
@@ -229,7 +235,8 @@ impl Order {
             let message = format!(
                 "step {step} continues from entry {parent}, {what}: the chain of checkpoints ends here"
             );
-            self.findings.push(Finding::error("parent_missing", &path, message).of_commit(number, commit));
+            self.findings
+                .push(RootFinding::error("parent_missing", &path, message).of_commit(number, commit));
         }
         self.commits.insert(number);
     }
@@ -248,7 +255,7 @@ impl Order {
             let lost = survey.log.get(commit).is_none_or(|file| file.read.is_err());
             if !self.commits.contains(commit) && !lost {
                 let message = format!("it names entry {commit}, which is not a commit: it has no effect");
-                let finding = Finding::warning("entry_names_nothing", &entry_path(number), message);
+                let finding = RootFinding::warning("entry_names_nothing", &entry_path(number), message);
                 self.findings.push(finding.about(number));
             }
         }
@@ -256,7 +263,7 @@ impl Order {
 }
 
 /// Every summary must mean what the entries before it mean.
-fn summaries(survey: &Survey) -> Vec<Finding> {
+fn summaries(survey: &Survey) -> Vec<RootFinding> {
     let mut findings = Vec::new();
     let mut history = History::default();
     for number in 1..=survey.tail {
@@ -267,8 +274,9 @@ fn summaries(survey: &Survey) -> Vec<Finding> {
                     let message = format!(
                         "the summary in entry {number} contradicts the entries before it: readers that start from it decide differently"
                     );
-                    let finding = Finding::new(Severity::Error, "summary_wrong", message).about(number);
-                    findings.push(Finding { path: Some(file.path.clone()), ..finding });
+                    let finding =
+                        RootFinding::new(RootSeverity::Error, "summary_wrong", message).about(number);
+                    findings.push(RootFinding { path: Some(file.path.clone()), ..finding });
                 }
                 Item::Entry(entry.clone())
             }
@@ -279,7 +287,7 @@ fn summaries(survey: &Survey) -> Vec<Finding> {
     findings
 }
 
-fn pins(survey: &Survey, now: Timestamp) -> Vec<Finding> {
+fn pins(survey: &Survey, now: Timestamp) -> Vec<RootFinding> {
     let finding = |pin: &crate::history::PinRecord| {
         let body = &pin.body;
         let path = entry_path(body.commit);
@@ -288,12 +296,14 @@ fn pins(survey: &Survey, now: Timestamp) -> Vec<Finding> {
         if record.is_none_or(|record| record.retired) {
             let message =
                 format!("the pin `{}` holds entry {}, whose files are deleted", body.name, body.commit);
-            return Some(Finding::warning("pin_on_nothing", &path, message).about(body.commit).remedy(unpin));
+            return Some(
+                RootFinding::warning("pin_on_nothing", &path, message).about(body.commit).remedy(unpin),
+            );
         }
         let ended = body.until.as_deref().filter(|until| has_expired(Some(until), now))?;
         let message =
             format!("the pin `{}` on entry {} expired at {ended} and has no effect", body.name, body.commit);
-        Some(Finding::note("pin_expired", &path, message).about(body.commit).remedy(unpin))
+        Some(RootFinding::note("pin_expired", &path, message).about(body.commit).remedy(unpin))
     };
     survey.history.pins().filter_map(finding).collect()
 }

@@ -25,7 +25,7 @@ use trackway_core::{Step, Timestamp};
 use crate::error::CheckpointError;
 use crate::history::Candidate;
 use finding::Subject;
-pub use finding::{Finding, Remedy, Severity};
+pub use finding::{Remedy, RootFinding, RootSeverity};
 use survey::Survey;
 
 /// A checkpoint that verifies.
@@ -41,7 +41,7 @@ pub struct Sound {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Diagnosis {
     /// Errors first, then in the order of the log.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RootFinding>,
     /// What a resume takes; none when nothing that it could reach verifies.
     pub resume: Option<Sound>,
     /// Every checkpoint that verifies, newest first.
@@ -93,7 +93,7 @@ impl Diagnosis {
     /// Whether something needs repair.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings.iter().any(|finding| finding.severity == RootSeverity::Error)
     }
 
     /// Summarises the findings for a user who wants to continue.
@@ -103,14 +103,14 @@ impl Diagnosis {
         }
         let message = "checkpoints were committed, but none that a resume could use verifies";
         self.findings.push(
-            Finding::new(Severity::Error, "nothing_verifies", message.into())
+            RootFinding::new(RootSeverity::Error, "nothing_verifies", message.into())
                 .remedy(Remedy::RestoreFile { path: "the files named here".into() }),
         );
     }
 
     fn say_what_is_safe(&mut self, survey: &Survey) {
         for place in 0..self.findings.len() {
-            if self.findings[place].severity != Severity::Note {
+            if self.findings[place].severity != RootSeverity::Note {
                 let safe = self.safe_beside(survey, &self.findings[place].subject);
                 self.findings[place].safe = Some(safe);
             }

@@ -10,7 +10,7 @@ use trackway_formats::sha256_hex;
 use super::Sound;
 use super::bytes::{FileFacts, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts};
 use super::checked::{Checked, ManifestFault, manifest_path};
-use super::finding::{Finding, Remedy};
+use super::finding::{Remedy, RootFinding};
 use super::judge::WholeFiles;
 use super::left_over::left_over;
 use super::survey::{Folder, Survey};
@@ -21,7 +21,7 @@ use crate::verify::check_manifest;
 
 /// What became of the checkpoints.
 pub(super) struct Objects {
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RootFinding>,
     /// Those that verify, newest first.
     pub sound: Vec<Sound>,
 }

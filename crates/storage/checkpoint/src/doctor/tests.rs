@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trackway_core::Timestamp;
 use trackway_store::Writer;
 
-use super::{Diagnosis, Finding, Remedy, Severity, diagnose};
+use super::{Diagnosis, Remedy, RootFinding, RootSeverity, diagnose};
 use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, PinBody};
 use crate::keeper::append;
 use crate::tests::{World, save};
@@ -40,13 +40,13 @@ fn diagnosed(root: &Path) -> Diagnosis {
     diagnose(root, NOW, &|_, _| {}).unwrap()
 }
 
-fn about<'a>(diagnosis: &'a Diagnosis, path: &str) -> Vec<&'a Finding> {
+fn about<'a>(diagnosis: &'a Diagnosis, path: &str) -> Vec<&'a RootFinding> {
     diagnosis.findings.iter().filter(|finding| finding.path.as_deref() == Some(path)).collect()
 }
 
 /// Lines as a person would see them, for tables.
 fn lines(diagnosis: &Diagnosis) -> Vec<String> {
-    let line = |finding: &Finding| {
+    let line = |finding: &RootFinding| {
         let path = finding.path.as_deref().unwrap_or("-");
         format!("{} {} {path}: {}", finding.severity.as_str(), finding.check, finding.message)
     };
@@ -202,7 +202,7 @@ fn a_healthy_root_is_healthy() {
     let published = diagnosed(&vector_root());
     let errors: Vec<_> = lines(&published);
     println!("{errors:#?}");
-    assert_eq!(published.findings.iter().filter(|it| it.severity == Severity::Error).count(), 1);
+    assert_eq!(published.findings.iter().filter(|it| it.severity == RootSeverity::Error).count(), 1);
     assert_eq!(published.findings[0].check, "file_changed");
 }
 
@@ -404,7 +404,7 @@ fn what_is_missing_or_foreign_is_told() {
     assert!(diagnose(&bent.world.path().join("absent"), NOW, &|_, _| {}).is_err());
 }
 
-fn about_orphans(diagnosis: &Diagnosis) -> impl Iterator<Item = &Finding> {
+fn about_orphans(diagnosis: &Diagnosis) -> impl Iterator<Item = &RootFinding> {
     diagnosis.findings.iter().filter(|finding| finding.check == "orphan_folder")
 }
 

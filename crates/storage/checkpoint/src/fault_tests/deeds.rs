@@ -12,7 +12,7 @@ use trackway_store::{Claim, Disk as _, Writer};
 use super::scene::Scene;
 use crate::bulk::{BackgroundSaver, DraftSave, Dtype, SaveEnd, TensorRef, TensorSpec};
 use crate::error::CheckpointError;
-use crate::history::State;
+use crate::history::CheckpointState;
 use crate::history::entry::{Adopt, Body, CommitBody};
 use crate::keeper::append;
 use crate::retention::Retention;
@@ -53,7 +53,7 @@ pub(super) const DEEDS: [Deed; 16] = [
         name: "resume past a damaged one",
         before: newest_damaged,
         act: resume,
-        stands: |view| has(view, 20, State::Suspect),
+        stands: |view| has(view, 20, CheckpointState::Suspect),
     },
     Deed { name: "save, the first", before: nothing, act: save_thirty, stands: thirty_stands },
     Deed { name: "save", before: two, act: save_thirty, stands: thirty_stands },
@@ -63,38 +63,43 @@ pub(super) const DEEDS: [Deed; 16] = [
         name: "save that is given up",
         before: two,
         act: give_up,
-        stands: |view| has(view, 30, State::Abandoned),
+        stands: |view| has(view, 30, CheckpointState::Abandoned),
     },
     Deed {
         name: "save and retire by retention",
         before: two,
         act: save_and_retire,
-        stands: |view| thirty_stands(view) && has(view, 10, State::Retired),
+        stands: |view| thirty_stands(view) && has(view, 10, CheckpointState::Retired),
     },
     Deed {
         name: "collect",
         before: four,
         act: collect,
-        stands: |view| has(view, 10, State::Retired) && has(view, 20, State::Retired),
+        stands: |view| has(view, 10, CheckpointState::Retired) && has(view, 20, CheckpointState::Retired),
     },
     Deed {
         name: "collect what another one left",
         before: half_collected,
         act: collect,
-        stands: |view| has(view, 20, State::Retired),
+        stands: |view| has(view, 20, CheckpointState::Retired),
     },
     Deed { name: "pin", before: four, act: pin, stands: |view| !view.pins().is_empty() },
     Deed { name: "unpin", before: four_pinned, act: unpin, stands: |view| view.pins().is_empty() },
-    Deed { name: "call suspect", before: four, act: suspect, stands: |view| has(view, 40, State::Suspect) },
+    Deed {
+        name: "call suspect",
+        before: four,
+        act: suspect,
+        stands: |view| has(view, 40, CheckpointState::Suspect),
+    },
     Deed { name: "adopt what a remote says", before: four, act: adopt, stands: adopted },
 ];
 
-fn has(view: &CheckpointView, step: Step, state: State) -> bool {
+fn has(view: &CheckpointView, step: Step, state: CheckpointState) -> bool {
     view.list().iter().any(|info| (info.step, info.state) == (step, state))
 }
 
 fn thirty_stands(view: &CheckpointView) -> bool {
-    has(view, 30, State::Committed)
+    has(view, 30, CheckpointState::Committed)
 }
 
 fn adopted(view: &CheckpointView) -> bool {

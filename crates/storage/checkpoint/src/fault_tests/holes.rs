@@ -4,7 +4,7 @@ use trackway_store::testing::Fault;
 
 use super::deeds::{collect, four, number_of};
 use super::scene::Scene;
-use crate::history::State;
+use crate::history::CheckpointState;
 use crate::retention::Retention;
 
 /// Proves that no process deletes because of a `retire` that was merely read: its writer was killed before it had
@@ -19,7 +19,7 @@ fn a_retire_is_durable_before_anything_is_deleted() {
             let act = collect(&scene, &scene.disk);
             scene.disk.arm(Fault::Kill, killed);
             let _ = act();
-            if !scene.reader().list().iter().any(|info| info.state == State::Retired) {
+            if !scene.reader().list().iter().any(|info| info.state == CheckpointState::Retired) {
                 break;
             }
             let disk = scene.disk.another_process();

@@ -7,7 +7,7 @@ use trackway_store::testing::{FaultBackend, FaultDisk};
 use trackway_store::{Backend, LocalBackend, Log};
 
 use crate::history::entry::ClaimBody;
-use crate::history::{History, State};
+use crate::history::{CheckpointState, History};
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::tests::{World, save};
@@ -187,12 +187,14 @@ impl Scene {
         let mut whole_on_branch = 0;
         for (number, info) in &commits {
             match info.state {
-                State::Committed | State::Superseded if !promises.damaged.contains(number) => {
+                CheckpointState::Committed | CheckpointState::Superseded
+                    if !promises.damaged.contains(number) =>
+                {
                     let verified = view.verify(*number);
                     verified.unwrap_or_else(|error| panic!("{situation}: commit {number}: {error}"));
                     whole_on_branch += usize::from(info.on_branch);
                 }
-                State::Suspect => assert!(
+                CheckpointState::Suspect => assert!(
                     !promises.is_good(*number),
                     "{situation}: commit {number} is called suspect: {:?}",
                     info.why
@@ -205,7 +207,11 @@ impl Scene {
             assert_eq!(found, Some(sha256), "{situation}: commit {number} of step {step} is lost");
         }
         for number in &promises.pinned {
-            assert_ne!(commits[number].state, State::Retired, "{situation}: commit {number} was pinned");
+            assert_ne!(
+                commits[number].state,
+                CheckpointState::Retired,
+                "{situation}: commit {number} was pinned"
+            );
         }
         // Marking a commit suspect after others had been deleted leaves fewer.
         let whole_on_branch = whole_on_branch + promises.suspected.len();
@@ -263,7 +269,7 @@ impl Scene {
         let commits = || list.iter().filter(|info| info.manifest_sha256.is_some());
         let mut next = commits().max_by_key(|info| (info.epoch, info.number));
         while let Some(info) = next {
-            let gone = matches!(info.state, State::Suspect | State::Retired);
+            let gone = matches!(info.state, CheckpointState::Suspect | CheckpointState::Retired);
             if !gone && !promises.damaged.contains(&info.number) {
                 return Some(info.number);
             }
@@ -275,7 +281,7 @@ impl Scene {
     /// Checks that there are no files that the log does not know.
     fn check_nothing_is_left_over(&self, view: &CheckpointView, situation: &str) {
         let list = view.list();
-        let gone = |info: &&CheckpointInfo| !matches!(info.state, State::Retired);
+        let gone = |info: &&CheckpointInfo| !matches!(info.state, CheckpointState::Retired);
         let live: BTreeSet<_> =
             list.iter().filter(gone).map(|info| self.world.path().join(&info.folder)).collect();
         let found: BTreeSet<_> = folders(&self.world.path())

@@ -15,7 +15,7 @@ use super::oracle::examine;
 use super::scene::Scene;
 use super::seeds::play_all;
 use crate::retention::Retention;
-use crate::{CheckpointError, Commit, ErrorKind, Kind, State};
+use crate::{CheckpointError, CheckpointState, Commit, ErrorKind, Kind};
 
 /// Seeds of an ordinary test run.
 const SEEDS: u64 = 2_000;
@@ -142,7 +142,10 @@ impl Actor {
             self.idle();
             let commits: Vec<_> = house.view().list().into_iter().filter(|info| info.on_branch).collect();
             let any = self.draw(commits.len().max(1) as u64) as usize;
-            let any = commits.get(any).filter(|info| info.state != State::Suspect).map(|info| info.number);
+            let any = commits
+                .get(any)
+                .filter(|info| info.state != CheckpointState::Suspect)
+                .map(|info| info.number);
             match (self.draw(8), any) {
                 (0 | 1, Some(number)) => {
                     let name = format!("pin-{round}");

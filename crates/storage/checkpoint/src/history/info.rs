@@ -1,38 +1,22 @@
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::{AttemptId, RunId, Step, closed_list};
 
-/// The state of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointState"))]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Bytes may exist; no reader uses them.
-    Writing,
-    /// Writing given up, or by a writer that is fenced since: it can never be committed.
-    Abandoned,
-    /// The newest committed one: what a resume takes.
-    Committed,
-    /// Committed, and a newer one is too.
-    Superseded,
-    /// Committed, and found not to verify, or not to be loadable.
-    Suspect,
-    /// Its files are deleted.
-    Retired,
-}
-
-impl State {
-    /// The value in JSON and in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Writing => "writing",
-            Self::Abandoned => "abandoned",
-            Self::Committed => "committed",
-            Self::Superseded => "superseded",
-            Self::Suspect => "suspect",
-            Self::Retired => "retired",
-        }
+closed_list!(
+    /// The state of a checkpoint.
+    CheckpointState, "state of a checkpoint", {
+        /// Bytes may exist; no reader uses them.
+        Writing = "writing",
+        /// Writing given up, or by a writer that is fenced since: it can never be committed.
+        Abandoned = "abandoned",
+        /// The newest committed one: what a resume takes.
+        Committed = "committed",
+        /// Committed, and a newer one is too.
+        Superseded = "superseded",
+        /// Committed, and found not to verify, or not to be loadable.
+        Suspect = "suspect",
+        /// Its files are deleted.
+        Retired = "retired",
     }
-}
+);
 
 /// One checkpoint of a root.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -54,7 +38,7 @@ pub struct CheckpointInfo {
     /// The SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
     /// Its state.
-    pub state: State,
+    pub state: CheckpointState,
     /// Bytes of its files, once committed.
     pub size_bytes: Option<u64>,
     /// The digest of the training state it holds, once committed.

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{BeginRecord, CheckpointInfo, CommitRecord, History, PinInfo, State};
+use super::{BeginRecord, CheckpointInfo, CheckpointState, CommitRecord, History, PinInfo};
 
 impl History {
     /// Every checkpoint, in the order of the log.
@@ -38,9 +38,9 @@ impl History {
     fn begun_info(&self, number: u64, record: &BeginRecord) -> CheckpointInfo {
         let begin = &record.body;
         let state = match self.is_abandoned(record) {
-            _ if record.swept => State::Retired,
-            true => State::Abandoned,
-            false => State::Writing,
+            _ if record.swept => CheckpointState::Retired,
+            true => CheckpointState::Abandoned,
+            false => CheckpointState::Writing,
         };
         CheckpointInfo {
             number,
@@ -68,10 +68,10 @@ impl History {
 
 fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> CheckpointInfo {
     let state = match (record.retired, &record.suspect) {
-        (true, _) => State::Retired,
-        (_, Some(_)) => State::Suspect,
-        _ if newest => State::Committed,
-        _ => State::Superseded,
+        (true, _) => CheckpointState::Retired,
+        (_, Some(_)) => CheckpointState::Suspect,
+        _ if newest => CheckpointState::Committed,
+        _ => CheckpointState::Superseded,
     };
     let body = &record.body;
     CheckpointInfo {

@@ -15,7 +15,7 @@ use trackway_store::{Claim, Entry, Fold, Item};
 
 use crate::error::Fallback;
 use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
-pub use info::{CheckpointInfo, PinInfo, State};
+pub use info::{CheckpointInfo, CheckpointState, PinInfo};
 pub(crate) use round::{RoundRecord, Stop, check_round};
 use summary::Summary;
 

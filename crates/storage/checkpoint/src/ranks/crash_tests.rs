@@ -9,7 +9,7 @@ use trackway_store::testing::{Fault, FaultDisk};
 use crate::RankGroup;
 use crate::ranks::tests::{each_rank, resume_step, save, sound};
 use crate::tests::World;
-use crate::{CheckpointError, State};
+use crate::{CheckpointError, CheckpointState};
 
 const WORLD_SIZE: u32 = 3;
 /// How long the living wait for the dead.
@@ -81,7 +81,11 @@ fn check(world: &World, committed: &[Vec<Step>], situation: &str) {
     let target = view.resume_target().unwrap_or_else(|error| panic!("{situation}: {error}")).unwrap();
     assert_eq!(target.fallbacks, vec![], "{situation}: something does not verify");
     assert!(target.step >= acknowledged, "{situation}: step {} was acknowledged", acknowledged);
-    for info in view.list().iter().filter(|info| matches!(info.state, State::Committed | State::Superseded)) {
+    for info in view
+        .list()
+        .iter()
+        .filter(|info| matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded))
+    {
         let loaded = view.load(info.number).unwrap_or_else(|error| panic!("{situation}: {error}"));
         let owners = loaded.files().iter().filter(|file| file.name.ends_with("model.bin"));
         assert_eq!(owners.count(), WORLD_SIZE as usize, "{situation}: a commit without all votes");

@@ -12,7 +12,7 @@ use crate::RankGroup;
 use crate::ranks::RankedRoot;
 use crate::ranks::tests::{each_rank, resume_step, save, shard, sound};
 use crate::tests::World;
-use crate::{CheckpointError, State};
+use crate::{CheckpointError, CheckpointState};
 
 /// How many groups lose a rank; `TRACKWAY_KILLS` overrides it.
 const KILLS: u64 = 50;
@@ -109,7 +109,11 @@ fn check(world: &World, situation: &str) {
     let target = view.resume_target().unwrap_or_else(|error| panic!("{situation}: {error}"));
     let target = target.unwrap_or_else(|| panic!("{situation}: nothing was committed"));
     assert_eq!(target.fallbacks, vec![], "{situation}: something does not verify");
-    for info in view.list().iter().filter(|info| matches!(info.state, State::Committed | State::Superseded)) {
+    for info in view
+        .list()
+        .iter()
+        .filter(|info| matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded))
+    {
         let loaded = view.load(info.number).unwrap_or_else(|error| panic!("{situation}: {error}"));
         for rank in 0..WORLD_SIZE {
             let read = loaded.read(&format!("rank-{rank:04}-model.bin"));
@@ -131,7 +135,7 @@ fn check(world: &World, situation: &str) {
     });
     assert!(steps.iter().all(|step| *step == target.step), "{situation}: {steps:?}");
     assert!(
-        world.view().list().iter().all(|info| info.state != State::Writing),
+        world.view().list().iter().all(|info| info.state != CheckpointState::Writing),
         "{situation}: a save is half done"
     );
 }

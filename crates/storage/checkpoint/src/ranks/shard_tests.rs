@@ -29,7 +29,11 @@ impl Shared {
     fn part(&self, group: RankGroup) -> (Vec<u64>, Vec<u64>) {
         let (mut offset, mut shape) = (vec![0; self.shape.len()], self.shape.clone());
         if let Some(axis) = self.axis {
-            (offset[axis], shape[axis]) = group.stretch_of(self.shape[axis]);
+            // As torch's DTensor cuts an axis: the last ranks may have less, or nothing.
+            let size = self.shape[axis];
+            let piece = size.div_ceil(u64::from(group.world_size()));
+            offset[axis] = size.min(piece * u64::from(group.rank()));
+            shape[axis] = piece.min(size - offset[axis]);
         }
         (offset, shape)
     }

@@ -12,7 +12,7 @@ use crate::ranks::{RankedRoot, RankedSave};
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::tests::World;
-use crate::{CheckpointError, Commit, ErrorKind, Housekeeper, Kind, LoadedCheckpoint, State};
+use crate::{CheckpointError, CheckpointState, Commit, ErrorKind, Housekeeper, Kind, LoadedCheckpoint};
 use crate::{RankError, RankGroup};
 
 /// Long enough for every machine where all ranks are there.
@@ -172,7 +172,12 @@ fn ranks_save_and_resume_together() {
         assert_eq!((commit.parent, commit.epoch), (Some(commits[0][2].number), 2));
     });
     assert!(
-        world.view().list().iter().filter(|info| info.epoch == 1).all(|info| info.state != State::Writing)
+        world
+            .view()
+            .list()
+            .iter()
+            .filter(|info| info.epoch == 1)
+            .all(|info| info.state != CheckpointState::Writing)
     );
 }
 
@@ -225,7 +230,7 @@ fn ranks_that_disagree_commit_nothing() {
     }
     let list = world.view().list();
     let states: Vec<_> = list.iter().map(|info| (info.step, info.state)).collect();
-    assert_eq!(states, [(10, State::Abandoned), (20, State::Committed)]);
+    assert_eq!(states, [(10, CheckpointState::Abandoned), (20, CheckpointState::Committed)]);
     assert_eq!(list[0].why.as_deref(), Some(why));
     assert!(!world.path().join(&list[0].object_prefix).exists(), "room is given back");
 }
@@ -324,7 +329,7 @@ fn one_bad_shard_takes_all_ranks_back() {
                 );
             }
             let marked = &world.view().list()[1];
-            assert_eq!(marked.state, State::Suspect, "{name} {damage}");
+            assert_eq!(marked.state, CheckpointState::Suspect, "{name} {damage}");
             assert!(marked.why.as_deref().unwrap().contains(files), "{name} {damage}: {marked:?}");
             assert_eq!(again(3).step, 10, "alone, later");
             assert_eq!(again(0).step, 10, "alone, later");
@@ -533,5 +538,5 @@ fn ranks_read_what_they_need() {
     assert!(world.ranks(3, 2, read).iter().all(|(_, _, names)| names.len() == 7));
     std::fs::write(world.newest_file("rank-0002-model.bin"), b"x").unwrap();
     assert!(world.ranks(4, 3, read).iter().all(|(_, step, _)| *step == 10));
-    assert_eq!(world.view().list()[1].state, State::Suspect);
+    assert_eq!(world.view().list()[1].state, CheckpointState::Suspect);
 }

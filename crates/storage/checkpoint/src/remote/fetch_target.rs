@@ -21,7 +21,7 @@ const MAX_ADOPTED: usize = 4;
 /// Where the bytes were found that an attempt continues from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FetchSource {
     /// On this disk.
     Local,
     /// At the remote.
@@ -40,7 +40,7 @@ pub struct Target {
     /// Its number in the remote's log.
     pub number_there: u64,
     /// Where its bytes were found.
-    pub source: Source,
+    pub source: FetchSource,
     /// Bytes that came over the wire.
     pub fetched_bytes: u64,
 }
@@ -221,7 +221,7 @@ impl Replica {
             manifest_sha256: body.manifest_sha256.clone(),
             attempt_id: body.attempt_id,
             number_there: number,
-            source: if gathered.fetched_bytes == 0 { Source::Local } else { Source::Remote },
+            source: if gathered.fetched_bytes == 0 { FetchSource::Local } else { FetchSource::Remote },
             fetched_bytes: gathered.fetched_bytes,
         };
         Ok(Ok((target, gathered.folder)))

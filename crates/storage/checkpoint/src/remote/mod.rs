@@ -46,7 +46,7 @@ mod upload;
 pub(crate) mod tests;
 
 pub use collect::RemoteCollected;
-pub use fetch_target::{Fetched, Source, Target};
+pub use fetch_target::{FetchSource, Fetched, Target};
 pub use files::RemoteFiles;
 pub use replica::{Replica, Standing};
 #[cfg(feature = "remote")]

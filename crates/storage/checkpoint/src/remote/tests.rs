@@ -8,12 +8,12 @@ use trackway_core::{AttemptId, Step};
 use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
 use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
-use super::{Fetched, Foreseen, RemoteFiles, Replica, Source, Uploaded};
+use super::{FetchSource, Fetched, Foreseen, RemoteFiles, Replica, Uploaded};
 use crate::history::History;
 use crate::history::entry::Body;
 use crate::retention::{MAX_ONLY_COPIES, Retention};
 use crate::tests::{World, save};
-use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
+use crate::{CheckpointError, CheckpointRoot, CheckpointState, ErrorKind, Kind};
 
 /// Large objects through the same calls as small ones, so that one injected fault after the other meets all of them.
 pub(crate) struct BackendFiles(pub Arc<dyn Backend>);
@@ -180,7 +180,7 @@ fn another_machine_goes_on_from_the_remote() {
     let two = one.other_machine();
     let (attempt, fetched) = two.fetch_target(&remote).unwrap();
     let target = fetched.target.unwrap();
-    assert_eq!((fetched.epoch, target.step, target.source), (2, 20, Source::Remote));
+    assert_eq!((fetched.epoch, target.step, target.source), (2, 20, FetchSource::Remote));
     let mut root = two.train(attempt, 2);
     let theirs = one.view().resume_target().unwrap().unwrap();
     let mine = root.resume_target().unwrap().unwrap();
@@ -222,7 +222,7 @@ fn a_dead_branch_is_never_chosen() {
     assert_eq!(fetched.fenced.iter().map(|info| info.step).collect::<Vec<_>>(), [400, 500]);
     assert_eq!((fetched.epoch, fetched.fenced_steps), (3, 200));
     let target = fetched.target.unwrap();
-    assert_eq!((target.step, target.source, target.attempt_id), (350, Source::Remote, attempt_b));
+    assert_eq!((target.step, target.source, target.attempt_id), (350, FetchSource::Remote, attempt_b));
     let mut root_a = a.train(attempt, 3);
     assert_eq!(root_a.resume_target().unwrap().unwrap().step, 350);
     assert_eq!(a.replica(&remote).unwrap().standing(None).waiting_commits, 0, "what is lost does not wait");
@@ -241,7 +241,7 @@ fn waiting_commits_are_not_lost_to_an_own_claim() {
     save(&mut world.train(attempt, 1), 10).unwrap();
     let (_, fetched) = world.fetch_target(&remote).unwrap();
     let target = fetched.target.unwrap();
-    assert_eq!((fetched.epoch, target.step, target.source), (2, 10, Source::Local));
+    assert_eq!((fetched.epoch, target.step, target.source), (2, 10, FetchSource::Local));
     assert_eq!(fetched.fenced, []);
     let elsewhere = world.other_machine().fetch_target(&remote).unwrap_err();
     assert_eq!(elsewhere.kind(), ErrorKind::Integrity);
@@ -261,12 +261,12 @@ fn the_nearest_whole_copy_is_taken() {
     let commits: Vec<_> = [10, 20, 30].map(|step| save(&mut root, step).unwrap()).into();
     world.settle(&remote, None).unwrap();
     let target = world.fetch_target(&remote).unwrap().1.target.unwrap();
-    assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Local, 0));
+    assert_eq!((target.step, target.source, target.fetched_bytes), (30, FetchSource::Local, 0));
 
     world.damage_every_copy(30);
     let (attempt, fetched) = world.fetch_target(&remote).unwrap();
     let target = fetched.target.unwrap();
-    assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Remote, 128));
+    assert_eq!((target.step, target.source, target.fetched_bytes), (30, FetchSource::Remote, 128));
     assert_eq!(world.train(attempt, fetched.epoch).resume_target().unwrap().unwrap().step, 30);
 
     world.damage_every_copy(30);
@@ -278,7 +278,7 @@ fn the_nearest_whole_copy_is_taken() {
         "at the remote, `weights.bin` has 3 bytes and was committed with 128"
     );
     let there = world.replica(&remote).unwrap().remote_list();
-    assert_eq!(there[2].state, State::Suspect);
+    assert_eq!(there[2].state, CheckpointState::Suspect);
     assert_eq!(world.train(attempt, fetched.epoch).resume_target().unwrap().unwrap().step, 20);
 }
 
@@ -375,7 +375,7 @@ fn superseded_ones_are_overtaken_and_pins_hold() {
     assert_eq!(check_remote(&world, &remote, "overtaken"), [10, 40, 50]);
     let there = world.replica(&remote).unwrap().remote_list();
     let states: Vec<_> = there.iter().map(|info| (info.step, info.state)).collect();
-    assert_eq!(states[1..3], [(20, State::Retired), (30, State::Retired)]);
+    assert_eq!(states[1..3], [(20, CheckpointState::Retired), (30, CheckpointState::Retired)]);
     assert_eq!(states.len(), 5, "every commit stands in the log");
 }
 

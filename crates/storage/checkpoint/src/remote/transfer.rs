@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trackway_store::{RealDisk, StoreError, Transfer, Watch};
+use trackway_store::{RealDisk, StoreError, Transfer, TransferObserver};
 
 use super::files::RemoteFiles;
 
@@ -28,7 +28,7 @@ impl TransferFiles {
 
 impl RemoteFiles for TransferFiles {
     fn send(&self, name: &str, from: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
-        let mut watch = Watch {
+        let mut watch = TransferObserver {
             progress: &mut |done_bytes, _| progress(done_bytes),
             bytes: &mut |_| {},
             cancelled: &self.cancelled,
@@ -51,7 +51,8 @@ impl RemoteFiles for TransferFiles {
             return Ok(found_bytes);
         }
         let mut sink = |_: u64, bytes: &[u8]| take(bytes).map_err(StoreError::io("take in", Path::new(name)));
-        let mut watch = Watch { progress: &mut |_, _| {}, bytes: &mut |_| {}, cancelled: &self.cancelled };
+        let mut watch =
+            TransferObserver { progress: &mut |_, _| {}, bytes: &mut |_| {}, cancelled: &self.cancelled };
         self.transfer.download(name, size_bytes, &mut sink, &mut watch)?;
         Ok(found_bytes)
     }

@@ -7,7 +7,7 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 use trackway_store::{Entry, Fold as _, Item, Writer};
 
-use super::fetch_target::Source;
+use super::fetch_target::FetchSource;
 use super::replica::{Replica, by_prefix, keys_of};
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
@@ -38,7 +38,7 @@ pub struct Foreseen {
     pub info: CheckpointInfo,
     /// Where its bytes would come from. Local ones were read and verified; of those at the remote only the manifest and
     /// the sizes were looked at.
-    pub source: Source,
+    pub source: FetchSource,
     /// Bytes that would be fetched.
     pub fetch_bytes: u64,
     /// Newer checkpoints that would be skipped, newest first, and why.
@@ -49,7 +49,7 @@ pub struct Foreseen {
 
 /// Where the bytes of a checkpoint are nearest.
 struct Nearest {
-    source: Source,
+    source: FetchSource,
     fetch_bytes: u64,
 }
 
@@ -249,7 +249,7 @@ impl Replica {
         for folder in self.copies_here(&body.object_prefix) {
             match (verify(disk, &folder, body), self.suspect_here(&body.object_prefix)) {
                 (Ok(_), Some(why)) => return Ok(Err(format!("marked suspect on this disk: {why}"))),
-                (Ok(_), None) => return Ok(Ok(Nearest { source: Source::Local, fetch_bytes: 0 })),
+                (Ok(_), None) => return Ok(Ok(Nearest { source: FetchSource::Local, fetch_bytes: 0 })),
                 (Err(found), _) => defect = found,
             }
         }
@@ -257,8 +257,8 @@ impl Replica {
             return Ok(Err(format!("its bytes never reached the remote, and here {defect}")));
         }
         match self.fetch_bytes(body)? {
-            Ok(0) => Ok(Ok(Nearest { source: Source::Local, fetch_bytes: 0 })),
-            Ok(fetch_bytes) => Ok(Ok(Nearest { source: Source::Remote, fetch_bytes })),
+            Ok(0) => Ok(Ok(Nearest { source: FetchSource::Local, fetch_bytes: 0 })),
+            Ok(fetch_bytes) => Ok(Ok(Nearest { source: FetchSource::Remote, fetch_bytes })),
             Err(defect) => Ok(Err(format!("at the remote, {defect}"))),
         }
     }

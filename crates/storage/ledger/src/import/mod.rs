@@ -12,39 +12,24 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use trackway_core::Timestamp;
+use trackway_core::{Timestamp, closed_list};
 
 pub use self::write::Imported;
 use crate::error::LedgerError;
 
-/// A tool whose stores can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ForeignTool {
-    /// A folder `mlruns`, or a SQLite file.
-    Mlflow,
-    /// Offline run files below a folder.
-    Wandb,
-    /// Event files below a folder.
-    TensorBoard,
-    /// The Parquet files of Neptune's exporter.
-    Neptune,
-}
-
-impl ForeignTool {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mlflow, Self::Wandb, Self::TensorBoard, Self::Neptune];
-
-    /// Its name on the command line and in the ledger.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mlflow => "mlflow",
-            Self::Wandb => "wandb",
-            Self::TensorBoard => "tensorboard",
-            Self::Neptune => "neptune",
-        }
+closed_list!(
+    /// A tool whose stores can be read.
+    ForeignTool, "tracking tool", {
+        /// A folder `mlruns`, or a SQLite file.
+        Mlflow = "mlflow",
+        /// Offline run files below a folder.
+        Wandb = "wandb",
+        /// Event files below a folder.
+        TensorBoard = "tensorboard",
+        /// The Parquet files of Neptune's exporter.
+        Neptune = "neptune",
     }
-}
+);
 
 /// How a run of another tool ended, according to the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -217,7 +217,7 @@ impl<'a> Names<'a> {
 
     /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
     fn kind_of_texts(&self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
-        let others = LaunchKind::ALL.into_iter().filter(|kind| *kind != LaunchKind::Train);
+        let others = LaunchKind::ALL.iter().filter(|kind| **kind != LaunchKind::Train);
         let mut parameters = vec![Value::from(key)];
         parameters.extend(others.map(|kind| kind.to_value()));
         let sql = format!(

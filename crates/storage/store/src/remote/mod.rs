@@ -31,7 +31,7 @@ use crate::error::StoreError;
 pub use objects::{Object, Objects};
 use options::Connection;
 pub use options::{RemoteOptions, Secret};
-pub use transfer::{Head, Sink, Transfer, Watch};
+pub use transfer::{Head, Sink, Transfer, TransferObserver};
 
 /// How often a create is sent that was answered with a conflict and found nothing there. The pauses between, each
 /// twice the one before, are at most 6.3 s together.

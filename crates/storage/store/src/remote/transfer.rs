@@ -28,7 +28,7 @@ const CANCEL_POLL: Duration = Duration::from_millis(100);
 const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the caller sees of a transfer, and how it stops it. Both functions are called by the calling thread.
-pub struct Watch<'a> {
+pub struct TransferObserver<'a> {
     /// Called after each part: bytes that arrived, of all.
     pub progress: &'a mut dyn FnMut(u64, u64),
     /// Shown the bytes in order, whatever the order in which parts travel: for hashing them.
@@ -94,7 +94,7 @@ impl Transfer {
         self.remote.wait("remove", name, super::remove_object(self.remote.connection.small.as_ref(), &path))
     }
 
-    /// Makes an object of a file. Its bytes are read once, in order, as [`Watch::bytes`] sees them: a caller that
+    /// Makes an object of a file. Its bytes are read once, in order, as [`TransferObserver::bytes`] sees them: a caller that
     /// knows their hash knows afterwards that this is what was sent. Gives the size.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Transfer {
         disk: &dyn Disk,
         from: &FilePath,
         name: &str,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<u64, StoreError> {
         let path = self.remote.path(name)?;
         let file = disk.open(from, false).map_err(StoreError::io("open", from))?;
@@ -131,7 +131,7 @@ impl Transfer {
         name: &str,
         size_bytes: u64,
         sink: &mut Sink<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let path = self.remote.path(name)?;
         let damaged = |why| Err(StoreError::Damaged { location: self.remote.location_of(name), why });
@@ -157,7 +157,7 @@ impl Transfer {
         size_bytes: u64,
         disk: &dyn Disk,
         to: &FilePath,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let file = disk.create(to, false).map_err(StoreError::io("create", to))?;
         let mut write =
@@ -210,7 +210,7 @@ impl Job<'_> {
         error::failed(action, self.transfer.remote.location_of(self.name))
     }
 
-    fn check_cancelled(&self, watch: &Watch<'_>) -> Result<(), StoreError> {
+    fn check_cancelled(&self, watch: &TransferObserver<'_>) -> Result<(), StoreError> {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(StoreError::Cancelled { location: self.transfer.remote.location_of(self.name) });
         }
@@ -221,7 +221,7 @@ impl Job<'_> {
     async fn next<T: 'static>(
         &self,
         tasks: &mut JoinSet<object_store::Result<T>>,
-        watch: &Watch<'_>,
+        watch: &TransferObserver<'_>,
         action: &'static str,
     ) -> Result<Option<T>, StoreError> {
         loop {
@@ -237,7 +237,7 @@ impl Job<'_> {
         &self,
         source: &Source<'_>,
         path: &Path,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let bytes = source.read(0..self.total_bytes).await?;
         (watch.bytes)(&bytes);
@@ -253,7 +253,7 @@ impl Job<'_> {
         &self,
         source: &Source<'_>,
         path: &Path,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let store = self.transfer.store();
         let mut upload = store.put_multipart(path).await.map_err(self.failed("upload"))?;
@@ -277,7 +277,7 @@ impl Job<'_> {
         &self,
         source: &Source<'_>,
         upload: &mut dyn MultipartUpload,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let (mut tasks, mut done_bytes) = (JoinSet::new(), 0);
         let mut parts = self.parts.ranges();
@@ -305,7 +305,7 @@ impl Job<'_> {
         &self,
         path: &Path,
         sink: &mut Sink<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut TransferObserver<'_>,
     ) -> Result<(), StoreError> {
         let (mut tasks, mut arrived, mut done_bytes) = (JoinSet::new(), BTreeMap::new(), 0);
         let mut parts = self.parts.ranges();
@@ -394,7 +394,7 @@ mod tests {
         std::fs::write(&from, &content).unwrap();
         let transfer = in_memory().transfer();
         let (mut seen, mut told) = (Vec::new(), Vec::new());
-        let mut watch = Watch {
+        let mut watch = TransferObserver {
             progress: &mut |done, all| told.push((done, all)),
             bytes: &mut |bytes| seen.extend_from_slice(bytes),
             cancelled: &AtomicBool::new(false),
@@ -410,8 +410,8 @@ mod tests {
         assert_eq!(std::fs::read(&to).unwrap(), content);
     }
 
-    fn quiet(cancelled: &AtomicBool) -> Watch<'_> {
-        Watch {
+    fn quiet(cancelled: &AtomicBool) -> TransferObserver<'_> {
+        TransferObserver {
             progress: Box::leak(Box::new(|_, _| {})),
             bytes: Box::leak(Box::new(|_: &[u8]| {})),
             cancelled,

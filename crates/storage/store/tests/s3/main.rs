@@ -16,7 +16,7 @@ use trackway_core::{ManualClock, Rng as _, SequentialIds, SplitMix64};
 use trackway_store::testing::{Answers, conformance};
 use trackway_store::{
     Backend, Created, ErrorKind, Outcome, RealDisk, RemoteBackend, RemoteOptions, Secret, SelfTest,
-    StoreError, Watch, selftest,
+    StoreError, TransferObserver, selftest,
 };
 
 use server::{Conditions, Fault, Moto, Server};
@@ -199,7 +199,7 @@ fn up_and_down(backend: &RemoteBackend, size_bytes: usize) -> Result<(), StoreEr
     let transfer = backend.transfer();
     for direction in ["up", "down"] {
         let (mut hasher, told) = (blake3::Hasher::new(), Cell::new((0, 0)));
-        let mut watch = Watch {
+        let mut watch = TransferObserver {
             progress: &mut |done, all| told.set((done, all)),
             bytes: &mut |bytes| {
                 hasher.update(bytes);
@@ -226,8 +226,8 @@ fn quiet<'a>(
     cancelled: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64, u64),
     bytes: &'a mut dyn FnMut(&[u8]),
-) -> Watch<'a> {
-    Watch { progress, bytes, cancelled }
+) -> TransferObserver<'a> {
+    TransferObserver { progress, bytes, cancelled }
 }
 
 /// Files of every number of parts go up and come down whole.

@@ -1,7 +1,7 @@
 //! The detectors over the live record of a run: their input, the policies of the run file for their findings; and
-//! whether more training is worth it. `desk` writes the findings down; the supervisor carries the policies out.
+//! whether more training is worth it. `detection_log` writes the findings down; the supervisor carries the policies out.
 
-mod desk;
+mod detection_log;
 mod report;
 mod stopping;
 
@@ -11,13 +11,13 @@ use trackway_core::Rung;
 use trackway_core::detect::{DetectionPolicy, Detector, Firing};
 use trackway_formats::record::NameId;
 use trackway_formats::runfile::{DetectSection, Plan};
-use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, Watch};
+use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, WatchId};
 use trackway_tower::memory::Device;
 
 use self::stopping::Stopping;
 use super::live_record::Seen;
 use crate::actions::ActionKind;
-pub use desk::{Beside, Desk};
+pub use detection_log::{DetectionContext, DetectionLog};
 pub use report::detections_of;
 
 /// Names of segments whose watches are remembered; beyond, they are looked up again.
@@ -29,7 +29,7 @@ pub struct Detecting {
     detectors: Detectors,
     rung: Rung,
     section: DetectSection,
-    watches: HashMap<(usize, NameId), Watch>,
+    watches: HashMap<(usize, NameId), WatchId>,
     sdk_speaks: bool,
     told_not_watched: bool,
     firings: Vec<Firing>,
@@ -38,14 +38,14 @@ pub struct Detecting {
 
 /// What was found, and what is done about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct DetectorFinding {
     /// What was found.
     pub firing: Firing,
     /// The policy of the run file.
     pub policy: DetectionPolicy,
 }
 
-impl Finding {
+impl DetectorFinding {
     /// In one line, for a user and for the reason of a stop.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -150,9 +150,9 @@ impl Detecting {
     }
 
     /// What was found since the last call.
-    pub fn findings(&mut self) -> Vec<Finding> {
+    pub fn findings(&mut self) -> Vec<DetectorFinding> {
         let policy = |firing: &Firing| self.section.policy_of(firing.detector);
-        let finding = |firing: Firing| Finding { policy: policy(&firing), firing };
+        let finding = |firing: Firing| DetectorFinding { policy: policy(&firing), firing };
         std::mem::take(&mut self.firings).into_iter().map(finding).collect()
     }
 

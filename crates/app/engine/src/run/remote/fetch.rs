@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
-use trackway_checkpoint::remote::{Fetched, Source};
+use trackway_checkpoint::remote::{FetchSource, Fetched};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::layout::AttemptLayout;
 use trackway_ledger::{AttemptRow, RunState};
@@ -188,7 +188,7 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         epoch: fetched.epoch,
         step: target.map(|target| target.step),
         manifest_sha256: target.map(|target| target.manifest_sha256.clone()),
-        fetched_bytes: target.filter(|it| it.source == Source::Remote).map_or(0, |it| it.fetched_bytes),
+        fetched_bytes: target.filter(|it| it.source == FetchSource::Remote).map_or(0, |it| it.fetched_bytes),
         passed_over: passed.collect(),
         lost_steps: fetched.lost_steps,
         lost_gpu_hours: gpu_hours(fetched.lost_steps),

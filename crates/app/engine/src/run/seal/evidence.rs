@@ -12,7 +12,7 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, ClosedRecords};
 use trackway_tower::classify::{ActionKind, ErrorFile, Progress, Stream, StreamLog};
-use trackway_tower::{Evidence, LogEvidence, LogScanner};
+use trackway_tower::{LogEvidence, LogScanner, TerminationEvidence};
 
 use crate::actions;
 use crate::error::AppError;
@@ -52,8 +52,8 @@ pub fn gather(
     end: &End,
     closed: &ClosedRecords,
     files: &AttemptLayout,
-) -> Result<Evidence, AppError> {
-    let mut evidence = Evidence::new(row.kind);
+) -> Result<TerminationEvidence, AppError> {
+    let mut evidence = TerminationEvidence::new(row.kind);
     evidence.own_actions = actions::read(files)
         .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     evidence.progress.last_step = closed.last_step;
@@ -83,7 +83,7 @@ pub fn gather(
     Ok(evidence)
 }
 
-fn take_record(evidence: &mut Evidence, record: &ExitRecord, closed: &ClosedRecords) {
+fn take_record(evidence: &mut TerminationEvidence, record: &ExitRecord, closed: &ClosedRecords) {
     evidence.exit_code = record.exit_code;
     evidence.signal = record.signal;
     let before_its_end = |why| why != SignalReason::Leftover;

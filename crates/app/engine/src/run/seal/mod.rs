@@ -11,14 +11,14 @@ use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
-use trackway_formats::record::CheckpointState;
+use trackway_formats::record::CheckpointChange;
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
 };
 use trackway_tower::classify::LauncherState;
-use trackway_tower::{Verdict, classify};
+use trackway_tower::{TerminationVerdict, classify};
 
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
@@ -243,7 +243,7 @@ impl RunAfter {
         attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
         attempts.push(row.clone());
         let committed = checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed);
-        let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointState::Committed);
+        let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointChange::Committed);
         Ok(Self {
             state,
             ended_at: state.is_final().then(|| context.clock.now()),
@@ -308,7 +308,7 @@ fn receipt(
     end: &End,
     closed: &ClosedRecords,
     checkpoints: &[CheckpointRow],
-    verdict: &Verdict,
+    verdict: &TerminationVerdict,
 ) -> AttemptRow {
     match end {
         End::Recorded(record) => take_record(&mut row, record),
@@ -325,7 +325,7 @@ fn receipt(
     row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
     // What the script resumed from counts, not what it was expected to resume from.
     if closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")) {
-        let resumed = closed.checkpoints.iter().find(|frame| frame.state == CheckpointState::Resumed);
+        let resumed = closed.checkpoints.iter().find(|frame| frame.state == CheckpointChange::Resumed);
         row.resumed_from_step = resumed.map(|frame| frame.step);
         row.resumed_from_manifest_sha256 = resumed.map(|frame| frame.manifest_sha256.clone());
     }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds};
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
-use trackway_launch::{EngineRequest, LaunchSpec};
+use trackway_launch::{EngineRequest, LaunchDetails, LaunchSpec};
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
@@ -58,26 +58,28 @@ impl Attempt {
     fn spec(&self, script: &str) -> LaunchSpec {
         let ids = SequentialIds::default();
         LaunchSpec {
-            run_id: RunId::new(&ids),
-            attempt_id: AttemptId::new(&ids),
-            attempt_number: 1,
-            kind: LaunchKind::Train,
-            rung: "1".into(),
-            epoch: 1,
             directory: self.folder.path().join("attempt"),
-            working_directory: "/".into(),
             argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
             environment: BTreeMap::new(),
-            grace_seconds: 30.0,
-            linger_seconds: None,
-            checkpoint_root: self.folder.path().join("checkpoints"),
-            seed: None,
-            config_sha256: String::new(),
-            data_sha256: None,
-            checkpoint_every_steps: None,
-            checkpoint_every_seconds: None,
-            devices: Vec::new(),
-            request: EngineRequest::default(),
+            details: LaunchDetails {
+                run_id: RunId::new(&ids),
+                attempt_id: AttemptId::new(&ids),
+                attempt_number: 1,
+                kind: LaunchKind::Train,
+                rung: "1".into(),
+                epoch: 1,
+                working_directory: "/".into(),
+                grace_seconds: 30.0,
+                linger_seconds: None,
+                checkpoint_root: self.folder.path().join("checkpoints"),
+                seed: None,
+                config_sha256: String::new(),
+                data_sha256: None,
+                checkpoint_every_steps: None,
+                checkpoint_every_seconds: None,
+                devices: Vec::new(),
+                request: EngineRequest::default(),
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
-use trackway_data::integrity::{Evidence, label_noise as find_label_noise, unreadable, values};
+use trackway_data::integrity::{TableEvidence, label_noise as find_label_noise, unreadable, values};
 use trackway_data::profile::ColumnProfile;
 use trackway_data::read::Source;
 use trackway_engine::error::AppError;
@@ -18,7 +18,7 @@ use crate::data::drift::profile_of;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
 use crate::data::table::{Onlooker, TableRequest, data_error};
-use crate::preflight::facts::Facts;
+use crate::preflight::facts::PlanFacts;
 use crate::preflight::sets::{Content, DataSet};
 
 /// A label of more different values is a quantity, not a class.
@@ -26,28 +26,28 @@ const CLASSES_MAX: u64 = 100;
 /// Findings of one comparison that are reported one by one.
 const DRIFTS_TOLD_MAX: usize = 20;
 
-pub fn has_tables(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_tables(facts: &PlanFacts<'_>) -> Result<(), String> {
     facts.tables().next().map(|_| ()).ok_or_else(|| "the run file names no table".into())
 }
 
-pub fn has_rules(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_rules(facts: &PlanFacts<'_>) -> Result<(), String> {
     has_tables(facts)?;
     let ruled = facts.tables().any(|set| set.spec.schema.is_some() || !set.spec.rules.is_empty());
     if ruled { Ok(()) } else { Err("no data set has a `schema` or `rules`".into()) }
 }
 
-pub fn has_label(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_label(facts: &PlanFacts<'_>) -> Result<(), String> {
     has_tables(facts)?;
     if facts.has_label() { Ok(()) } else { Err("no data set has a `label`".into()) }
 }
 
-pub fn label_noise_asked(facts: &Facts<'_>) -> Result<(), String> {
+pub fn label_noise_asked(facts: &PlanFacts<'_>) -> Result<(), String> {
     has_label(facts)?;
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.label_noise);
     if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.label_noise`)".into()) }
 }
 
-pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_split(facts: &PlanFacts<'_>) -> Result<(), String> {
     has_tables(facts)?;
     if facts.has_split() {
         Ok(())
@@ -56,7 +56,7 @@ pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
     }
 }
 
-pub fn has_reference(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_reference(facts: &PlanFacts<'_>) -> Result<(), String> {
     has_tables(facts)?;
     let referred = facts.tables().any(|set| set.spec.reference.is_some());
     if referred || facts.has_split() {
@@ -106,7 +106,7 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
         let mut source = source.clone();
         let label = label_of(work, set).filter(|label| source.index_of(label, "label").is_ok());
         let gathered = readings.next(source.size_bytes(), |onlooker| {
-            Evidence::gather(&mut source, label.as_deref(), &set.spec.group_by, &onlooker.watch())
+            TableEvidence::gather(&mut source, label.as_deref(), &set.spec.group_by, &onlooker.watch())
         });
         match gathered {
             Ok(evidence) => work.shared.evidence.keep(&set.name, evidence),
@@ -119,7 +119,7 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
 }
 
 /// The result of one reading of a set.
-pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<Evidence>, AppError> {
+pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<TableEvidence>, AppError> {
     work.shared.evidence.of(&set.name).ok_or_else(|| {
         let message = format!("`{}` could not be read (see `data.values`)", set.name);
         AppError::new(trackway_engine::error::ErrorKind::Usage, message)
@@ -131,14 +131,14 @@ pub struct Side<'s> {
     /// The set.
     pub set: &'s DataSet,
     /// The result of reading it.
-    pub evidence: Arc<Evidence>,
+    pub evidence: Arc<TableEvidence>,
     /// The other set, and the same of it.
-    pub against: Option<(&'s DataSet, Arc<Evidence>)>,
+    pub against: Option<(&'s DataSet, Arc<TableEvidence>)>,
 }
 
 impl Side<'_> {
     /// The evidence of the other set.
-    pub fn other(&self) -> Option<&Evidence> {
+    pub fn other(&self) -> Option<&TableEvidence> {
         self.against.as_ref().map(|(_, evidence)| &**evidence)
     }
 

@@ -23,7 +23,7 @@ use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
 use self::rehearsal::Rehearsed;
-use super::facts::Facts;
+use super::facts::PlanFacts;
 use super::sets::{DataSets, Gathered};
 use super::{PreflightEvent, PreflightReporter};
 use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;
@@ -43,7 +43,7 @@ pub struct StepSpec {
     /// How often it reads all data.
     pub readings: u64,
     /// Why it makes no sense for a run.
-    pub applies: fn(&Facts<'_>) -> Result<(), String>,
+    pub applies: fn(&PlanFacts<'_>) -> Result<(), String>,
     /// Does it.
     pub run: fn(&Work<'_>, &Looker<'_>) -> Result<Vec<CheckResult>, AppError>,
 }

@@ -9,7 +9,7 @@ use trackway_tower::config_checks::TrainingConfig;
 use trackway_tower::rehearsal::Measured;
 
 use super::{Looker, Work};
-use crate::preflight::facts::Facts;
+use crate::preflight::facts::PlanFacts;
 use crate::rehearsal::{RehearsalSettings, rehearse_start};
 
 /// What rehearsals showed.
@@ -21,12 +21,12 @@ pub struct Rehearsed {
     pub measured: Option<Measured>,
 }
 
-pub fn one_batch_asked(facts: &Facts<'_>) -> Result<(), String> {
+pub fn one_batch_asked(facts: &PlanFacts<'_>) -> Result<(), String> {
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.one_batch);
     if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.one_batch`)".into()) }
 }
 
-pub fn overfit_asked(facts: &Facts<'_>) -> Result<(), String> {
+pub fn overfit_asked(facts: &PlanFacts<'_>) -> Result<(), String> {
     let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.overfit_batches.is_some());
     if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.overfit_batches`)".into()) }
 }

@@ -10,7 +10,7 @@ use trackway_store::{Outcome, SelfTest};
 
 use super::{Looker, Work};
 use crate::checkpoints::try_out_file_system;
-use crate::preflight::facts::Facts;
+use crate::preflight::facts::PlanFacts;
 
 const STORE: &str = "checkpoint.store";
 const SPACE: &str = "checkpoint.space";
@@ -19,7 +19,7 @@ const FREE_BYTES_MIN: u64 = 1 << 30;
 /// Runs of the same config that are searched for the size of their checkpoints.
 const RUNS_ASKED_MAX: usize = 5;
 
-pub fn has_checkpoints(facts: &Facts<'_>) -> Result<(), String> {
+pub fn has_checkpoints(facts: &PlanFacts<'_>) -> Result<(), String> {
     let section = &facts.plan.checkpoint;
     let named = section.every_steps.is_some() || section.every_seconds.is_some() || section.remote.is_some();
     if named { Ok(()) } else { Err("the run file has no `[checkpoint]` cadence".into()) }

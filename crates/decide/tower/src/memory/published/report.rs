@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use trackway_statistics::median;
+
 use super::{Case, Source, cases};
 use crate::memory::answer::{Counter, MemoryEstimate, Parts};
 use crate::memory::calibration::Calibration;
@@ -49,12 +51,6 @@ impl Expected {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
-}
-
 /// Figures of some of the cases.
 struct Summary {
     cases: usize,
@@ -73,7 +69,7 @@ impl Summary {
             worst_error: errors.iter().copied().fold(0.0, f64::max),
             median_error: median(errors),
             coverage: covered as f64 / cases.len() as f64,
-            median_width: median(cases.iter().map(|(_, expected)| expected.width()).collect()),
+            median_width: median(cases.iter().map(|(_, expected)| expected.width())),
         }
     }
 

@@ -1,4 +1,4 @@
-use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, Severity};
+use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RootSeverity};
 
 use crate::printer::{Printer, Tone};
 
@@ -41,9 +41,9 @@ fn summary(report: &CheckpointDiagnosis) -> String {
 
 fn print_finding(finding: &CheckpointFinding, printer: Printer) {
     let tone = match finding.severity {
-        Severity::Error => Tone::Bad,
-        Severity::Warning => Tone::Warning,
-        Severity::Note => Tone::Dim,
+        RootSeverity::Error => Tone::Bad,
+        RootSeverity::Warning => Tone::Warning,
+        RootSeverity::Note => Tone::Dim,
     };
     let severity = printer.tone(tone, finding.severity.as_str());
     let path = finding.path.as_deref().map(|path| format!(" {}", path)).unwrap_or_default();
@@ -56,7 +56,7 @@ fn print_finding(finding: &CheckpointFinding, printer: Printer) {
 }
 
 fn counts(findings: &[CheckpointFinding]) -> String {
-    let parts = [Severity::Error, Severity::Warning, Severity::Note].map(|severity| {
+    let parts = [RootSeverity::Error, RootSeverity::Warning, RootSeverity::Note].map(|severity| {
         let word = severity.as_str();
         match findings.iter().filter(|finding| finding.severity == severity).count() {
             1 => format!("1 {word}"),

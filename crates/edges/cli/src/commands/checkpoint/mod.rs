@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trackway_api::checkpoints::{CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome};
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
-use trackway_flows::checkpoints::{Checkpoints, SaveReason, Watch, Which};
+use trackway_flows::checkpoints::{Checkpoints, SaveReason, BytesProgress, Which};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
@@ -73,7 +73,7 @@ fn seconds(text: &str) -> Result<f64, Failure> {
     })
 }
 
-fn watch(what: &'static str) -> Watch {
+fn watch(what: &'static str) -> BytesProgress {
     let bar = BytesBar::new(what);
     Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
 }

@@ -79,17 +79,16 @@ fn print_groups(printer: Printer, groups: &[Group]) {
         (None, _) => String::new(),
     };
     let row = |group: &Group| {
-        let interval = match (group.low, group.high) {
-            (Some(_), Some(_)) => format!("{} to {}", rate(group.low, group), rate(group.high, group)),
-            _ => String::new(),
-        };
+        let ends = group.interval.bounds();
+        let interval =
+            ends.map(|(low, high)| format!("{} to {}", rate(Some(low), group), rate(Some(high), group)));
         vec![
             group.columns.join(" × "),
             group.values.join(" × "),
             group.rows.to_string(),
             format!("{:.1} %", group.fraction * 100.0),
             rate(group.label_rate, group),
-            interval,
+            interval.unwrap_or_default(),
         ]
     };
     let what = groups.iter().find_map(|group| group.label_value.clone());

@@ -78,7 +78,10 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
 }
 
 fn print_joint(printer: Printer, joint: &JointDrift) {
-    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; 0.5 without drift)", joint.area, joint.low, joint.high);
+    let apart = format!(
+        "{:.3} (95 %: {:.3} to {:.3}; 0.5 without drift)",
+        joint.area, joint.interval.low, joint.interval.high
+    );
     if joint.drifted {
         let share = |it: &trackway_flows::data::drift::ColumnImportance| {
             format!("`{}` ({:.0} %)", it.name, it.importance * 100.0)

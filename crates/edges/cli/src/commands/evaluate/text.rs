@@ -112,7 +112,7 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Metrics)>) {
     let mut rows = Vec::new();
     for (slice, metrics) in of {
         for (name, estimate) in metrics {
-            let interval = estimate.low.zip(estimate.high);
+            let interval = estimate.interval.bounds();
             rows.push(vec![
                 format!("  {slice}"),
                 name.clone(),
@@ -158,7 +158,7 @@ fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
             metric(compared.baseline),
             metric(compared.candidate),
             metric(difference.value),
-            format!("{} … {}", number(difference.low), number(difference.high)),
+            format!("{} … {}", number(difference.interval.known_low()), number(difference.interval.known_high())),
             compared.verdict.as_str().replace('_', " "),
         ]
     };

@@ -1,6 +1,8 @@
 //! An assessment as tables in a terminal.
 
-use trackway_flows::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
+use trackway_flows::assess::{
+    Assessment, Compared, Comparison, ComparisonVerdict, Estimate, Fairness, Metrics, Slice,
+};
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Shown, Tone, row};
@@ -82,13 +84,13 @@ fn slices(printer: Printer, assessment: &Assessment) {
     }
 }
 
-fn verdict(printer: Printer, verdict: Verdict) -> Shown {
+fn verdict(printer: Printer, verdict: ComparisonVerdict) -> Shown {
     let word = verdict.as_str().replace('_', " ");
     match verdict {
-        Verdict::Better => printer.tone(Tone::Good, &word),
-        Verdict::Worse => printer.tone(Tone::Bad, &word),
-        Verdict::Inconclusive => printer.tone(Tone::Warning, &word),
-        Verdict::NoDifferenceShown => word.into(),
+        ComparisonVerdict::Better => printer.tone(Tone::Good, &word),
+        ComparisonVerdict::Worse => printer.tone(Tone::Bad, &word),
+        ComparisonVerdict::Inconclusive => printer.tone(Tone::Warning, &word),
+        ComparisonVerdict::NoDifferenceShown => word.into(),
     }
 }
 
@@ -114,7 +116,7 @@ fn print_fairness(printer: Printer, fairness: &Fairness, interval: &str) {
     let rows = fairness.groups.iter().map(|group| {
         let mut row = row![&group.name, group.support.to_string()];
         row.extend(names.iter().map(|name| with_interval(group.metrics.get(*name)).into()));
-        row.extend(group.inconclusive.then(|| verdict(printer, Verdict::Inconclusive)));
+        row.extend(group.inconclusive.then(|| verdict(printer, ComparisonVerdict::Inconclusive)));
         row
     });
     printer.table(&header, rows.collect());

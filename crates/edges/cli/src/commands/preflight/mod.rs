@@ -5,7 +5,7 @@ mod text;
 
 use trackway_api::preflight::{PreflightReport, Skipped};
 use trackway_engine::Context;
-use trackway_engine::run::Source;
+use trackway_engine::run::RunSource;
 use trackway_flows::outputs::refuse_inputs;
 use trackway_flows::preflight;
 use trackway_flows::preflight::{PreflightRequest, Selection, Verdict};
@@ -21,7 +21,7 @@ use crate::signals;
 pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
     refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
     signals::supervise(context.cancel());
-    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let source = RunSource::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
     let lines = StepLines::new(printer);
     let report = preflight::preflight(context, &PreflightRequest { source, selection }, &lines);

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::models::SlicesReport;
 use trackway_flows::slices::{
-    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SlicesOnlooker, SlicesRequest,
-    Verdict, find as search,
+    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict, SlicesOnlooker,
+    SlicesRequest, find as search,
 };
 
 use crate::args::{SlicesFindArgs, SlicesLoss};
@@ -117,7 +117,7 @@ fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
     if answer.found.held_out.is_some() {
         let held_out = slice.held_out.as_ref();
         let estimate = held_out.and_then(|it| it.average_error);
-        let interval = estimate.and_then(|it| it.low.zip(it.high));
+        let interval = estimate.and_then(|it| it.interval.bounds());
         let estimate = estimate.map(|it| format!("{} of {}", metric(it.value), it.support));
         cells.push(estimate.unwrap_or_else(|| "–".to_owned()).into());
         let interval = interval.map(|(low, high)| format!("{} to {}", metric(low), metric(high)));
@@ -125,9 +125,9 @@ fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
         cells.push(number(slice.adjusted_p_value).into());
         cells.push(
             match slice.verdict {
-                Verdict::Confirmed => "confirmed",
-                Verdict::NotConfirmed => "not confirmed",
-                Verdict::Inconclusive => "inconclusive",
+                SliceVerdict::Confirmed => "confirmed",
+                SliceVerdict::NotConfirmed => "not confirmed",
+                SliceVerdict::Inconclusive => "inconclusive",
             }
             .into(),
         );

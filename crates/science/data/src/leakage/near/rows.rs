@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use trackway_core::{Rng, SplitMix64};
+use trackway_statistics::population_variance;
 
 use super::index::{BandIndex, mix};
 use super::{EXAMPLES_MAX, NearPair, NearRows};
@@ -228,9 +229,7 @@ fn spread(sorted: &[f64]) -> Option<(f64, f64)> {
     if quarters > 0.0 {
         return Some((at(0.5)?, quarters));
     }
-    let count = sorted.len() as f64;
-    let mean = sorted.iter().sum::<f64>() / count;
-    let deviation = (sorted.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let deviation = population_variance(sorted).sqrt();
     (deviation > 0.0).then_some((at(0.5)?, deviation))
 }
 

@@ -8,7 +8,7 @@ use super::oracle::Truth;
 use super::{HOUSE, NODES, Node, Play};
 use crate::history::History;
 use crate::remote::tests::check_remote;
-use crate::{CheckpointError, CheckpointView, Kind, State};
+use crate::{CheckpointError, CheckpointState, CheckpointView, Kind};
 
 /// How much newer the checkpoint is that is saved when all is over.
 const STEPS_LATER: u64 = 1_000;
@@ -64,11 +64,14 @@ fn check_saves(node: &Node, situation: &str) {
         let found = found.unwrap_or_else(|| panic!("{situation}: commit {} is lost", save.number));
         assert_eq!(found.manifest_sha256.as_ref(), Some(&save.sha256), "{situation}");
     }
-    for info in list.iter().filter(|info| matches!(info.state, State::Committed | State::Superseded)) {
+    for info in list
+        .iter()
+        .filter(|info| matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded))
+    {
         let verified = view.verify(info.number);
         verified.unwrap_or_else(|error| panic!("{situation}: commit {}: {error}", info.number));
     }
-    let suspect = list.iter().find(|info| info.state == State::Suspect);
+    let suspect = list.iter().find(|info| info.state == CheckpointState::Suspect);
     assert!(suspect.is_none(), "{situation}: {suspect:?}");
 }
 

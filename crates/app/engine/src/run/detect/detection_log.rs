@@ -7,14 +7,14 @@ use trackway_core::{Clock as _, Step};
 use trackway_ledger::{AttemptRow, DetectionRow};
 use trackway_tower::detect::DataPlace;
 
-use super::Finding;
+use super::DetectorFinding;
 use crate::Context;
 
 /// Detections of one attempt that are written at most: more of them are not informative.
 const DETECTIONS_MAX: usize = 1000;
 
 /// The detections of one attempt.
-pub struct Desk<'a> {
+pub struct DetectionLog<'a> {
     context: &'a Context,
     row: &'a AttemptRow,
     known: HashSet<String>,
@@ -24,7 +24,7 @@ pub struct Desk<'a> {
 
 /// What is known beside a finding.
 #[derive(Debug, Clone, Default)]
-pub struct Beside {
+pub struct DetectionContext {
     /// The last step that was committed by then.
     pub last_committed_step: Option<Step>,
     /// Where in the data its first step was.
@@ -35,7 +35,7 @@ pub struct Beside {
     pub stacks_path: Option<String>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> DetectionLog<'a> {
     /// Begins with what is written of the attempt already: a supervisor that reattaches to it reads its record from the
     /// beginning, and finds all of that again. For an attempt that was just launched, nothing is.
     pub fn open(context: &'a Context, row: &'a AttemptRow, attached: bool) -> Self {
@@ -48,17 +48,17 @@ impl<'a> Desk<'a> {
     }
 
     /// Whether a finding is to be taken: it is not written yet, and there are not too many of them.
-    pub fn wants(&self, finding: &Finding) -> bool {
+    pub fn wants(&self, finding: &DetectorFinding) -> bool {
         self.known.len() < DETECTIONS_MAX && !self.known.contains(&self.id_of(finding))
     }
 
-    fn id_of(&self, finding: &Finding) -> String {
+    fn id_of(&self, finding: &DetectorFinding) -> String {
         let firing = &finding.firing;
         format!("{}:{}:{}:{}", self.row.attempt_id, firing.detector, firing.rank, firing.step)
     }
 
     /// Takes a finding with what is known beside it.
-    pub fn take(&mut self, finding: &Finding, beside: Beside) {
+    pub fn take(&mut self, finding: &DetectorFinding, beside: DetectionContext) {
         let firing = &finding.firing;
         let detection_id = self.id_of(finding);
         self.known.insert(detection_id.clone());

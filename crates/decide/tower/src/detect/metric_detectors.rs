@@ -3,8 +3,8 @@
 use trackway_core::detect::Detector;
 use trackway_formats::record::PROGRESSIVE_LOSS;
 
+use super::anomaly::{DetectorChange, Sample};
 use super::dead_input::{DeadInput, Repeated};
-use super::found::{Change, Sample};
 use super::gradient::GradientWatch;
 use super::learning_rate::{LearningRateWatch, UpdateRatio};
 use super::loss::LossWatch;
@@ -22,12 +22,12 @@ use super::validation::Validation;
 const DETECTORS_OF_ONE_MAX: usize = 5;
 
 /// What one value changed.
-pub(super) type Changes = [Option<(Detector, Change)>; DETECTORS_OF_ONE_MAX];
+pub(super) type Changes = [Option<(Detector, DetectorChange)>; DETECTORS_OF_ONE_MAX];
 
 const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];
 
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct MetricDetectors {
     pub role: Role,
     pub metric: Box<str>,
     /// The index of its rank in the list of ranks.
@@ -53,7 +53,7 @@ enum State {
     None,
 }
 
-impl Watched {
+impl MetricDetectors {
     pub(super) fn new(role: Role, metric: &str, place: usize) -> Self {
         let state = match role {
             Role::Loss(_) => State::Loss(Box::default()),
@@ -87,7 +87,7 @@ impl Watched {
         changes
     }
 
-    fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank) -> Option<Change> {
+    fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank) -> Option<DetectorChange> {
         let of_gradient =
             matches!(self.role, Role::GradientNorm | Role::PartGradientNorm | Role::NonfiniteGradients);
         let judged = of_gradient
@@ -199,8 +199,8 @@ impl Watched {
 fn on(
     rules: &Rules,
     detector: Detector,
-    ask: impl FnOnce(Rule) -> Option<Change>,
-) -> Option<(Detector, Change)> {
+    ask: impl FnOnce(Rule) -> Option<DetectorChange>,
+) -> Option<(Detector, DetectorChange)> {
     let rule = rules.of(detector);
     if !rule.enabled {
         return None;

@@ -13,7 +13,7 @@ pub(super) struct Sample {
 
 /// What a detector found.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct Anomaly {
     pub severity: DetectionSeverity,
     pub first_step: Step,
     /// What was seen, where it is not the metric's value itself.
@@ -24,15 +24,15 @@ pub(super) struct Found {
 
 /// What one observation changed; a detector answers nothing else.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Change {
+pub(super) enum DetectorChange {
     /// An episode is certain.
-    Fires(Box<Found>),
+    Fires(Box<Anomaly>),
     /// An episode is over.
     Rearmed,
 }
 
-impl Change {
-    pub(super) fn fires(found: Found) -> Self {
+impl DetectorChange {
+    pub(super) fn fires(found: Anomaly) -> Self {
         Self::Fires(Box::new(found))
     }
 }
