@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 const DEFINITIONS: &str = "#/$defs/";
+/// The keys of maps by number, as `schemars` describes them.
+const NUMBER_KEYS: &str = r"^\d+$";
 /// Keywords that restrict nothing here: annotations, and formats that types prove when they read a value.
 const ANNOTATIONS: [&str; 10] = [
     "$schema",
@@ -82,6 +84,7 @@ impl Validator<'_> {
                 "type" | "const" | "enum" => {}
                 "properties" => self.properties(argument, value, path, described, faults),
                 "required" => required(argument, value, path, faults),
+                "patternProperties" => self.by_pattern(argument, value, path, described, faults),
                 "additionalProperties" => {
                     self.additional(keywords, argument, value, path, described, faults);
                 }
@@ -132,7 +135,28 @@ impl Validator<'_> {
         }
     }
 
-    /// The members of a map: those that `properties` does not name.
+    /// The members of a map whose keys are numbers.
+    fn by_pattern(
+        &self,
+        patterns: &Value,
+        value: &Value,
+        path: &str,
+        described: &mut Described,
+        faults: &mut Vec<String>,
+    ) {
+        for (pattern, schema) in patterns.as_object().into_iter().flatten() {
+            if pattern != NUMBER_KEYS {
+                faults.push(format!("{path}: the pattern `{pattern}` is not known"));
+            }
+            let members = value.as_object().into_iter().flatten();
+            for (name, member) in members.filter(|(name, _)| is_number(name)) {
+                described.names.insert(name.clone());
+                self.whole(schema, member, &format!("{path}/{name}"), faults);
+            }
+        }
+    }
+
+    /// The members of a map: those that `properties` and `patternProperties` do not name.
     fn additional(
         &self,
         keywords: &Map<String, Value>,
@@ -143,8 +167,10 @@ impl Validator<'_> {
         faults: &mut Vec<String>,
     ) {
         let named = keywords.get("properties").and_then(Value::as_object);
+        let is_by_number = keywords.contains_key("patternProperties");
         for (name, member) in value.as_object().into_iter().flatten() {
-            if named.is_none_or(|named| !named.contains_key(name)) {
+            let is_matched = is_by_number && is_number(name);
+            if !is_matched && named.is_none_or(|named| !named.contains_key(name)) {
                 described.names.insert(name.clone());
                 self.whole(schema, member, &format!("{path}/{name}"), faults);
             }
@@ -191,6 +217,10 @@ impl Validator<'_> {
         described.is_closed |= chosen.is_closed;
         faults.extend(found);
     }
+}
+
+fn is_number(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -252,13 +282,17 @@ mod tests {
                 "state": { "oneOf": [{ "const": "open" }, { "const": "closed" }] },
                 "inner": { "anyOf": [{ "$ref": "#/$defs/Inner" }, { "type": "null" }] },
                 "values": { "type": "object", "additionalProperties": { "type": "number" } },
+                "numbered": {
+                    "type": "object", "additionalProperties": false, "patternProperties": { NUMBER_KEYS: { "type": "string" } },
+                },
                 "pair": { "type": "array", "prefixItems": [{ "type": "string" }, true], "minItems": 2, "maxItems": 2 },
             },
             "required": ["count"],
             "$defs": { "Inner": { "type": "object", "properties": { "name": { "type": "string" } } } },
         });
         let good = json!({
-            "count": null, "state": "open", "inner": { "name": "a" }, "values": { "x": 1.5 }, "pair": ["a", 1],
+            "count": null, "state": "open", "inner": { "name": "a" }, "values": { "x": 1.5 }, "numbered": { "12": "a" },
+            "pair": ["a", 1],
         });
         assert_eq!(faults(&schema, &good), Vec::<String>::new());
         for (document, fault) in [
@@ -268,6 +302,8 @@ mod tests {
             (json!({ "count": 1, "state": "ajar" }), "/state: \"ajar\" is not \"open\""),
             (json!({ "count": 1, "inner": { "size": 1 } }), "/inner/size: is not described"),
             (json!({ "count": 1, "values": { "x": "1" } }), "/values/x: \"1\" is not \"number\""),
+            (json!({ "count": 1, "numbered": { "1": 2 } }), "/numbered/1: 2 is not \"string\""),
+            (json!({ "count": 1, "numbered": { "one": "a" } }), "/numbered/one: no value is allowed"),
             (json!({ "count": 1, "pair": ["a"] }), "/pair: has 1 items, `minItems` is 2"),
         ] {
             assert_eq!(faults(&schema, &document), [fault]);

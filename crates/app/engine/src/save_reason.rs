@@ -6,10 +6,10 @@ use trackway_ledger::EventRow;
 
 /// Why a checkpoint was made, beside the event that it was: `cadence`, `asked: …`.
 pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Option<Step>) -> Option<String> {
-    let told = events.iter().find(|event| {
+    let event_found = events.iter().find(|event| {
         EventKind::CheckpointReason.is(&event.kind) && event.attempt_id == attempt_id && event.step == step
     })?;
-    let field = |name| told.fields_json.as_ref()?.get(name)?.as_str();
+    let field = |name| event_found.fields_json.as_ref()?.get(name)?.as_str();
     Some(in_words(field("reason")?, field("why")))
 }
 

@@ -1,5 +1,6 @@
-//! What the ledger keeps as JSON: the plan of a run, the changes of a retry, metrics and gates. It is read whole, or it is an error. A default
-//! is never taken for a value that cannot be read: a retry limit that silently became a default would spend money.
+//! What the ledger keeps as JSON: the plan of a run, the changes of a retry, metrics and gates. It is read whole, or it
+//! is an error. A default is never taken for a value that cannot be read: a retry limit that silently became a default
+//! would spend money.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

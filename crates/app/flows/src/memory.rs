@@ -46,7 +46,8 @@ pub struct Measured {
     pub counter: Counter,
 }
 
-/// Reads what describes a model. A config gives the shape, headers the exact count; a count alone gives a guessed shape.
+/// Reads what describes a model. A config gives the shape, headers the exact count; a count alone gives a guessed
+/// shape.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when a file does not exist, [`ErrorKind::Usage`] when nothing is named or it describes no
@@ -180,8 +181,8 @@ mod tests {
         bytes
     }
 
-    /// Proves that headers of a folder are counted together, that a config beside them gives the shape, and that neither
-    /// a damaged file nor an empty folder passes for a model.
+    /// Proves that headers of a folder are counted together, that a config beside them gives the shape, and that
+    /// neither a damaged file nor an empty folder passes for a model.
     #[test]
     fn models_are_read_from_files() {
         let folder = tempfile::tempdir().unwrap();

@@ -38,8 +38,8 @@ thread_local! {
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` and returns what it returns, or the panic it ended with. Nothing is printed. What `work` was changing may
-/// be half done: the caller drops it.
+/// Runs `work` and returns what it returns, or the panic it ended with. Nothing is printed. What `work` was changing
+/// may be half done: the caller drops it.
 ///
 /// # Errors
 /// [`Contained`]: `work` panicked on this thread.

@@ -2,8 +2,8 @@
 //! proved to be Trackway's by its type:
 //!
 //! - a [`TempFile`] or [`TempFolder`] was created by this process, under a name that did not exist;
-//! - an [`OwnedFolder`] was created by this process, or holds an entry that only Trackway writes. It deletes strictly below
-//!   itself, and never through a symbolic link;
+//! - an [`OwnedFolder`] was created by this process, or holds an entry that only Trackway writes. It deletes strictly
+//!   below itself, and never through a symbolic link;
 //! - [`unlink`] removes a single name that the caller made itself, and never a folder.
 //!
 //! `clippy.toml` forbids `std::fs::remove_*` everywhere else.

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use crate::temporary::{new_name, sync_parent};
 
-/// Lets the symbolic link `link` point to `target`, in one step, durably. The caller knows that what has the name now is such
-/// a link, or nothing.
+/// Lets the symbolic link `link` point to `target`, in one step, durably. The caller knows that what has the name now
+/// is such a link, or nothing.
 ///
 /// # Errors
 /// When the disk refuses; the link is as it was then.

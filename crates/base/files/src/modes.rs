@@ -49,7 +49,8 @@ pub fn restrict_umask() {
     USER_UMASK.get_or_init(|| before);
 }
 
-/// The umask of the user, for processes that are the user's: to be set between `fork` and `exec`. None: it was not changed.
+/// The umask of the user, for processes that are the user's: to be set between `fork` and `exec`. None: it was not
+/// changed.
 #[must_use]
 pub fn user_umask() -> Option<u32> {
     USER_UMASK.get().copied()
@@ -173,8 +174,8 @@ pub fn open_trusted(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file that sets something for this user, wherever it was found: as [`open_trusted`], and its owner is this user
-/// or root.
+/// Opens a file that sets something for this user, wherever it was found: as [`open_trusted`], and its owner is this
+/// user or root.
 ///
 /// # Errors
 /// As [`open_trusted`]; `PermissionDenied` with the reason for a file of another user.
@@ -239,8 +240,8 @@ pub fn tighten(path: &Path) -> io::Result<bool> {
 /// Makes a folder that of a team: its group is `group`, and everything that is made in it will be.
 ///
 /// # Errors
-/// `NotFound` for a group that does not exist; `PermissionDenied` when the folder is another user's, or this user is not in
-/// the group.
+/// `NotFound` for a group that does not exist; `PermissionDenied` when the folder is another user's, or this user is
+/// not in the group.
 pub fn give_to_group(folder: &Path, group: &str) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let gid = group_id(group)?;
@@ -256,8 +257,8 @@ fn group_id(group: &str) -> io::Result<u32> {
         return Ok(gid);
     }
     let name = CString::new(std::ffi::OsStr::new(group).as_bytes())?;
-    // SAFETY: the text ends with NUL and lives through the call; the answer is read before any other call for groups, which
-    // only this function makes, when a process starts.
+    // SAFETY: the text ends with NUL and lives through the call; the answer is read before any other call for groups,
+    // which only this function makes, when a process starts.
     let gid = unsafe { libc::getgrnam(name.as_ptr()).as_ref().map(|found| found.gr_gid) };
     gid.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no group `{group}`")))
 }
@@ -289,7 +290,8 @@ mod tests {
         assert_eq!([mode(&at("team/b")), mode(&at("team/b/f"))], [0o2770, 0o660]);
     }
 
-    /// Proves that a file which others can write, or in a folder which they can, is not believed, and that a pipe is not opened.
+    /// Proves that a file which others can write, or in a folder which they can, is not believed, and that a pipe is
+    /// not opened.
     #[test]
     fn what_others_can_write_is_not_believed() {
         let home = tempfile::tempdir().unwrap();
@@ -310,7 +312,9 @@ mod tests {
             let opened = open_trusted(&file).map(|_| ()).map_err(|error| error.to_string());
             match why {
                 None => assert_eq!(opened, Ok(()), "{folder_mode:o} {file_mode:o}"),
-                Some(why) => assert!(opened.as_ref().is_err_and(|told| told.contains(why)), "{opened:?}"),
+                Some(why) => {
+                    assert!(opened.as_ref().is_err_and(|refusal| refusal.contains(why)), "{opened:?}")
+                }
             }
         }
         // Only root can give a file away.

@@ -38,8 +38,8 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    /// Proves that an input is known under another spelling, a hard link and a symbolic link, and that a new name or another
-    /// file with the same content is not an input.
+    /// Proves that an input is known under another spelling, a hard link and a symbolic link, and that a new name or
+    /// another file with the same content is not an input.
     #[test]
     fn an_input_is_found_under_every_name() {
         let home = tempfile::tempdir().unwrap();

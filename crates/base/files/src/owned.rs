@@ -177,7 +177,8 @@ mod tests {
         assert!(!own.exists() && theirs.join("deep").exists());
     }
 
-    /// Proves that a folder which exists is never taken for one that was just made, and that `unlink` removes no folder.
+    /// Proves that a folder which exists is never taken for one that was just made, and that `unlink` removes no
+    /// folder.
     #[test]
     fn an_existing_folder_is_not_created() {
         let home = tempfile::tempdir().unwrap();

@@ -36,8 +36,8 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Proves that a pipe, a folder, a device, a dangling link and a loop are errors at once, and that a file and a link to
-    /// one are not.
+    /// Proves that a pipe, a folder, a device, a dangling link and a loop are errors at once, and that a file and a
+    /// link to one are not.
     #[test]
     fn only_a_regular_file_is_opened() {
         use std::os::unix::ffi::OsStrExt as _;

@@ -131,8 +131,8 @@ impl TempFolder {
         name.is_some_and(ends_as_temporary)
     }
 
-    /// Removes folders that processes which were killed left of making `target`: those that hold one of `signs`, which only
-    /// Trackway writes, or nothing, and whose maker is gone.
+    /// Removes folders that processes which were killed left of making `target`: those that hold one of `signs`, which
+    /// only Trackway writes, or nothing, and whose maker is gone.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -170,8 +170,8 @@ impl TempFolder {
         sync_parent(target)
     }
 
-    /// Gives it the name of a folder of Trackway, which goes. A kill leaves one of both there, wherever the file system can
-    /// exchange names.
+    /// Gives it the name of a folder of Trackway, which goes. A kill leaves one of both there, wherever the file system
+    /// can exchange names.
     ///
     /// # Errors
     /// When the disk refuses; when that is before the exchange, what had the name stays.

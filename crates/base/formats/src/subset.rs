@@ -1,15 +1,15 @@
 //! Subsets that hold one another: 1 % ⊂ 10 % ⊂ 100 %; and the keys of rows that they are drawn by.
 //!
-//! `trackway data split --rungs` draws them over the rows of a table, and a training script over what it trains on. Both
-//! take the same rows where the table's `--key` is what the script names, or the number of the row (from 0).
+//! `trackway data split --rungs` draws them over the rows of a table, and a training script over what it trains on.
+//! Both take the same rows where the table's `--key` is what the script names, or the number of the row (from 0).
 
 use crate::hash::hash_bytes;
 
 /// The seed of subsets where none is given.
 pub const DEFAULT_SEED: u64 = 17;
 
-/// Odd numbers without a pattern (the first digits of π and e); any others would do. The first is the fingerprint of a row
-/// of no column.
+/// Odd numbers without a pattern (the first digits of π and e); any others would do. The first is the fingerprint of a
+/// row of no column.
 pub const FIRST: u64 = 0x243f_6a88_85a3_08d3;
 /// The other one.
 pub const SECOND: u64 = 0xb7e1_5162_8aed_2a6b;
@@ -38,8 +38,8 @@ fn subset_unit(seed: u64, key: &[u8]) -> f64 {
     unit_of(seed, "subset", key)
 }
 
-/// Those of `count` rows, numbered from 0, that belong to the subset, in order. A subset of any rows holds one at least:
-/// the one that every larger subset holds too.
+/// Those of `count` rows, numbered from 0, that belong to the subset, in order. A subset of any rows holds one at
+/// least: the one that every larger subset holds too.
 #[must_use]
 pub fn indexes_of(seed: u64, count: u64, fraction: f64) -> Vec<u64> {
     let unit = |index: &u64| subset_unit(seed, &key_of_number(index.cast_signed()).to_le_bytes());
@@ -63,8 +63,8 @@ pub fn key_of_text(text: &str) -> u64 {
     mix(FIRST, of_text(text))
 }
 
-/// One cell's fingerprint into its row's: multiplies to 128 bits and folds them, as wyhash does. The turn keeps the order
-/// of columns.
+/// One cell's fingerprint into its row's: multiplies to 128 bits and folds them, as wyhash does. The turn keeps the
+/// order of columns.
 #[inline]
 #[must_use]
 pub fn mix(state: u64, value: u64) -> u64 {

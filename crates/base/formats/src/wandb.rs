@@ -1,7 +1,7 @@
 //! Weights & Biases' offline run files (`run-ID.wandb`): LevelDB log blocks of Protocol Buffers records.
 //!
-//! Source: `wandb_internal.proto` and the data store of the client; LevelDB's log format. A file begins with `:W&B`, two
-//! bytes of magic and a version byte. Blocks of 32 KiB hold chunks: CRC-32 of type and data, length, type (1 whole,
+//! Source: `wandb_internal.proto` and the data store of the client; LevelDB's log format. A file begins with `:W&B`,
+//! two bytes of magic and a version byte. Blocks of 32 KiB hold chunks: CRC-32 of type and data, length, type (1 whole,
 //! 2 first, 3 middle, 4 last), data. What a crash tore is the end.
 
 use serde_json::Value as Json;
@@ -207,7 +207,8 @@ impl WandbRow {
     }
 }
 
-/// `HistoryItem { key = 1, nested_key = 2, boolean = 4, integer = 5, number = 6, text = 7, json = 8, value_json = 16 }`.
+/// `HistoryItem { key = 1, nested_key = 2, boolean = 4, integer = 5, number = 6, text = 7, json = 8, value_json = 16
+/// }`.
 struct Item {
     name: String,
     value: Json,

@@ -5,7 +5,8 @@
 //! process's variables whose names mark them as secret. The latter are searched for literally. Both are found after
 //! colour codes and within the escapes of JSON, `repr` and URLs.
 //!
-//! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a ledger.
+//! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a
+//! ledger.
 
 mod names;
 mod racy;
@@ -113,8 +114,8 @@ impl Redactor {
         self.text(value)
     }
 
-    /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and everything
-    /// [`Self::text`] finds.
+    /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and
+    /// everything [`Self::text`] finds.
     #[must_use]
     pub fn argv(&self, argv: &[String]) -> Vec<String> {
         let mut named: Option<&str> = None;

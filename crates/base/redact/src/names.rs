@@ -153,7 +153,7 @@ mod tests {
 
     /// Proves that names of secrets are distinguished from names that only look like them.
     #[test]
-    fn secret_names_are_told_from_others() {
+    fn secret_names_are_distinguished_from_others() {
         for name in [
             "OPENAI_API_KEY",
             "HF_TOKEN",

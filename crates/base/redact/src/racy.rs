@@ -1,5 +1,6 @@
-//! Values that are made at first use, without waiting: of several threads that come first each makes its own, and one is kept. A training process
-//! forks while its threads log; a child that had to wait for a thread of its parent would wait for ever.
+//! Values that are made at first use, without waiting: of several threads that come first each makes its own, and one
+//! is kept. A training process forks while its threads log; a child that had to wait for a thread of its parent would
+//! wait for ever.
 
 use std::ops::Deref;
 

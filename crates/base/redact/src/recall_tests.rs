@@ -1,4 +1,5 @@
-//! How many secrets are found, and how much that is none: examples made from `shapes.toml`, in the forms in which logs show them.
+//! How many secrets are found, and how much that is none: examples made from `shapes.toml`, in the forms in which logs
+//! show them.
 #![allow(clippy::print_stdout, reason = "the recall is what these tests are for")]
 
 use super::shapes::{Class, DATA, Piece, SHAPES, pieces};

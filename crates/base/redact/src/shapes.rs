@@ -1,4 +1,5 @@
-//! The shapes of `shapes.toml`: literal text with classes of letters between, matched by hand around the literal that was found.
+//! The shapes of `shapes.toml`: literal text with classes of letters between, matched by hand around the literal that
+//! was found.
 
 use serde::Deserialize;
 
@@ -123,7 +124,8 @@ pub(super) static SHAPES: Racy<Vec<Shape>> = Racy::new(|| {
 impl Shape {
     fn new(kind: &'static str, like: &str, need: Option<Need>) -> Self {
         let pieces = pieces(like);
-        // The first text where the shape begins with one: a class before a text may swallow it when it is read backwards.
+        // The first text where the shape begins with one: a class before a text may swallow it when it is read
+        // backwards.
         let length = |piece: &Piece| if let Piece::Literal(text) = piece { text.len() } else { 0 };
         let anchor = match pieces.first() {
             Some(Piece::Literal(_)) => 0,

@@ -298,7 +298,8 @@ fn environment_settings_and_json_are_cleaned() {
     );
 }
 
-/// Proves that however many variables are secret, each is found, and so are the parts of lists, of JSON and of encoded URLs.
+/// Proves that however many variables are secret, each is found, and so are the parts of lists, of JSON and of encoded
+/// URLs.
 #[test]
 fn every_secret_variable_is_searched_for() {
     let many: Vec<(String, String)> = (0..2_000)

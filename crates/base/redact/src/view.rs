@@ -123,7 +123,8 @@ fn hex(bytes: &[u8], from: usize, digits: usize) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// Proves that colours, escapes and URL-encoding are seen through, one within the other too, and that places lead back.
+    /// Proves that colours, escapes and URL-encoding are seen through, one within the other too, and that places lead
+    /// back.
     #[test]
     fn a_view_is_what_a_reader_sees() {
         for (line, seen) in [

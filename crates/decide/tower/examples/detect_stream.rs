@@ -1,7 +1,7 @@
 //! Reads values of a run as JSON lines and prints what the detectors find, as JSON lines.
 //!
-//! In: `{"step": 7, "rank": 0, "seconds": 1.25, "values": {"loss": 0.5, "grad_norm": "NaN"}}`, or `{"quiet": 300}` for a silence.
-//! `cargo run --release -p trackway-tower --example detect_stream < values.jsonl`
+//! In: `{"step": 7, "rank": 0, "seconds": 1.25, "values": {"loss": 0.5, "grad_norm": "NaN"}}`, or `{"quiet": 300}` for
+//! a silence. `cargo run --release -p trackway-tower --example detect_stream < values.jsonl`
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};

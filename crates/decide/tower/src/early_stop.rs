@@ -1,5 +1,5 @@
-//! Whether more training is worth nothing: by patience, when a metric was not better for so many evaluations in a row; by
-//! progressive validation, when the loss on data that the model has not seen falls too little for certain.
+//! Whether more training is worth nothing: by patience, when a metric was not better for so many evaluations in a row;
+//! by progressive validation, when the loss on data that the model has not seen falls too little for certain.
 
 use trackway_core::Step;
 
@@ -158,8 +158,8 @@ mod tests {
         assert_eq!(stopped(&mut patience(false, 0.1), &[3.0, 2.0, 1.9, 1.85, 1.81]), Some(4));
         assert_eq!(stopped(&mut patience(true, 0.0), &[0.1, 0.2, 0.3, 0.4, 0.5]), None);
         assert_eq!(stopped(&mut patience(true, 0.0), &[0.5, f64::NAN, f64::INFINITY, 0.4]), Some(3));
-        let mut told = patience(false, 0.0);
-        let why = [1.0, 2.0, 3.0, 4.0].iter().zip(1..).find_map(|(value, step)| told.take(step, *value));
+        let mut rule = patience(false, 0.0);
+        let why = [1.0, 2.0, 3.0, 4.0].iter().zip(1..).find_map(|(value, step)| rule.take(step, *value));
         assert_eq!(
             why.as_deref(),
             Some("`m` was not better than the 1 of step 1 in 3 evaluations; it is 4 at step 4")
@@ -198,7 +198,7 @@ mod tests {
     /// Proves that a level loss stops the run at the end of a window, that one which keeps falling does not, and
     /// neither does one whose batches came again.
     #[test]
-    fn a_loss_that_stands_still_stops_the_run() {
+    fn a_level_loss_stops_the_run() {
         let flat = |step: Step| 1.0 + 2.0 * (-(step as f64) / 800.0).exp();
         let (step, why) = losses(flat, false).unwrap();
         assert!(step % 500 == 0 && (3_000..7_000).contains(&step), "{step}");

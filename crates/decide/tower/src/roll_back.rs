@@ -154,12 +154,12 @@ mod tests {
     /// Proves which checkpoint is taken at every distance, and that what was trained on before it is not skipped.
     #[test]
     fn the_place_is_a_safe_distance_before_the_trouble() {
-        let told = |to_step, skip: &str| Ok((to_step, skip.to_owned()));
-        assert_eq!(back(SPIKE, &[100, 400, 450, 550], None), told(Some(400), "449..553"));
-        assert_eq!(back(SPIKE, &[399, 401], None), told(Some(399), "449..553"));
-        assert_eq!(back(SPIKE, &[460, 480, 499, 500], None), told(Some(460), "460..553"));
-        assert_eq!(back(SPIKE, &[499], None), told(Some(499), "499..553"));
-        assert_eq!(back(SPIKE, &[], None), told(None, "449..553"));
+        let target = |to_step, skip: &str| Ok((to_step, skip.to_owned()));
+        assert_eq!(back(SPIKE, &[100, 400, 450, 550], None), target(Some(400), "449..553"));
+        assert_eq!(back(SPIKE, &[399, 401], None), target(Some(399), "449..553"));
+        assert_eq!(back(SPIKE, &[460, 480, 499, 500], None), target(Some(460), "460..553"));
+        assert_eq!(back(SPIKE, &[499], None), target(Some(499), "499..553"));
+        assert_eq!(back(SPIKE, &[], None), target(None, "449..553"));
         assert!(back(SPIKE, &[500, 600], None).unwrap_err().contains("may contain the trouble"));
     }
 
@@ -181,8 +181,8 @@ mod tests {
         let skipped: SkippedBatches = "200..260".parse().unwrap();
         let found = after_trouble(&SPIKE, &[400], &skipped, None).unwrap();
         assert_eq!(found.skip, Some(BatchRange { first: 509, end: 613 }));
-        let told = Trouble { first_batch: Some(700), last_batch: Some(710), ..SPIKE };
-        assert_eq!(back(told, &[400], None).unwrap().1, "650..761");
+        let target = Trouble { first_batch: Some(700), last_batch: Some(710), ..SPIKE };
+        assert_eq!(back(target, &[400], None).unwrap().1, "650..761");
         let late = Trouble { step: 10_000_000, margin_batches: 0, ..SPIKE };
         assert_eq!(back(late, &[400], None).unwrap().1, format!("499..{}", 499 + SKIPPED_MAX));
     }

@@ -144,8 +144,8 @@ impl Recorder {
         Ok(begun.map(|draft| Draft::new(Target::Run(draft))))
     }
 
-    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail; not that ranks gave it
-    /// up, when another one comes.
+    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail; not that ranks gave
+    /// it up, when another one comes.
     #[pyo3(name = "_wait", signature = (another_comes = false))]
     fn wait(&self, py: Python<'_>, another_comes: bool) -> PyResult<()> {
         wait::until(py, |at_most| self.inner.wait_for_checkpoint(at_most))?;

@@ -20,9 +20,9 @@ pub trait Faults {
     fn lose_reply(&self);
 }
 
-/// Checks a launcher against the contract of [`Launcher`]. `launcher` makes one, as a supervisor that was just started has it;
-/// `faults` are those of its engine, where it has one that can be made to show them. `spec` makes a new launch (new attempt id,
-/// new folder, no linger limit) of a command; the commands are POSIX `sh`.
+/// Checks a launcher against the contract of [`Launcher`]. `launcher` makes one, as a supervisor that was just started
+/// has it; `faults` are those of its engine, where it has one that can be made to show them. `spec` makes a new launch
+/// (new attempt id, new folder, no linger limit) of a command; the commands are POSIX `sh`.
 ///
 /// # Panics
 /// When the launcher breaks the contract, naming which part.

@@ -229,10 +229,10 @@ impl PidFd {
 
     /// Sends a signal by its number: real-time signals have no names.
     pub fn signal_number(&self, signal: i32) -> io::Result<()> {
-        let nobody: *const libc::siginfo_t = std::ptr::null();
+        let no_info: *const libc::siginfo_t = std::ptr::null();
         // SAFETY: the descriptor is open, and no siginfo_t is given.
         let result =
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, nobody, 0) };
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, no_info, 0) };
         Errno::result(result).map(drop).map_err(io::Error::from)
     }
 
@@ -247,7 +247,8 @@ impl PidFd {
                 &raw mut info
             }
         };
-        // SAFETY: the descriptor is open, and the pointer is null or points to a filled siginfo_t that outlives the call.
+        // SAFETY: the descriptor is open, and the pointer is null or points to a filled siginfo_t that outlives the
+        // call.
         let result = unsafe {
             libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal as i32, info_pointer, 0)
         };

@@ -1,4 +1,5 @@
-//! Measures a call of `Recorder::log` with one metric and with ten against their floor: one bare `write(2)` of as many bytes.
+//! Measures a call of `Recorder::log` with one metric and with ten against their floor: one bare `write(2)` of as many
+//! bytes.
 //!
 //! `cargo run --release -p trackway-recorder --example log_latency`
 

@@ -38,11 +38,11 @@ fn artifacts_are_kept_by_content() {
     fs::remove_file(place.join("a.txt")).unwrap();
     run.artifact("all", &place, None);
     run.finish();
-    let told = attempt.events(EventKind::Artifact.as_str());
-    let kept: Vec<_> = told.iter().map(|event| event.as_artifact().unwrap()).collect();
+    let reported = attempt.events(EventKind::Artifact.as_str());
+    let kept: Vec<_> = reported.iter().map(|event| event.as_artifact().unwrap()).collect();
     let names: Vec<_> = kept.iter().map(|one| (one.name, one.size_bytes)).collect();
     assert_eq!(names, [("alone", 4), ("all/plots/b.txt", 4), ("all/plots/c.txt", 3 << 20)]);
-    assert_eq!((told[0].step, told[1].step), (Some(3), None));
+    assert_eq!((reported[0].step, reported[1].step), (Some(3), None));
     assert_eq!(kept[0].blake3, blake3::hash(b"same").to_hex().as_str());
     assert_eq!(kept[0].blake3, kept[1].blake3);
     let mut expected = vec![kept[0].blake3, kept[2].blake3];
@@ -53,9 +53,10 @@ fn artifacts_are_kept_by_content() {
     assert_eq!(attempt.events(EventKind::ArtifactFailed.as_str()).len(), 0);
 }
 
-/// Proves that what cannot be kept is an event with the reason: a file that is not there, a pipe, no folder to keep it in.
+/// Proves that what cannot be kept is an event with the reason: a file that is not there, a pipe, no folder to keep it
+/// in.
 #[test]
-fn what_cannot_be_kept_is_told() {
+fn what_cannot_be_kept_is_reported() {
     let attempt = attempt();
     let run = attempt.attach();
     let pipe = attempt.folder.path().join("pipe");
@@ -63,14 +64,14 @@ fn what_cannot_be_kept_is_told() {
     run.artifact("missing", &attempt.folder.path().join("nothing"), None);
     run.artifact("pipe", &pipe, None);
     run.finish();
-    let mut told = attempt.events(EventKind::ArtifactFailed.as_str());
+    let mut reported = attempt.events(EventKind::ArtifactFailed.as_str());
     let mut without = Attempt::new();
     without.settings.artifact_folder = None;
     let run = without.attach();
     run.artifact("nowhere", &std::env::current_exe().unwrap(), None);
     run.finish();
-    told.extend(without.events(EventKind::ArtifactFailed.as_str()));
-    let whys: Vec<_> = told.iter().map(|event| event.field("why").unwrap()).collect();
+    reported.extend(without.events(EventKind::ArtifactFailed.as_str()));
+    let whys: Vec<_> = reported.iter().map(|event| event.field("why").unwrap()).collect();
     assert!(whys[0].contains("No such file"), "{whys:?}");
     assert!(whys[1].contains("neither a file"), "{whys:?}");
     assert!(whys[2].contains("TRACKWAY_ARTIFACTS"), "{whys:?}");
@@ -87,10 +88,10 @@ fn an_empty_path_is_no_artifact() {
     run.artifact("", std::path::Path::new(""), None);
     run.artifact("plots", std::path::Path::new(""), Some(2));
     run.finish();
-    let told = attempt.events(EventKind::ArtifactFailed.as_str());
-    let whys: Vec<_> = told.iter().map(|event| event.field("why").unwrap()).collect();
+    let reported = attempt.events(EventKind::ArtifactFailed.as_str());
+    let whys: Vec<_> = reported.iter().map(|event| event.field("why").unwrap()).collect();
     assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("the path is empty")), "{whys:?}");
-    assert_eq!(told[1].field("name"), Some("plots"));
+    assert_eq!(reported[1].field("name"), Some("plots"));
     assert_eq!(attempt.events(EventKind::Artifact.as_str()).len(), 0);
     assert!(!attempt.settings.artifact_folder.as_ref().unwrap().exists());
 }
@@ -98,7 +99,7 @@ fn an_empty_path_is_no_artifact() {
 /// Proves that more artifacts than may wait are reported and never waited for, and that every one given is kept or
 /// reported.
 #[test]
-fn too_many_artifacts_are_told() {
+fn too_many_artifacts_are_reported() {
     let attempt = attempt();
     let run = attempt.attach();
     let path = attempt.folder.path().join("large");
@@ -115,7 +116,7 @@ fn too_many_artifacts_are_told() {
 /// Proves that tags and exceptions are events that a reader parses, that the digest of an exception depends only on its
 /// type and places, and that a message of any length is cut at a character.
 #[test]
-fn tags_and_exceptions_are_told() {
+fn tags_and_exceptions_are_events() {
     let attempt = attempt();
     let run = attempt.attach();
     run.tag("team", "search");
@@ -130,9 +131,9 @@ fn tags_and_exceptions_are_told() {
     run.exception("E", &"ü".repeat(5_000), &["a", "b"]);
     run.finish();
     assert_eq!(attempt.events(EventKind::Tag.as_str())[0].as_tag(), Some(("team", "search")));
-    let told = attempt.events(EventKind::Exception.as_str());
-    let digests: Vec<_> = told.iter().map(|event| event.field("digest").unwrap()).collect();
+    let reported = attempt.events(EventKind::Exception.as_str());
+    let digests: Vec<_> = reported.iter().map(|event| event.field("digest").unwrap()).collect();
     assert!(digests[0] == digests[1] && digests[0] != digests[2] && digests[0].len() == 16);
-    assert_eq!(told[3].field("message").unwrap(), "ü".repeat(1_000));
-    assert_eq!(told[3].field("trace"), Some("a\nb"));
+    assert_eq!(reported[3].field("message").unwrap(), "ü".repeat(1_000));
+    assert_eq!(reported[3].field("trace"), Some("a\nb"));
 }

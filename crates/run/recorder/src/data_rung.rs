@@ -71,7 +71,7 @@ mod tests {
 
     /// Proves that a number is in the rung where its row is, that rungs are nested, and that nonsense means all.
     #[test]
-    fn a_rung_is_told_by_the_environment() {
+    fn a_rung_comes_from_the_environment() {
         let (one, ten) = (rung("0.01", "17"), rung("0.1", "17"));
         let rows = ten.indexes(5_000);
         assert!((0..5_000).all(|row| ten.holds_number(row) == rows.contains(&(row as u64))));

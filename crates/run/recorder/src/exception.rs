@@ -12,8 +12,9 @@ use crate::recorder::Recorder;
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
 impl Recorder {
-    /// Records an exception: its type, its message, and where it came from as one line per place, the innermost last. The
-    /// event's `digest` is made of the type and the places, not of the message, which may name what differs each time.
+    /// Records an exception: its type, its message, and where it came from as one line per place, the innermost last.
+    /// The event's `digest` is made of the type and the places, not of the message, which may name what differs each
+    /// time.
     pub fn exception(&self, kind: &str, message: &str, places: &[&str]) {
         if let Some(inner) = self.shared() {
             inner.exception(kind, message, places);
@@ -35,8 +36,8 @@ impl Inner {
     }
 }
 
-/// Has every panic of the process recorded as an exception of type `panic` at its place, before the hook is called that is
-/// set now. Does nothing outside an attempt.
+/// Has every panic of the process recorded as an exception of type `panic` at its place, before the hook is called that
+/// is set now. Does nothing outside an attempt.
 pub fn record_panics(run: &Recorder) {
     let Some(inner) = run.shared() else { return };
     let before = panic::take_hook();

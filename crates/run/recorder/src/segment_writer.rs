@@ -53,7 +53,8 @@ pub struct SegmentWriter {
     info: SegmentInfo,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
-    /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in the same order.
+    /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in
+    /// the same order.
     names: Vec<(String, Option<String>)>,
     pid: u32,
     started_micros: i64,

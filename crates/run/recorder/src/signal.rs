@@ -13,9 +13,9 @@ pub(crate) struct Arrival(AtomicI64);
 pub(crate) static SIGTERM: Arrival = Arrival::none();
 
 /// The process that installed the handler. Children that it forks have the handler too.
-static OWNER_PID: AtomicI32 = AtomicI32::new(NOBODY);
+static OWNER_PID: AtomicI32 = AtomicI32::new(NO_PROCESS);
 
-const NOBODY: i32 = 0;
+const NO_PROCESS: i32 = 0;
 const NOT_YET: i64 = i64::MIN;
 
 impl Arrival {
@@ -65,7 +65,7 @@ pub(crate) fn install() -> nix::Result<()> {
 /// # Errors
 /// When the system refuses the handler.
 pub fn outlive_sigterm_of_others() -> std::io::Result<()> {
-    OWNER_PID.store(NOBODY, Ordering::Relaxed);
+    OWNER_PID.store(NO_PROCESS, Ordering::Relaxed);
     handle().map_err(Into::into)
 }
 

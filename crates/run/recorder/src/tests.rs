@@ -243,7 +243,7 @@ fn steps_are_listed_and_bounded() {
 
 /// Proves that a held loop continues when SIGTERM arrives, and that the record shows where it was held.
 #[test]
-fn a_held_loop_is_let_go() {
+fn a_held_loop_is_released() {
     let mut attempt = Attempt::new();
     attempt.settings.hold_at_step = Some(3);
     let run = attempt.attach();
@@ -526,7 +526,7 @@ fn a_checkpoint_behind_a_slow_one_is_skipped() {
 /// Proves that the error of a draft's save is recorded when it happens and returned by the next call, that a fence
 /// stops the loop, and that an acknowledgement contains it.
 #[test]
-fn a_failed_save_of_a_draft_is_told() {
+fn a_failed_save_of_a_draft_is_reported() {
     let attempt = Attempt::new();
     let run = attempt.attach();
     assert!(draft(&run, 1) && run.wait_for_checkpoint(PATIENCE));

@@ -144,13 +144,13 @@ fn time_and_requests_are_decided_by_one() {
 /// another rank alone; by SIGTERM or by the control file.
 #[test]
 fn a_stop_ends_all_ranks_at_one_step() {
-    type Told = fn(u32) -> bool;
-    let cases: [(Told, bool); 4] =
+    type Selected = fn(u32) -> bool;
+    let cases: [(Selected, bool); 4] =
         [(|_| true, true), (|rank| rank == 0, true), (|rank| rank == 2, true), (|rank| rank == 0, false)];
-    for (told, by_signal) in cases {
+    for (is_stopped, by_signal) in cases {
         let ranks = Ranks::new(|attempt| attempt.settings.every_steps = Some(1_000));
         let (last, saved) = all(ranks.train(1_000, |rank, step| {
-            if step == 4 && told(rank) {
+            if step == 4 && is_stopped(rank) {
                 ranks.attempts[rank as usize].stop(by_signal);
             }
         }));
@@ -161,8 +161,8 @@ fn a_stop_ends_all_ranks_at_one_step() {
     }
 }
 
-/// Proves that SIGTERM ends all ranks at one step also when no save fits into the grace period any more, without one; and
-/// that a rank that rank 0 never answers ends alone after a while.
+/// Proves that SIGTERM ends all ranks at one step also when no save fits into the grace period any more, without one;
+/// and that a rank that rank 0 never answers ends alone after a while.
 #[test]
 fn a_stop_without_a_checkpoint_ends_all_ranks_too() {
     let ranks = Ranks::new(|attempt| {
@@ -274,13 +274,13 @@ fn a_failing_rank_is_no_failure_of_the_others() {
 /// Proves that one process with `WORLD_SIZE` and no `RANK` gets an error that names what is missing instead of saving
 /// as if alone.
 #[test]
-fn contradicting_variables_are_told() {
+fn contradicting_variables_are_reported() {
     let mut attempt = Attempt::new();
     attempt.settings.group =
         Some(RankGroup::from_variables(&|name| (name == "WORLD_SIZE").then(|| "2".to_owned())));
     let run = attempt.attach();
-    let told = [run.group().err(), run.resume().err(), run.draft_checkpoint(1).err()];
-    for error in told {
+    let is_stopped = [run.group().err(), run.resume().err(), run.draft_checkpoint(1).err()];
+    for error in is_stopped {
         assert!(error.unwrap().to_string().contains("set both `RANK` and `WORLD_SIZE`, or neither"));
     }
 }

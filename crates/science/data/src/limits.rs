@@ -101,7 +101,8 @@ impl Limits {
 mod tests {
     use super::*;
 
-    /// Proves that columns of ordinary tables keep everything, and that the columns of the widest ones have room together.
+    /// Proves that columns of ordinary tables keep everything, and that the columns of the widest ones have room
+    /// together.
     #[test]
     fn wide_tables_keep_less_of_each_column() {
         let all = FinishedRoom { bytes: 64 << 10, values_max: 512, top_length: 1024 };

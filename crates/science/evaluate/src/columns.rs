@@ -175,8 +175,8 @@ impl Columns {
     }
 }
 
-/// The columns that are named like a score of a class, if every class of the label has one: a column such as `score_old`
-/// is none.
+/// The columns that are named like a score of a class, if every class of the label has one: a column such as
+/// `score_old` is none.
 fn class_scores(frame: &Frame, label: Option<&str>) -> BTreeMap<String, String> {
     let Some(label) = label.and_then(|label| frame.index_of(label)) else { return BTreeMap::new() };
     let named = |column: &FrameColumn| {

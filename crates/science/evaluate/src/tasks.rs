@@ -30,7 +30,8 @@ pub enum Matching {
     Impossible(String),
 }
 
-/// Matches rows with tasks: by id where both have one, else by their number and their labels. `columns` are those of the rows.
+/// Matches rows with tasks: by id where both have one, else by their number and their labels. `columns` are those of
+/// the rows.
 ///
 /// # Errors
 /// The rows lack a column that `columns` name.
@@ -204,7 +205,8 @@ mod tests {
         found(&tasks, &of(ids, labels))
     }
 
-    /// Proves that only rows which answer every task once, with its label, are complete, and that what is wrong is counted and shown.
+    /// Proves that only rows which answer every task once, with its label, are complete, and that what is wrong is
+    /// counted and shown.
     #[test]
     fn each_task_once_with_its_label() {
         assert!(matched(&["3", "1", "2"], &["a", "a", "b"]).is_complete());
@@ -226,10 +228,10 @@ mod tests {
                 "1 with another label (id `2` has label `a`, in the set `b`)",
             ),
         ];
-        for (ids, labels, told) in cases {
+        for (ids, labels, expected) in cases {
             let found = matched(ids, labels);
             assert!(!found.is_complete());
-            assert_eq!(found.sentence(), format!("the task set has 3 tasks: {told}"));
+            assert_eq!(found.sentence(), format!("the task set has 3 tasks: {expected}"));
         }
     }
 
@@ -250,7 +252,8 @@ mod tests {
         assert_eq!(of(&[1.0, 1.0, 1.0]).different_labels, 1);
     }
 
-    /// Proves that several completions of each task without ids are not taken for a whole answer, and that fewer than tasks are incomplete.
+    /// Proves that several completions of each task without ids are not taken for a whole answer, and that fewer than
+    /// tasks are incomplete.
     #[test]
     fn completions_without_ids_cannot_be_matched() {
         let tasks = frame(vec![numbers("label", [1.0, 0.0, 1.0])]);

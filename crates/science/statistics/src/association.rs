@@ -58,12 +58,12 @@ impl Table {
         if rows < 2.0 || columns < 2.0 || self.sum < 2.0 {
             return None;
         }
-        let chance = (rows - 1.0) * (columns - 1.0);
-        let phi_square = (self.chi_square_statistic() / self.sum - chance / (self.sum - 1.0)).max(0.0);
+        let degrees = (rows - 1.0) * (columns - 1.0);
+        let phi_square = (self.chi_square_statistic() / self.sum - degrees / (self.sum - 1.0)).max(0.0);
         let corrected = |count: f64| count - (count - 1.0).powi(2) / (self.sum - 1.0);
         let least = (corrected(rows) - 1.0).min(corrected(columns) - 1.0);
         let cramers_v = if least > 0.0 { (phi_square / least).sqrt().min(1.0) } else { 0.0 };
-        let information = (self.mutual_information_nats() - chance / (2.0 * self.sum)).max(0.0);
+        let information = (self.mutual_information_nats() - degrees / (2.0 * self.sum)).max(0.0);
         let uncertainty_coefficient = (information / self.column_entropy_nats()).min(1.0);
         Some(Association { cramers_v, uncertainty_coefficient })
     }

@@ -32,19 +32,20 @@ pub fn hypergeometric_p_value(all: u64, marked: u64, drawn: u64, hits: u64) -> f
 /// The probability of at least `hits` in `trials` that each hit with this probability (SciPy's `binom.sf(hits - 1,
 /// …)`): with ½ the sign test, and McNemar's exact test, one-sided.
 #[must_use]
-pub fn binomial_p_value(trials: u64, hits: u64, chance: f64) -> f64 {
+pub fn binomial_p_value(trials: u64, hits: u64, probability: f64) -> f64 {
     if hits == 0 {
         return 1.0;
     }
     if hits > trials {
         return 0.0;
     }
-    if hits as f64 <= trials as f64 * chance {
-        return 1.0 - binomial_p_value(trials, trials - hits + 1, 1.0 - chance);
+    if hits as f64 <= trials as f64 * probability {
+        return 1.0 - binomial_p_value(trials, trials - hits + 1, 1.0 - probability);
     }
-    let start =
-        ln_choose(trials, hits) + hits as f64 * chance.ln() + (trials - hits) as f64 * (1.0 - chance).ln();
-    let odds = chance / (1.0 - chance);
+    let start = ln_choose(trials, hits)
+        + hits as f64 * probability.ln()
+        + (trials - hits) as f64 * (1.0 - probability).ln();
+    let odds = probability / (1.0 - probability);
     let ratio = |hit: u64| (trials - hit) as f64 / (hit + 1) as f64 * odds;
     (start.exp() * tail(hits, trials, ratio)).min(1.0)
 }
@@ -103,9 +104,9 @@ mod tests {
         HYPERGEOMETRIC.iter().for_each(|(all, marked, drawn, hits, p)| {
             close(hypergeometric_p_value(*all, *marked, *drawn, *hits), *p);
         });
-        BINOMIAL
-            .iter()
-            .for_each(|(trials, hits, chance, p)| close(binomial_p_value(*trials, *hits, *chance), *p));
+        BINOMIAL.iter().for_each(|(trials, hits, probability, p)| {
+            close(binomial_p_value(*trials, *hits, *probability), *p)
+        });
         assert_eq!(hypergeometric_p_value(10, 8, 9, 7), 1.0);
         assert_eq!(hypergeometric_p_value(10, 3, 4, 4), 0.0);
         close(hypergeometric_p_value(290_000, 60_000, 5000, 300), 1.0);
@@ -113,8 +114,8 @@ mod tests {
         assert_eq!((binomial_p_value(5, 0, 0.5), binomial_p_value(5, 6, 0.5)), (1.0, 0.0));
     }
 
-    /// Proves the ranks by published tables of the median's (n = 10, 25, 100) and by the least number of values that has an end:
-    /// of the median 6, of the 95 % quantile 72, since 0.95⁷² < 2.5 %.
+    /// Proves the ranks by published tables of the median's (n = 10, 25, 100) and by the least number of values that
+    /// has an end: of the median 6, of the 95 % quantile 72, since 0.95⁷² < 2.5 %.
     #[test]
     fn ranks_by_tables() {
         for (count, share, ranks) in [

@@ -2,16 +2,16 @@
 //! may look after each value and stop at any time. An interval for one sample size that is looked at again and again is
 //! wrong sooner or later.
 //!
-//! What a band holds at time `t` is the average of the means that the values had, given what came before: the values need
-//! be neither independent nor alike, as the losses of a model that learns are not.
+//! What a band holds at time `t` is the average of the means that the values had, given what came before: the values
+//! need be neither independent nor alike, as the losses of a model that learns are not.
 
 use crate::Interval;
 use crate::interval::normal_quantile;
 
 /// A band for a stream whose values are between known bounds; it holds for every number of values.
 ///
-/// The empirical-Bernstein sequence with a stitched boundary of Howard, Ramdas, McAuliffe and Sekhon (Annals of Statistics
-/// 49, 2021: theorem 4 and equation 10, with η = 2 and s = 1.4).
+/// The empirical-Bernstein sequence with a stitched boundary of Howard, Ramdas, McAuliffe and Sekhon (Annals of
+/// Statistics 49, 2021: theorem 4 and equation 10, with η = 2 and s = 1.4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundedMean {
     bounds: Interval,
@@ -78,8 +78,8 @@ fn stitched(variation: f64, alpha: f64) -> f64 {
 /// A band for a stream of any finite variance. It holds as the number of values grows; it is given from
 /// [`VALUES_MIN`] values on.
 ///
-/// The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (Annals of Statistics 52, 2024:
-/// theorem 2.2), narrowest at [`NARROWEST_AT`] values.
+/// The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (Annals of Statistics 52,
+/// 2024: theorem 2.2), narrowest at [`NARROWEST_AT`] values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunningMean {
     alpha: f64,
@@ -125,7 +125,8 @@ impl RunningMean {
         (self.count > 0 && self.is_finite).then_some(self.mean)
     }
 
-    /// The square of the standard error of the mean. Where the mean moves meanwhile it is too large rather than too small.
+    /// The square of the standard error of the mean. Where the mean moves meanwhile it is too large rather than too
+    /// small.
     fn error_squared(&self) -> f64 {
         self.squares / (self.count as f64 * self.count.saturating_sub(1) as f64)
     }
@@ -169,8 +170,8 @@ pub fn fall_between(
     }
     let fall = before.mean()? - after.mean()?;
     let look = look.max(1) as f64;
-    let chance = (1.0 - confidence) / (look * (look + 1.0));
-    let half = normal_quantile(1.0 - chance / 2.0) * (before.error_squared() + after.error_squared()).sqrt();
+    let tail = (1.0 - confidence) / (look * (look + 1.0));
+    let half = normal_quantile(1.0 - tail / 2.0) * (before.error_squared() + after.error_squared()).sqrt();
     Some(Interval { low: fall - half, high: fall + half })
 }
 

@@ -50,8 +50,8 @@ pub fn normal_p_value(statistic: f64) -> f64 {
 pub const MCNEMAR_EXACT_MAX: u64 = 1_000;
 
 /// McNemar's test (1947): of the rows on which two sides part, `one` went one way and `other` the other; how likely is
-/// that, or more, if both ways are equally likely? Exact up to [`MCNEMAR_EXACT_MAX`] rows, from there on chi-square with
-/// A. Edwards' correction (1948).
+/// that, or more, if both ways are equally likely? Exact up to [`MCNEMAR_EXACT_MAX`] rows, from there on chi-square
+/// with A. Edwards' correction (1948).
 #[must_use]
 pub fn mcnemar_p_value(one: u64, other: u64) -> f64 {
     let apart = one + other;

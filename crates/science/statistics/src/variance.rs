@@ -84,7 +84,8 @@ mod tests {
         ]
     }
 
-    /// Proves agreement with SciPy's `f_oneway(..., equal_var=False)`, and with its usual one where a group is constant.
+    /// Proves agreement with SciPy's `f_oneway(..., equal_var=False)`, and with its usual one where a group is
+    /// constant.
     #[test]
     fn agrees_with_scipy() {
         let welch = variance_analysis(&groups()).unwrap();

@@ -2,8 +2,9 @@
 //! else. It holds a state of float32 tensors with Adam's two moments, takes one command per line on stdin, and answers
 //! each with a line of JSON, so that `bench/checkpoint/peers.py` can take turns between this and others.
 //!
-//! Usage: `checkpoint_bench FOLDER MEBIBYTES`, then `memcpy`, `hash`, `save`, `save_little`, `raw_write`, `raw_buffered`,
-//! `raw_read`, `raw_read_fresh`, `copy_fresh`, `load`, `load_warm`, `load_into`, `load_into_warm`, `verify`, `verify_warm`.
+//! Usage: `checkpoint_bench FOLDER MEBIBYTES`, then `memcpy`, `hash`, `save`, `save_little`, `raw_write`,
+//! `raw_buffered`, `raw_read`, `raw_read_fresh`, `copy_fresh`, `load`, `load_warm`, `load_into`, `load_into_warm`,
+//! `verify`, `verify_warm`.
 //!
 //! What reads into new memory is done by a new process, as every resume is: an old process has memory that it freed
 //! just before, which would make reading look cheaper than it is.
@@ -113,7 +114,8 @@ impl Stored {
         Ok(json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes() }))
     }
 
-    /// The files, copied from the page cache into memory that was never touched, and hashed, by one thread: nothing else.
+    /// The files, copied from the page cache into memory that was never touched, and hashed, by one thread: nothing
+    /// else.
     fn copy_fresh(&self) -> Answer {
         self.prepare_cache(true)?;
         let started = now();

@@ -67,11 +67,11 @@ impl Keeper {
                 }
             }
         }
-        self.let_go(view, writer, policy, now, age, &mut done)?;
+        self.retire_and_delete(view, writer, policy, now, age, &mut done)?;
         Ok(done)
     }
 
-    fn let_go(
+    fn retire_and_delete(
         &self,
         view: &mut CheckpointView,
         writer: Writer<'_>,

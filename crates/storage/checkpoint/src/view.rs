@@ -60,8 +60,8 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Store`].
     pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
-        let nobody = Arc::new(Nobody);
-        let mut view = Self::unread(root, disk, nobody.clone(), nobody);
+        let unused = Arc::new(Unused);
+        let mut view = Self::unread(root, disk, unused.clone(), unused);
         view.refresh()?;
         Ok(view)
     }
@@ -102,8 +102,8 @@ impl CheckpointView {
         &self.root
     }
 
-    /// The root as a folder to delete `path` from: it holds what only a checkpoint root holds, or, with its log elsewhere, the
-    /// folder of a step that `path` is in and that the log named.
+    /// The root as a folder to delete `path` from: it holds what only a checkpoint root holds, or, with its log
+    /// elsewhere, the folder of a step that `path` is in and that the log named.
     pub(crate) fn owned(&self, path: &Path) -> io::Result<OwnedFolder> {
         let first = path.strip_prefix(&self.root).ok().and_then(|below| below.iter().next());
         let step = first.and_then(|name| name.to_str()).filter(|name| name.starts_with(STEP_PREFIX));
@@ -331,9 +331,9 @@ impl Search {
 
 /// The clock and ids of a reader: it adds no entry, so they are never used.
 #[derive(Debug)]
-struct Nobody;
+struct Unused;
 
-impl Clock for Nobody {
+impl Clock for Unused {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(0)
     }
@@ -345,7 +345,7 @@ impl Clock for Nobody {
     fn sleep(&self, _: std::time::Duration) {}
 }
 
-impl Ids for Nobody {
+impl Ids for Unused {
     fn next_ulid(&self) -> u128 {
         0
     }

@@ -43,12 +43,12 @@ impl<'a> CheckpointWriter<'a> {
         Self { writer, folder, parent, group, files: Vec::new(), figures: Figures::default() }
     }
 
-    /// Writes a file of the checkpoint, unless it is large and the checkpoint before has it with the same bytes: then it
-    /// is shared.
+    /// Writes a file of the checkpoint, unless it is large and the checkpoint before has it with the same bytes: then
+    /// it is shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
-    /// that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for
+    /// one that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
         self.files(&[DraftFile::new(name, kind, bytes)])
     }

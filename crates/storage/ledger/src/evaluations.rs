@@ -65,7 +65,8 @@ impl Ledger {
         })
     }
 
-    /// Ends an evaluation, durably; it changes no more. Gives the row as it was stored. The same end again changes nothing.
+    /// Ends an evaluation, durably; it changes no more. Gives the row as it was stored. The same end again changes
+    /// nothing.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when it has ended otherwise already, or still runs by its state.

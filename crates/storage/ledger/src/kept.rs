@@ -1,7 +1,8 @@
-//! Rows as files: what a home keeps of its receipts beside the ledger, so that a ledger that was lost can be made again with the
-//! same digests.
+//! Rows as files: what a home keeps of its receipts beside the ledger, so that a ledger that was lost can be made again
+//! with the same digests.
 //!
-//! Rows pass the door for text before they are kept, as they do before a database gets them. A value is written by the kind of its column: text, JSON, reals and timestamps so that they are read bit for bit.
+//! Rows pass the door for text before they are kept, as they do before a database gets them. A value is written by the
+//! kind of its column: text, JSON, reals and timestamps so that they are read bit for bit.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -341,7 +342,7 @@ impl Ledger {
             damage = values
                 .into_iter()
                 .find_map(|value| String::from_value(value).ok())
-                .filter(|told| told != "ok");
+                .filter(|report| report != "ok");
             Ok(())
         })?;
         let location = backend.location().to_owned();
@@ -378,15 +379,15 @@ fn absent<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<bool, LedgerEr
     rows.iter().try_fold(false, |added, row| Ok(backend.insert_if_absent(row)? || added))
 }
 
-/// A run, and if `stands` the state it reached after as many attempts as the ledger has. A state from before the last
-/// attempt is older than that attempt's receipt.
-fn restore_run(backend: &mut Backend, run: &RunRow, stands: bool) -> Result<bool, LedgerError> {
+/// A run, and if `with_state` the state it reached after as many attempts as the ledger has. A state from before the
+/// last attempt is older than that attempt's receipt.
+fn restore_run(backend: &mut Backend, run: &RunRow, with_state: bool) -> Result<bool, LedgerError> {
     if backend.insert_if_absent(run)? {
         return Ok(true);
     }
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
     let moved = |stored: &RunRow| stored.attempt_count == run.attempt_count && stored.state != run.state;
-    if stands && run.state != RunState::Planned && stored.first().is_some_and(moved) {
+    if with_state && run.state != RunState::Planned && stored.first().is_some_and(moved) {
         let revision = stored.first().map_or(0, |stored| stored.revision);
         update_run(backend, &RunRow { revision, ..run.clone() })?;
         return Ok(true);

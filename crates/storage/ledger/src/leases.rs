@@ -20,8 +20,8 @@ use crate::value::{ColumnKind, Field, Record as _, Value};
 pub struct Holder {
     /// For people: its host and process.
     pub name: String,
-    /// Unique for each time that a process becomes supervisor. The same instance is granted its own lease again, so that a
-    /// request whose reply was lost may be repeated.
+    /// Unique for each time that a process becomes supervisor. The same instance is granted its own lease again, so
+    /// that a request whose reply was lost may be repeated.
     pub instance: String,
     /// The boot of its machine.
     pub boot_id: String,
@@ -91,8 +91,8 @@ pub(crate) fn grant(
     Ok(LeaseAnswer::Granted { epoch })
 }
 
-/// Whether the lease may change hands: it is the asker's own, or its holder held the very lock that the asker holds now, or it has
-/// expired.
+/// Whether the lease may change hands: it is the asker's own, or its holder held the very lock that the asker holds
+/// now, or it has expired.
 fn may_have(stored: &SupervisorLeaseRow, asked: &SupervisorLeaseRow, now: Timestamp) -> bool {
     let own = stored.instance == asked.instance;
     let holder_is_gone = stored.boot_id == asked.boot_id && stored.lock_id == asked.lock_id;

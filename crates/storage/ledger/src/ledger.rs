@@ -125,8 +125,8 @@ impl Ledger {
         self.pool.connection()
     }
 
-    /// Does all of `work`, a write about a run, or nothing of it: nothing when this handle lost the run's lease. `durable` as for
-    /// a transaction.
+    /// Does all of `work`, a write about a run, or nothing of it: nothing when this handle lost the run's lease.
+    /// `durable` as for a transaction.
     pub(crate) fn write_about<T>(
         &self,
         run_id: RunId,
@@ -153,8 +153,9 @@ impl Ledger {
         })
     }
 
-    /// Changes a run as it is stored now, durably, and gives it as it is then. Config, seed, kind and the time of its creation
-    /// stay as they are, whatever `change` does; it may be called again after a fault, on the row as it is then.
+    /// Changes a run as it is stored now, durably, and gives it as it is then. Config, seed, kind and the time of its
+    /// creation stay as they are, whatever `change` does; it may be called again after a fault, on the row as it is
+    /// then.
     ///
     /// # Errors
     /// [`LedgerError::NotFound`] when there is no such run; [`LedgerError::Integrity`] when its state and its end

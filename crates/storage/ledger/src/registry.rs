@@ -13,7 +13,8 @@ impl Ledger {
     /// was lost.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when the model changed meanwhile, or has that version already: nothing is stored then.
+    /// [`LedgerError::Integrity`] when the model changed meanwhile, or has that version already: nothing is stored
+    /// then.
     pub fn change_model(
         &self,
         change: &ModelChangeRow,

@@ -1,4 +1,5 @@
-//! What a query engine reads a ledger by: its connections, the kinds of its columns, and the metrics of attempts, closed and live.
+//! What a query engine reads a ledger by: its connections, the kinds of its columns, and the metrics of attempts,
+//! closed and live.
 
 pub use crate::backend::{Backend, marks};
 pub use crate::close::{

@@ -83,7 +83,8 @@ impl AttemptSeal {
         }
     }
 
-    /// The seal as it is read back: what the receipt's hash is taken over. Of rows that have one key then, the last stays.
+    /// The seal as it is read back: what the receipt's hash is taken over. Of rows that have one key then, the last
+    /// stays.
     pub(crate) fn as_stored(&self, backend: &Backend) -> Result<Self, LedgerError> {
         Ok(Self {
             attempt: backend.as_stored(&self.attempt)?,
@@ -123,7 +124,8 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when it is sealed with another content, or has no termination reason;
     /// [`LedgerError::Changed`] when the run was changed since `seal.run` was read, and nothing is written then;
-    /// [`LedgerError::Superseded`] when this handle lost the run's lease; [`LedgerError::NotFound`] when it was never inserted.
+    /// [`LedgerError::Superseded`] when this handle lost the run's lease; [`LedgerError::NotFound`] when it was never
+    /// inserted.
     pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
         self.write_about(seal.attempt.run_id, true, |backend| {
             let seal = &seal.as_stored(backend)?;

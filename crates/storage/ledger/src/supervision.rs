@@ -26,8 +26,8 @@ impl Ledger {
         Ok(answer)
     }
 
-    /// Makes a lease of this handle valid for `seconds` from now. One that expired unnoticed is valid again, if no other process
-    /// was granted it meanwhile.
+    /// Makes a lease of this handle valid for `seconds` from now. One that expired unnoticed is valid again, if no
+    /// other process was granted it meanwhile.
     ///
     /// # Errors
     /// [`LedgerError::Superseded`] when another process was granted it.

@@ -1,8 +1,8 @@
-//! The one door for text: what every string passes before a database of either kind gets it. Secrets go, what one of the databases
-//! cannot hold is replaced, and what is too long is cut.
+//! The one door for text: what every string passes before a database of either kind gets it. Secrets go, what one of
+//! the databases cannot hold is replaced, and what is too long is cut.
 //!
-//! Only this module makes a [`StoredText`], and the backends take nothing else, so a ledger in SQLite and one in PostgreSQL hold
-//! the same, whatever a script printed.
+//! Only this module makes a [`StoredText`], and the backends take nothing else, so a ledger in SQLite and one in
+//! PostgreSQL hold the same, whatever a script printed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use trackway_redact::Redactor;
 
 use crate::value::{ColumnKind, Table, Value};
 
-/// A text in a key or an index is at most this long: PostgreSQL takes 2,704 bytes for all columns of an index entry, and no key
-/// has more than three columns of free text.
+/// A text in a key or an index is at most this long: PostgreSQL takes 2,704 bytes for all columns of an index entry,
+/// and no key has more than three columns of free text.
 pub const KEY_BYTES_MAX: usize = 800;
 /// Any other text, and each string within a JSON column, is at most this long.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -89,7 +89,8 @@ impl Door {
             .collect()
     }
 
-    /// A JSON document without secrets whose strings are plain; the same bytes where they were. What is not JSON is a text.
+    /// A JSON document without secrets whose strings are plain; the same bytes where they were. What is not JSON is a
+    /// text.
     fn json(&self, text: String, column: &str) -> String {
         let Ok(before) = serde_json::from_str::<Json>(&text) else {
             return plain(&self.redactor.text(&text), TEXT_BYTES_MAX);
@@ -160,8 +161,8 @@ mod tests {
     use crate::records::ParameterRow;
     use crate::value::Record as _;
 
-    /// Proves that a text which is too long shows that it was cut, that two with one beginning stay two, that no character is
-    /// halved, and that passing the door again changes nothing.
+    /// Proves that a text which is too long shows that it was cut, that two with one beginning stay two, that no
+    /// character is halved, and that passing the door again changes nothing.
     #[test]
     fn a_long_text_is_cut_visibly_and_stays_itself() {
         let long = |end: &str| plain(&format!("{}{end}", "é".repeat(KEY_BYTES_MAX)), KEY_BYTES_MAX);

@@ -43,7 +43,8 @@ fn postgres_connections_are_pooled() {
         cluster.psql(sql)[0].parse().unwrap()
     };
     let runs: Vec<RunRow> = (0..12).map(|number| store_run(&ledger, &format!("pooled-{number}"))).collect();
-    // Each change waits within its transaction for a change of another thread: over one connection it would wait for ever.
+    // Each change waits within its transaction for a change of another thread: over one connection it would wait for
+    // ever.
     let together = std::sync::Barrier::new(OPEN_MAX);
     let counts: Vec<usize> = std::thread::scope(|scope| {
         let changes: Vec<_> = runs
@@ -101,7 +102,7 @@ fn what_cannot_be_opened_says_why() {
     let text = folder.path().join("notes.txt");
     fs::write(&text, "this is not a database, however long it may be ".repeat(100)).unwrap();
     let inside = text.join("ledger.db");
-    for (location, told) in [
+    for (location, expected) in [
         (text.to_str().unwrap(), "not a database"),
         (inside.to_str().unwrap(), "its folder cannot be created"),
         ("postgres://ana:secret@127.0.0.1:1/none", "is the server running"),
@@ -110,7 +111,7 @@ fn what_cannot_be_opened_says_why() {
         let error = Ledger::open(location).unwrap_err();
         let shown = error.to_string();
         assert_eq!(error.kind(), ErrorKind::Fault, "{shown}");
-        assert!(shown.contains(told) && !shown.contains("secret"), "{location}: {shown}");
+        assert!(shown.contains(expected) && !shown.contains("secret"), "{location}: {shown}");
     }
 }
 

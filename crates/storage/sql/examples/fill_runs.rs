@@ -1,5 +1,5 @@
-//! Fills a ledger with sealed runs and their metrics: `fill_runs LOCATION RUNS METRICS NOW_SECONDS`. The newest run is created at
-//! `NOW_SECONDS` since 1970.
+//! Fills a ledger with sealed runs and their metrics: `fill_runs LOCATION RUNS METRICS NOW_SECONDS`. The newest run is
+//! created at `NOW_SECONDS` since 1970.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for benchmarks")]
 
 use trackway_core::Timestamp;

@@ -33,8 +33,8 @@ fn sqlite_conforms() {
     conformance::run_all(&Ledger::open(path.to_str().unwrap()).unwrap(), folder.path());
 }
 
-/// Proves that questions and searches over PostgreSQL find what plain reading finds, and that the weekly question gives the same rows in
-/// `psql` and through the query engine.
+/// Proves that questions and searches over PostgreSQL find what plain reading finds, and that the weekly question gives
+/// the same rows in `psql` and through the query engine.
 #[test]
 fn postgres_conforms() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };

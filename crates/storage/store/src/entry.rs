@@ -1,7 +1,7 @@
 //! One object of the log, and how it is written.
 //!
-//! Its bytes are exactly `{"blake3":"HASH","entry":ENTRY}` and a line feed, where HASH is the BLAKE3 of ENTRY's bytes in
-//! lower-case hex; so a flipped bit is found, and the object is JSON all the same.
+//! Its bytes are exactly `{"blake3":"HASH","entry":ENTRY}` and a line feed, where HASH is the BLAKE3 of ENTRY's bytes
+//! in lower-case hex; so a flipped bit is found, and the object is JSON all the same.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

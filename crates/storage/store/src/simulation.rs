@@ -165,7 +165,7 @@ fn weather(rng: &mut SplitMix64) -> Odds {
 #[derive(Debug, Default, PartialEq)]
 struct Story {
     /// Its acknowledged notes, with their numbers.
-    told: Vec<(u64, u64)>,
+    confirmed: Vec<(u64, u64)>,
     /// The epoch that was granted to it.
     epoch: Option<u64>,
     fenced: bool,
@@ -242,7 +242,7 @@ impl Actor {
         match said {
             Some(Ok(Some(entry))) => {
                 assert!(!self.story.fenced, "a fenced writer continued");
-                self.story.told.push((sequence, entry));
+                self.story.confirmed.push((sequence, entry));
             }
             // It exists already: an earlier try of this very note, whose answer was lost.
             Some(Ok(None)) => assert!(self.log.state().has(number, sequence)),
@@ -341,10 +341,11 @@ fn check(outcome: &Outcome) {
     let said: Vec<_> = log.said.iter().map(|said| (said.writer, said.sequence)).collect();
     let mut epochs = BTreeSet::new();
     for (writer, story) in (0..).zip(stories) {
-        for (sequence, number) in &story.told {
-            let stands = log.said.iter().find(|said| (said.writer, said.sequence) == (writer, *sequence));
+        for (sequence, number) in &story.confirmed {
+            let found_entry =
+                log.said.iter().find(|said| (said.writer, said.sequence) == (writer, *sequence));
             assert_eq!(
-                stands.map(|said| said.number),
+                found_entry.map(|said| said.number),
                 Some(*number),
                 "what was acknowledged to writer {writer} is in the log"
             );
@@ -373,7 +374,7 @@ fn bad_weather() {
             resume_unwind(panic)
         });
         fenced += outcome.stories.iter().filter(|story| story.fenced).count();
-        acknowledged += outcome.stories.iter().map(|story| story.told.len()).sum::<usize>();
+        acknowledged += outcome.stories.iter().map(|story| story.confirmed.len()).sum::<usize>();
         summaries += outcome.summaries;
         turns += outcome.turns;
     }

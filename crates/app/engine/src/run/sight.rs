@@ -44,7 +44,8 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// Nothing is known yet; being out of sight counts from now. `interval_seconds`: between two looks at an attempt in sight.
+    /// Nothing is known yet; being out of sight counts from now. `interval_seconds`: between two looks at an attempt in
+    /// sight.
     #[must_use]
     pub fn new(interval_seconds: f64, patience_seconds: f64, now_micros: i64) -> Self {
         Self { interval_seconds, patience_seconds, seen_micros: now_micros, misses: 0 }
@@ -165,7 +166,8 @@ mod tests {
         assert!(matches!(look(&mut sight, hidden(), at_seconds + 599.0), Next::LookAgain { .. }));
     }
 
-    /// Proves that patience has an end at its limit and not before, for answers and for errors, and that the last pause fits in.
+    /// Proves that patience has an end at its limit and not before, for answers and for errors, and that the last pause
+    /// fits in.
     #[test]
     fn an_attempt_that_stays_away_is_given_up() {
         let mut sight = sight();

@@ -73,8 +73,8 @@ mod tests {
         path.metadata().unwrap().permissions().mode() & 0o777
     }
 
-    /// Proves that nothing below a folder has a bit for writing while it is read, and that all modes are as before afterwards; that folders
-    /// of a killed evaluation can be deleted again, and that what links lead to is left alone.
+    /// Proves that nothing below a folder has a bit for writing while it is read, and that all modes are as before
+    /// afterwards; that folders of a killed evaluation can be deleted again, and that what links lead to is left alone.
     #[test]
     fn modes_go_and_come_back() {
         let folder = tempfile::tempdir().unwrap();

@@ -294,11 +294,11 @@ mod tests {
         let gradients = of("0.5,-1e-3,").unwrap();
         assert_eq!(gradients[0], [-0.001, -0.001]);
         assert!(gradients[1].iter().all(|it| it.is_nan()));
-        for (answer, told) in
+        for (answer, reason) in
             [("0.5", "gives no gradients"), ("1,2,3,4", "more gradients"), ("1,x,2", "`x` is no")]
         {
             let refused = of(answer);
-            assert!(matches!(&refused, Err(Unscored::Refused(why)) if why.contains(told)), "{refused:?}");
+            assert!(matches!(&refused, Err(Unscored::Refused(why)) if why.contains(reason)), "{refused:?}");
         }
     }
 }

@@ -8,10 +8,10 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<TimelineEvent> = attempts.iter().flat_map(of_attempt).collect();
-    let told = events.iter().filter(|event| {
+    let shown = events.iter().filter(|event| {
         ![EventKind::CheckpointReason.as_str(), EventKind::DataCursor.as_str()].contains(&&*event.kind)
     });
-    moments.extend(told.map(|event| TimelineEvent {
+    moments.extend(shown.map(|event| TimelineEvent {
         at: event.at,
         attempt_number: number_of(event.attempt_id),
         kind: event.kind.clone(),

@@ -33,7 +33,7 @@ struct Track {
     /// The newest drawing; it counts when the bar moves on, because values are drawn late.
     pending: Option<PrintedMetrics>,
     /// The values reported last.
-    told: Vec<(String, f64)>,
+    reported: Vec<(String, f64)>,
     told_step: Option<u64>,
 }
 
@@ -209,7 +209,7 @@ impl Track {
             done: 0,
             has_values: false,
             pending: None,
-            told: Vec::new(),
+            reported: Vec::new(),
             told_step: None,
         }
     }
@@ -238,7 +238,7 @@ impl Track {
     }
 
     fn shows_already(&self, values: &[(String, f64)]) -> bool {
-        let shown = self.pending.as_ref().map_or(&self.told, |pending| &pending.values);
+        let shown = self.pending.as_ref().map_or(&self.reported, |pending| &pending.values);
         let same = |((name, value), (known, was)): (&(String, f64), &(String, f64))| {
             name == known && value.to_bits() == was.to_bits()
         };
@@ -249,10 +249,11 @@ impl Track {
     fn tell(&mut self) -> Option<PrintedMetrics> {
         let mut metrics = self.pending.take()?;
         let same_step = self.told_step == Some(metrics.step);
-        let told = std::mem::replace(&mut self.told, metrics.values.clone());
+        let reported = std::mem::replace(&mut self.reported, metrics.values.clone());
         self.told_step = Some(metrics.step);
         metrics.values.retain(|(name, value)| {
-            let unchanged = told.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());
+            let unchanged =
+                reported.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());
             let seldom = name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
             !(unchanged && (same_step || seldom))
         });

@@ -15,18 +15,18 @@ fn replay(name: &str) -> Vec<String> {
         reader.push(output, piece.as_bytes(), |metrics| found.push(metrics));
     }
     reader.finish(|metrics| found.push(metrics));
-    found.iter().map(told).collect()
+    found.iter().map(shown).collect()
 }
 
-fn told(metrics: &PrintedMetrics) -> String {
+fn shown(metrics: &PrintedMetrics) -> String {
     let values: Vec<String> = metrics.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     format!("{}: {}", metrics.step, values.join(" "))
 }
 
 fn read(text: &str) -> Vec<String> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(told(&metrics)));
-    reader.finish(|metrics| found.push(told(&metrics)));
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
+    reader.finish(|metrics| found.push(shown(&metrics)));
     found
 }
 
@@ -120,8 +120,8 @@ fn only_json_on_request() {
     let mut found = Vec::new();
     let text =
         "step 1: loss 2\n{'loss': 3}\n{\"step\": 2, \"loss\": 4}\n 50%|█| 1/2 [00:00<00:00, 1it/s, loss=5]\n";
-    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(told(&metrics)));
-    reader.finish(|metrics| found.push(told(&metrics)));
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(shown(&metrics)));
+    reader.finish(|metrics| found.push(shown(&metrics)));
     assert_eq!(found, ["2: loss=4"]);
 }
 
@@ -182,9 +182,9 @@ proptest! {
         let whole = read(&text);
         let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
         for bytes in text.as_bytes().chunks(cut) {
-            reader.push(Printed::Stdout, bytes, |metrics| found.push(told(&metrics)));
+            reader.push(Printed::Stdout, bytes, |metrics| found.push(shown(&metrics)));
         }
-        reader.finish(|metrics| found.push(told(&metrics)));
+        reader.finish(|metrics| found.push(shown(&metrics)));
         prop_assert_eq!(&whole, &found);
         prop_assert!(whole.len() <= text.len());
     }

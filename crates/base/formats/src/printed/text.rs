@@ -115,10 +115,11 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
                 named.epoch = named.epoch.or(whole);
                 named.epoch_counted_from_one |= of.is_some();
             }
-            Some((name, told)) => {
+            Some((name, is_assigned)) => {
                 let measure = is_measure(&name);
                 // Only in `name=value` and `name: value` may any word be a name.
-                if (measure || told) && named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX {
+                if (measure || is_assigned) && named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX
+                {
                     measured |= measure;
                     let share = of.filter(|of| *of > 0).map(|of| value / of as f64);
                     named.values.push((name, share.unwrap_or(value)));
@@ -150,7 +151,7 @@ fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
 /// The words right before a number as a name, and whether `=` or `:` is between them.
 fn name_before(tokens: &[Token<'_>], at: usize) -> Option<(String, bool)> {
     let mut end = at;
-    let told = end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':'));
+    let is_assigned = end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':'));
     end -= usize::from(end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':' | '[' | '(' | '#')));
     let mut begin = end;
     while begin > 0 && end - begin < NAME_WORDS_MAX && matches!(tokens[begin - 1], Token::Word(_)) {
@@ -163,7 +164,7 @@ fn name_before(tokens: &[Token<'_>], at: usize) -> Option<(String, bool)> {
             _ => None,
         })
         .collect();
-    joined(&words, told && tokens[at - 1] == Token::Other('=')).map(|name| (name, told))
+    joined(&words, is_assigned && tokens[at - 1] == Token::Other('=')).map(|name| (name, is_assigned))
 }
 
 /// The last word, with those before it that belong to it. Before `=` only one word counts: the ones before it are text.

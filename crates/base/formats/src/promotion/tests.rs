@@ -63,7 +63,7 @@ fn rules_are_read() {
 
 /// Proves that each mistake is reported as what it is, and where.
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let cases = [
         ("", ": ends where a metric or a number should follow"),
         ("val_loss", "val_loss: has a number here, not a condition (compare it, such as `val_loss < 0.5`)"),

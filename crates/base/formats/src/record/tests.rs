@@ -74,9 +74,9 @@ proptest! {
             .map(|index| frames[index].clone())
             .collect();
         prop_assert_eq!(frames_of(&bytes), untouched);
-        let told = items_of(&bytes).iter().any(|item| matches!(item, Item::Damage(damage)
+        let is_reported = items_of(&bytes).iter().any(|item| matches!(item, Item::Damage(damage)
             if damage.offset as usize <= start && start < (damage.offset + damage.skipped_bytes) as usize));
-        prop_assert!(told, "the damage at {} is not reported", start);
+        prop_assert!(is_reported, "the damage at {} is not reported", start);
     }
 
     /// Proves that a segment cut anywhere gives every whole frame before the cut, and that an unfinished tail is

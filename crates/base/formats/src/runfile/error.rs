@@ -1,7 +1,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One mistake in a run file, in an override or in a settings file. [`super::parse`] returns all of them, in file order.
+/// One mistake in a run file, in an override or in a settings file. [`super::parse`] returns all of them, in file
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFileError {
     /// What is wrong, in one sentence without a full stop.

@@ -165,8 +165,8 @@ fn fractions(node: &Node) -> Result<Vec<f64>, Fault> {
         return Err(node.fault(format!("has {} rungs; a ladder has at most {MAX_RUNGS}", fractions.len())));
     }
     let rungs: Vec<Rung> = fractions.iter().copied().filter_map(Rung::new).collect();
-    let told_apart = |one: &Rung, next: &Rung| one < next && one.to_string() != next.to_string();
-    if rungs.len() == fractions.len() && rungs.is_sorted_by(told_apart) {
+    let separate_keys = |one: &Rung, next: &Rung| one < next && one.to_string() != next.to_string();
+    if rungs.len() == fractions.len() && rungs.is_sorted_by(separate_keys) {
         Ok(fractions)
     } else {
         Err(node.fault("must increase from rung to rung"))

@@ -204,7 +204,8 @@ impl SectionSchema {
         self.free_keys || self.keys.contains(&key)
     }
 
-    /// What to write instead of an unknown key: its new name, the nearest name, the section it belongs to, or all names.
+    /// What to write instead of an unknown key: its new name, the nearest name, the section it belongs to, or all
+    /// names.
     pub(super) fn advice_for(&self, key: &str) -> String {
         if let Some((_, _, new)) =
             RENAMED.iter().find(|(section, old, _)| (*section, *old) == (self.name, key))

@@ -215,8 +215,8 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
     let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
     assert_eq!(&gates[error.span], "recall");
-    let twins = format!("{MINIMAL}[ladder]\nrungs = [\"1.00000000001%\", \"1.00000000002%\"]\n");
-    assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
+    let equal_rungs = format!("{MINIMAL}[ladder]\nrungs = [\"1.00000000001%\", \"1.00000000002%\"]\n");
+    assert!(parse(&equal_rungs, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
 }
 
 /// Proves that all mistakes of a file are shown at once, each with line, caret and the nearest name.
@@ -322,7 +322,7 @@ fn an_argument_too_long_for_the_kernel_is_refused() {
 
 /// Proves that a bad value of each kind is reported with what is expected instead: one line of the file, one message.
 #[test]
-fn bad_values_are_told_with_what_is_wanted() {
+fn bad_values_are_reported_with_what_is_expected() {
     let cases = [
         (
             "[run]\nname = \"a\"\ncommand = \"python train.py\"",
@@ -461,11 +461,11 @@ fn bad_values_are_told_with_what_is_wanted() {
     ];
     for (text, expected) in cases {
         let errors = parse(text, "f", &[]).expect_err(text);
-        let told: Vec<_> = errors
+        let reported: Vec<_> = errors
             .iter()
             .map(|error| error.to_string().splitn(4, ':').nth(3).unwrap().trim().to_owned())
             .collect();
-        assert!(told.iter().any(|told| told == expected), "{text}\n{told:#?}");
+        assert!(reported.iter().any(|reported| reported == expected), "{text}\n{reported:#?}");
     }
 }
 
@@ -514,7 +514,7 @@ error: `run.name` is a string, so nothing can be set inside it
 
 /// Proves that the caret is under the fault after tabs and after letters of several bytes.
 #[test]
-fn the_caret_stands_under_the_fault() {
+fn the_caret_is_under_the_fault() {
     check_errors(
         "[run]\nname = \"a\"\ncommand = [\"a\"]\n\tenvironment = { A = \"ä\", B = [1] }\n",
         &[],
@@ -524,7 +524,7 @@ fn the_caret_stands_under_the_fault() {
 
 /// Proves that a file in another encoding is reported with the place of its first wrong byte.
 #[test]
-fn bytes_that_are_no_utf8_are_told_with_their_place() {
+fn invalid_utf8_is_reported_with_its_place() {
     let bytes = b"[run]\nname = \"\xE4\"\n";
     let errors = parse_bytes(bytes, "trackway.toml", &[]).unwrap_err();
     assert_eq!(
@@ -690,7 +690,8 @@ fn check_spans(text: &str, overrides: &[String]) {
     }
 }
 
-/// Proves that a roll back and its margins are read and stored, for detectors that it can help, and that its budget has a name.
+/// Proves that a roll back and its margins are read and stored, for detectors that it can help, and that its budget has
+/// a name.
 #[test]
 fn roll_backs_are_read() {
     use trackway_core::detect::{DetectionPolicy, Detector};
@@ -752,13 +753,13 @@ fn early_stops_are_read() {
     let without = Plan::from(read(MINIMAL).unwrap());
     assert!(without.config().get("early_stop").is_none());
     assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
-    for (text, told) in [
+    for (text, reported) in [
         ("[early_stop]\nwindow = 500\n", "`[early_stop]` has no rule"),
         ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),
         ("[early_stop]\npatience = 0\n", "early_stop.patience"),
     ] {
         let errors = read(&format!("{MINIMAL}{text}")).unwrap_err();
-        assert!(errors.contains(told), "{errors:?}");
+        assert!(errors.contains(reported), "{errors:?}");
     }
 }
 
@@ -805,7 +806,7 @@ fn evaluations_are_read() {
         super::EvaluateSection { command: vec!["true".into()], ..super::EvaluateSection::default() };
     assert_eq!(least, expected);
     assert!(least.after && least.timeout_seconds == 86_400.0);
-    for (text, told) in [
+    for (text, reported) in [
         ("command = \"true\"", "must be a list of strings"),
         ("command = [\"true\"]\ndecoding = 3", "evaluate.decoding"),
         ("command = [\"true\"]\ndecoding = { t = nan }", "a finite number"),
@@ -826,6 +827,6 @@ fn evaluations_are_read() {
         ),
     ] {
         let errors = read(&format!("{MINIMAL}[evaluate]\n{text}\n")).unwrap_err();
-        assert!(errors.contains(told), "{errors}");
+        assert!(errors.contains(reported), "{errors}");
     }
 }

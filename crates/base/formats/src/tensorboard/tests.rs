@@ -48,10 +48,10 @@ fn curves_of(folder: &str) -> Curves {
 /// Proves that the curves are those that TensorBoard itself reads, of three writers, in both forms, restarts obeyed.
 #[test]
 fn curves_are_tensorboards() {
-    let told = std::fs::read_to_string(vectors().join("scalars.json")).unwrap();
-    let told: BTreeMap<String, Curves> = serde_json::from_str(&told).unwrap();
-    assert_eq!(told.len(), 3);
-    for (folder, expected) in told {
+    let wanted = std::fs::read_to_string(vectors().join("scalars.json")).unwrap();
+    let wanted: BTreeMap<String, Curves> = serde_json::from_str(&wanted).unwrap();
+    assert_eq!(wanted.len(), 3);
+    for (folder, expected) in wanted {
         assert_eq!(curves_of(&folder), expected, "{folder}");
     }
 }

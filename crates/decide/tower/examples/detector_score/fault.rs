@@ -1,5 +1,5 @@
-//! The faults: each is one change to a healthy run, from a step on. Most are of the classes that TrainCheck's silent errors
-//! and SageMaker Debugger's rules describe.
+//! The faults: each is one change to a healthy run, from a step on. Most are of the classes that TrainCheck's silent
+//! errors and SageMaker Debugger's rules describe.
 
 use trackway_core::detect::Detector as D;
 

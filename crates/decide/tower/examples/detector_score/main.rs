@@ -1,7 +1,8 @@
 //! Scores the detectors: trains hundreds of small models for real, some of them with a fault, and counts what is found,
 //! how late, and the false alarms.
 //!
-//! `cargo run --release -p trackway-tower --example detector_score -- [tune|report|all] [HEALTHY STEPS FAULTY_PER_FAULT]`
+//! `cargo run --release -p trackway-tower --example detector_score -- [tune|report|all] [HEALTHY STEPS
+//! FAULTY_PER_FAULT]`
 //!
 //! Even seeds are for tuning, odd ones are reported. `--details` lists what was missed and what was wrong.
 

@@ -54,7 +54,8 @@ pub struct PastAttempt {
 }
 
 impl PastAttempt {
-    /// The part of its wall seconds that brought newly committed steps; `before` is the newest step that was committed before it.
+    /// The part of its wall seconds that brought newly committed steps; `before` is the newest step that was committed
+    /// before it.
     fn committed_seconds(&self, before: Option<Step>) -> f64 {
         let before = before.max(self.resumed_from_step).unwrap_or(0);
         let Some(committed) = self.last_committed_step.filter(|committed| *committed > before) else {
@@ -113,7 +114,8 @@ impl History {
         self.attempts.iter().filter(|attempt| reasons.contains(&attempt.reason)).count() as u32
     }
 
-    /// Retries of a budget in use after the last attempt: one for each end of `reasons`, less what committed training gave back.
+    /// Retries of a budget in use after the last attempt: one for each end of `reasons`, less what committed training
+    /// gave back.
     pub(super) fn in_use(&self, reasons: &[Reason], refill_hours: Option<f64>) -> f64 {
         let mut newest: BTreeMap<&str, Option<Step>> = BTreeMap::new();
         let mut in_use = 0.0_f64;
@@ -128,7 +130,8 @@ impl History {
         in_use
     }
 
-    /// The machines that the next attempt is better without: each was in several infrastructure failures of different attempts.
+    /// The machines that the next attempt is better without: each was in several infrastructure failures of different
+    /// attempts.
     ///
     /// A failure of many machines names all of them. So machines that were in equally many failures cannot be
     /// distinguished, and are left out together or not at all; and never are more left out than the run has had beyond
@@ -164,9 +167,9 @@ impl History {
         taken.filter_map(|attempt| attempt.plan_index).collect()
     }
 
-    /// How many attempts at the end of its rung, `last` included, brought no newly committed step and ended like `last`: with
-    /// the same fingerprint or the same reason, under the same settings. Preemptions in between do not break a
-    /// series of failures, and failures do not break a series of preemptions.
+    /// How many attempts at the end of its rung, `last` included, brought no newly committed step and ended like
+    /// `last`: with the same fingerprint or the same reason, under the same settings. Preemptions in between do not
+    /// break a series of failures, and failures do not break a series of preemptions.
     pub(super) fn trailing_without_progress(&self, last: &PastAttempt) -> u32 {
         let is_preempted = |attempt: &PastAttempt| attempt.reason == Reason::Preempted;
         let mut alike = 0;

@@ -7,8 +7,8 @@ use trackway_core::TerminationReason as Reason;
 
 use super::rule::DecisionRule;
 
-/// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks meets more
-/// failures than any fixed number, and one that gets nowhere gets none back.
+/// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks
+/// meets more failures than any fixed number, and one that gets nowhere gets none back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttemptBudget {
@@ -62,8 +62,8 @@ pub struct RetryPolicy {
     pub hang: AttemptBudget,
     /// A limit on time was reached: 10, one more for each committed hour, at once; a long run needs many allocations.
     pub timeout: AttemptBudget,
-    /// Unexplained ends, and mere guesses of `code_error` or `checkpoint_error`: 1, one more for each 24 committed hours, after 30 s
-    /// to 5 min.
+    /// Unexplained ends, and mere guesses of `code_error` or `checkpoint_error`: 1, one more for each 24 committed
+    /// hours, after 30 s to 5 min.
     pub unknown: AttemptBudget,
     /// Rollbacks requested by detectors: 3, at once.
     pub roll_back: AttemptBudget,

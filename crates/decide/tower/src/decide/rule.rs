@@ -3,7 +3,8 @@
 use trackway_core::closed_list;
 
 closed_list!(
-    /// The rule that decided what follows from the end of an attempt: `retries.rule`. `C1` to `C6` are the numbers of the requirements.
+    /// The rule that decided what follows from the end of an attempt: `retries.rule`. `C1` to `C6` are the numbers of
+    /// the requirements.
     DecisionRule, "decision rule", {
         /// Nothing was launched yet.
         NoAttempt = "no_attempt",

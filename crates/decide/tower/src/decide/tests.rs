@@ -213,8 +213,8 @@ proptest! {
     }
 }
 
-/// Proves that a roll back that is due goes before the other rules, spends its own budget, and gives way to a person, a fence and
-/// money; and that without a place to go back to the run stops.
+/// Proves that a roll back that is due goes before the other rules, spends its own budget, and gives way to a person, a
+/// fence and money; and that without a place to go back to the run stops.
 #[test]
 fn roll_backs_have_their_own_budget() {
     use crate::roll_back::Back;
@@ -276,8 +276,9 @@ fn a_finished_rung_leads_to_the_next() {
     assert_eq!(after(&attempts, &few).rule(), DecisionRule::CrashLoop);
 }
 
-/// A run that commits every ten minutes and fails at random times (exponential, mean `mtbf_hours`), five minutes of each attempt for the
-/// start. Gives the hours that were committed when it ended, its attempts, and the rule that ended it.
+/// A run that commits every ten minutes and fails at random times (exponential, mean `mtbf_hours`), five minutes of
+/// each attempt for the start. Gives the hours that were committed when it ended, its attempts, and the rule that ended
+/// it.
 fn simulated(
     policy: &RetryPolicy,
     mtbf_hours: f64,
@@ -336,8 +337,8 @@ fn a_run_of_weeks_outlives_its_failures() {
     assert!(completed >= 95, "{completed} of 100: {ends:?}");
 }
 
-/// Proves that refills do not keep a run alive that fails faster than it commits: at a failure every 20 minutes it stops within
-/// a few hours, and without any commit after the first retries.
+/// Proves that refills do not keep a run alive that fails faster than it commits: at a failure every 20 minutes it
+/// stops within a few hours, and without any commit after the first retries.
 #[test]
 fn refills_do_not_feed_a_storm() {
     for seed in 0..100 {

@@ -10,7 +10,7 @@ const PLACES_MAX: usize = 4096;
 /// The positions in the data that a script reported. From each of them on a step trains on one batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataCursor {
-    told: BTreeMap<Step, DataPlace>,
+    reported: BTreeMap<Step, DataPlace>,
 }
 
 /// The place in the data at one step.
@@ -25,16 +25,16 @@ pub struct DataPlace {
 impl DataCursor {
     /// Records which batch a step trains on. Several ranks report the same.
     pub fn tell(&mut self, step: Step, batch: u64, epoch: Option<u64>) {
-        self.told.insert(step, DataPlace { batch, epoch });
-        if self.told.len() > PLACES_MAX {
-            self.told.pop_first();
+        self.reported.insert(step, DataPlace { batch, epoch });
+        if self.reported.len() > PLACES_MAX {
+            self.reported.pop_first();
         }
     }
 
     /// The place at this step; none if nothing was reported up to it.
     #[must_use]
     pub fn at(&self, step: Step) -> Option<DataPlace> {
-        let (told_step, place) = self.told.range(..=step).next_back()?;
+        let (told_step, place) = self.reported.range(..=step).next_back()?;
         Some(DataPlace { batch: place.batch.checked_add(step - told_step)?, ..*place })
     }
 }
@@ -45,7 +45,7 @@ mod tests {
 
     /// Proves that a step's batch follows from the last position reported before it, across epochs and skipped batches.
     #[test]
-    fn the_batch_of_a_step_follows_from_what_was_told() {
+    fn the_batch_of_a_step_follows_from_what_was_reported() {
         let mut cursor = DataCursor::default();
         cursor.tell(6, 5, Some(0));
         cursor.tell(11, 10, Some(1));
@@ -62,7 +62,7 @@ mod tests {
     fn old_places_are_forgotten() {
         let mut cursor = DataCursor::default();
         (1..=10_000).for_each(|step| cursor.tell(step, 2 * step, None));
-        assert_eq!(cursor.told.len(), PLACES_MAX);
+        assert_eq!(cursor.reported.len(), PLACES_MAX);
         assert_eq!(cursor.at(5_000), None);
         assert_eq!(cursor.at(10_000).map(|place| place.batch), Some(20_000));
     }

@@ -67,8 +67,8 @@ impl Level {
         }
     }
 
-    /// Takes a value that is not normal: it leaves the level as it is, until there were so many in a row that they are the
-    /// new normal.
+    /// Takes a value that is not normal: it leaves the level as it is, until there were so many in a row that they are
+    /// the new normal.
     pub(super) fn reject(&mut self, value: f64) {
         self.rejected += 1;
         if self.rejected >= ACCEPTED_AFTER {

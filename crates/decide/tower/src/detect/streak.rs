@@ -24,7 +24,8 @@ pub(super) struct Streak {
 }
 
 impl Streak {
-    /// Takes one observation. It fires with the `patience`th bad one in a row, and is armed again after `calm` good ones.
+    /// Takes one observation. It fires with the `patience`th bad one in a row, and is armed again after `calm` good
+    /// ones.
     pub(super) fn take(&mut self, bad: bool, step: Step, patience: u32, calm: u32) -> Turn {
         if bad {
             self.good = 0;
@@ -62,7 +63,7 @@ mod tests {
     /// Proves that an episode is reported once, that one good observation breaks a row, and that healthy steps reset
     /// it.
     #[test]
-    fn an_episode_is_told_once() {
+    fn an_episode_is_reported_once() {
         let mut streak = Streak::default();
         let turns: Vec<Turn> = "bbgbbbbbggbgggbbb"
             .chars()

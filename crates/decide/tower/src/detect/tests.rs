@@ -23,7 +23,7 @@ fn stream<'m>(steps: impl IntoIterator<Item = (Step, Vec<(u32, &'m str, f64)>)>)
 }
 
 /// Which detector fired at which step.
-fn told(firings: &[Firing]) -> Vec<(Detector, Step)> {
+fn fired(firings: &[Firing]) -> Vec<(Detector, Step)> {
     firings.iter().map(|firing| (firing.detector, firing.step)).collect()
 }
 
@@ -40,14 +40,14 @@ fn healthy_loss(step: Step, rng: &mut SplitMix64) -> f64 {
 /// Proves that the first NaN is reported at once, with the step and the learning rate that rose before it, and only
 /// once.
 #[test]
-fn a_nan_is_told_once_and_at_once() {
+fn a_nan_is_reported_once_and_at_once() {
     let mut rng = SplitMix64::new(1);
     let firings = stream((0..100).map(|step| {
         let rate = if step < 60 { 0.01 } else { 1.0 };
         let loss = if step < 64 { healthy_loss(step, &mut rng) } else { f64::NAN };
         (step, vec![(0, "learning_rate", rate), (0, "loss", loss), (0, "grad_norm", loss)])
     }));
-    assert_eq!(told(&firings), [(Detector::NonFinite, 64)]);
+    assert_eq!(fired(&firings), [(Detector::NonFinite, 64)]);
     let firing = &firings[0];
     assert_eq!((firing.severity, firing.metric.as_deref()), (DetectionSeverity::Critical, Some("loss")));
     assert!(firing.evidence.starts_with("`loss` is NaN from step 64 on; it was"), "{}", firing.evidence);
@@ -59,7 +59,7 @@ fn a_nan_is_told_once_and_at_once() {
 #[test]
 fn overflows_belong_to_a_loss_scale() {
     let run = |scaled: bool, overflows: std::ops::Range<Step>| {
-        told(&stream((0..200).map(|step| {
+        fired(&stream((0..200).map(|step| {
             let norm = if overflows.contains(&step) { f64::INFINITY } else { 1.0 };
             let scale = if scaled { vec![(0, "loss_scale", 1024.0)] } else { Vec::new() };
             (step, scale.into_iter().chain([(0, "grad_norm", norm)]).collect())
@@ -73,14 +73,14 @@ fn overflows_belong_to_a_loss_scale() {
 /// Proves that a spike far out of everything is reported at its step, one within the range after three steps, a single
 /// step within the range never, and that a second episode is reported again.
 #[test]
-fn spikes_are_told_by_their_size_and_length() {
+fn spikes_are_reported_by_their_size_and_length() {
     let run = |spikes: &[(Step, f64)]| {
         let mut rng = SplitMix64::new(2);
         let losses = (0..1500).map(|step| {
             let spike = spikes.iter().find(|(at, _)| *at == step).map_or(0.0, |(_, height)| *height);
             healthy_loss(step, &mut rng) + spike
         });
-        told(&firings_of("loss", losses.collect::<Vec<_>>()))
+        fired(&firings_of("loss", losses.collect::<Vec<_>>()))
     };
     assert_eq!(run(&[]), []);
     assert_eq!(run(&[(900, 20.0)]), [(Detector::LossSpike, 900)]);
@@ -92,7 +92,7 @@ fn spikes_are_told_by_their_size_and_length() {
 
 /// Proves that a loss which climbs too slowly for a spike is reported, and that a converged one is not.
 #[test]
-fn a_loss_that_climbs_is_told() {
+fn a_loss_that_climbs_is_reported() {
     let mut rng = SplitMix64::new(3);
     let climbing =
         (0..2000u64).map(|step| healthy_loss(step, &mut rng) + 0.001 * step.saturating_sub(1000) as f64);
@@ -101,19 +101,20 @@ fn a_loss_that_climbs_is_told() {
     assert!((1200..1500).contains(&firings[0].step), "{firings:?}");
 }
 
-/// Proves that the noise of a batch of one (exponential) and of a run that has learned all but single samples set nothing off.
+/// Proves that the noise of a batch of one (exponential) and of a run that has learned all but single samples set
+/// nothing off.
 #[test]
 fn heavy_tails_are_healthy() {
     let mut rng = SplitMix64::new(4);
     let exponential: Vec<f64> =
         (0..200_000).map(|step| -(1.0 - rng.next_unit()).ln() * if step < 500 { 2.0 } else { 1.0 }).collect();
-    assert_eq!(told(&firings_of("loss", exponential)), []);
+    assert_eq!(fired(&firings_of("loss", exponential)), []);
     let mut rng = SplitMix64::new(5);
     let learned = (0..100_000u64).map(|step| {
         let odd = if rng.next_unit() < 0.01 { 0.4 } else { 0.0 };
         2.3 * (-(step as f64) / 50.0).exp() + 1e-4 * (1.0 + rng.next_unit()) + odd
     });
-    assert_eq!(told(&firings_of("loss", learned.collect::<Vec<_>>())), []);
+    assert_eq!(fired(&firings_of("loss", learned.collect::<Vec<_>>())), []);
 }
 
 /// Proves both ends of the gradient: an explosion in one step or three, nothing left, and what a learned run may have.
@@ -122,7 +123,7 @@ fn gradients_explode_and_vanish() {
     let run = |odd: fn(Step) -> Option<f64>| {
         let mut rng = SplitMix64::new(6);
         let norms = (0..500).map(|step| odd(step).unwrap_or(1.0 + 0.2 * normal(&mut rng)));
-        told(&firings_of("grad_norm", norms.collect::<Vec<_>>()))
+        fired(&firings_of("grad_norm", norms.collect::<Vec<_>>()))
     };
     assert_eq!(run(|_| None), []);
     assert_eq!(run(|step| (step == 300).then_some(1e4)), [(Detector::GradientExplosion, 300)]);
@@ -133,7 +134,7 @@ fn gradients_explode_and_vanish() {
         let loss = 2.0 * (-(step as f64) / 60.0).exp();
         (step, vec![(0, "loss", loss + 1e-9 * (step % 7) as f64), (0, "grad_norm", loss)])
     }));
-    assert_eq!(told(&learned), []);
+    assert_eq!(fired(&learned), []);
 }
 
 /// Proves that a loss which never falls is reported, and that one which falls slowly, or at once, is not.
@@ -142,7 +143,7 @@ fn a_plateau_is_a_run_that_never_learned() {
     let run = |level: fn(Step) -> f64| {
         let mut rng = SplitMix64::new(7);
         let losses = (0..3000).map(|step| level(step) + 0.05 * normal(&mut rng));
-        told(&firings_of("loss", losses.collect::<Vec<_>>()))
+        fired(&firings_of("loss", losses.collect::<Vec<_>>()))
     };
     assert_eq!(run(|_| 2.3), [(Detector::Plateau, 499)]);
     assert_eq!(run(|step| 2.3 - step as f64 * 3e-4), []);
@@ -155,7 +156,7 @@ fn a_plateau_is_a_run_that_never_learned() {
 fn validation_parts_from_training() {
     let run = |validation: fn(f64) -> f64, training: fn(f64) -> f64| {
         let mut rng = SplitMix64::new(8);
-        told(&stream((0..3000).map(|step| {
+        fired(&stream((0..3000).map(|step| {
             let progress = step as f64 / 3000.0;
             let mut values = vec![(0, "loss", training(progress) * (1.0 + 0.02 * normal(&mut rng)))];
             if step % 100 == 99 {
@@ -178,25 +179,25 @@ fn validation_parts_from_training() {
 /// Proves that a repeated batch is reported after five, one batch from the beginning on only as a note, and an epoch
 /// never.
 #[test]
-fn repeated_batches_are_told() {
+fn repeated_batches_are_reported() {
     let run = |digest: fn(Step) -> f64| firings_of("batch_digest", (0..200).map(digest));
     let stuck = run(|step| step.min(100) as f64);
-    assert_eq!(told(&stuck), [(Detector::DeadInput, 105)]);
+    assert_eq!(fired(&stuck), [(Detector::DeadInput, 105)]);
     assert_eq!(stuck[0].severity, DetectionSeverity::Warn);
     assert_eq!(run(|step| (step % 4) as f64), []);
     let only = run(|_| 7.0);
-    assert_eq!((told(&only), only[0].severity), (vec![(Detector::DeadInput, 20)], DetectionSeverity::Note));
-    let equal = told(&firings_of("loss", (0..200).map(|step| 1.0 / (1.0 + step.min(50) as f64))));
+    assert_eq!((fired(&only), only[0].severity), (vec![(Detector::DeadInput, 20)], DetectionSeverity::Note));
+    let equal = fired(&firings_of("loss", (0..200).map(|step| 1.0 / (1.0 + step.min(50) as f64))));
     assert_eq!(equal, [(Detector::DeadInput, 70)]);
 }
 
 /// Proves that inputs which stop changing are reported although labels change, that a batch which repeats as a whole is
 /// reported once, and that inputs which never differed are intended.
 #[test]
-fn repeated_inputs_are_told() {
+fn repeated_inputs_are_reported() {
     let run =
         |inputs: fn(Step) -> f64, batch: fn(Step) -> f64| {
-            told(&stream((0..200).map(|step| {
+            fired(&stream((0..200).map(|step| {
                 (step, vec![(0, "batch_digest", batch(step)), (0, "input_digest", inputs(step))])
             })))
         };
@@ -210,9 +211,9 @@ fn repeated_inputs_are_told() {
 
 /// Proves that waiting is reported by its fraction, and not when it is short, rare or at the beginning.
 #[test]
-fn waiting_for_batches_is_told() {
+fn waiting_for_batches_is_reported() {
     let run = |wait: fn(Step) -> f64| {
-        told(&stream((0..300).map(|step| {
+        fired(&stream((0..300).map(|step| {
             let wait = wait(step);
             (step, vec![(0, "batch_wait_seconds", wait), (0, "step_seconds", 0.1 + wait)])
         })))
@@ -227,8 +228,8 @@ fn waiting_for_batches_is_told() {
 
 /// Proves that a lasting drop in speed is reported, by either metric, and that slow steps now and then are not.
 #[test]
-fn slower_steps_are_told() {
-    let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..400).map(value)));
+fn slower_steps_are_reported() {
+    let run = |metric: &str, value: fn(Step) -> f64| fired(&firings_of(metric, (0..400).map(value)));
     assert_eq!(run("step_seconds", |step| if step % 10 == 0 { 9.0 } else { 0.1 }), []);
     assert_eq!(
         run("step_seconds", |step| if step < 250 { 0.1 } else { 0.2 }),
@@ -242,10 +243,10 @@ fn slower_steps_are_told() {
 
 /// Proves that steps of a millisecond which are slow for a tenth of a second are not reported, and for longer they are.
 #[test]
-fn a_blip_of_short_steps_is_not_told() {
+fn a_blip_of_short_steps_is_not_reported() {
     let run = |slow: std::ops::Range<Step>| {
         let seconds = |step| if slow.contains(&step) { 0.002 } else { 0.001 };
-        told(&firings_of("step_seconds", (0..1000).map(seconds)))
+        fired(&firings_of("step_seconds", (0..1000).map(seconds)))
     };
     assert_eq!(run(300..360), []);
     assert_eq!(run(300..1000), [(Detector::ThroughputDrop, 441)]);
@@ -270,7 +271,7 @@ fn the_slow_rank_is_named() {
 /// Proves that a leak is reported with the step at which memory is full, and that batches of different lengths are not
 /// one.
 #[test]
-fn a_leak_is_told_with_its_end() {
+fn a_leak_is_reported_with_its_end() {
     let run = |bytes: fn(Step, &mut SplitMix64) -> f64| {
         let (mut detectors, mut firings, mut rng) = (Detectors::default(), Vec::new(), SplitMix64::new(9));
         detectors.set_memory_limit(2e9);
@@ -281,7 +282,7 @@ fn a_leak_is_told_with_its_end() {
         firings
     };
     let leak = run(|step, rng| 1e9 + 1e6 * step as f64 + 1e7 * rng.next_unit());
-    assert_eq!(told(&leak), [(Detector::MemoryCreep, 159)]);
+    assert_eq!(fired(&leak), [(Detector::MemoryCreep, 159)]);
     let end: Step = leak[0].evidence.rsplit(' ').next().unwrap().parse().unwrap();
     assert!((980..=1020).contains(&end), "{}", leak[0].evidence);
     assert_eq!(run(|_, rng| 1e9 + 5e8 * rng.next_unit()), []);
@@ -317,7 +318,7 @@ fn silence_is_measured_by_the_longest_step() {
 /// Proves that jumps and zeros are reported, and that warm-up, decay, warm restarts and a last zero are not.
 #[test]
 fn schedules_are_healthy_and_jumps_are_not() {
-    let run = |rate: fn(Step) -> f64| told(&firings_of("learning_rate", (0..1000).map(rate)));
+    let run = |rate: fn(Step) -> f64| fired(&firings_of("learning_rate", (0..1000).map(rate)));
     let cosine = |step: Step| 5e-4 * (1.0 + (step as f64 / 1000.0 * std::f64::consts::PI).cos());
     assert_eq!(run(cosine), []);
     assert_eq!(run(|step| (step as f64 / 100.0).min(1.0) * 1e-3), []);
@@ -327,13 +328,13 @@ fn schedules_are_healthy_and_jumps_are_not() {
     assert_eq!(run(|step| if step < 600 { 1e-3 } else { 0.0 }), [(Detector::LearningRate, 609)]);
     assert_eq!(run(|_| 50.0), [(Detector::LearningRate, 0)]);
     let still = firings_of("update_ratio", (0..100).map(|step| if step < 50 { 1e-3 } else { 0.0 }));
-    assert_eq!(told(&still), [(Detector::LearningRate, 59)]);
+    assert_eq!(fired(&still), [(Detector::LearningRate, 59)]);
 }
 
 /// Proves that a scale that is sought is healthy, and one that falls to nothing is not.
 #[test]
 fn a_loss_scale_may_be_sought_but_not_fall() {
-    let run = |scale: fn(Step) -> f64| told(&firings_of("loss_scale", (0..400).map(scale)));
+    let run = |scale: fn(Step) -> f64| fired(&firings_of("loss_scale", (0..400).map(scale)));
     assert_eq!(run(|step| 65536.0 / 2f64.powi(step.min(7) as i32)), []);
     assert_eq!(run(|step| 65536.0 / 2f64.powi((step / 150) as i32)), []);
     let falls = run(|step| 65536.0 / 2f64.powi(step.saturating_sub(200).min(40) as i32));
@@ -342,7 +343,7 @@ fn a_loss_scale_may_be_sought_but_not_fall() {
 
 /// Proves that a rank whose gradient parts from the others' is named, and that ranks which never agreed are left alone.
 #[test]
-fn ranks_that_part_are_told() {
+fn ranks_that_diverge_are_reported() {
     let run =
         |norm: fn(u32, Step) -> f64| {
             stream((0..100).map(|step| {
@@ -369,7 +370,7 @@ fn rules_are_obeyed() {
         detectors.take(loss, step, f64::NAN, 0.0, &mut firings);
         detectors.take(digest, step, step.min(3) as f64, 0.0, &mut firings);
     }
-    assert_eq!(told(&firings), [(Detector::DeadInput, 5)]);
+    assert_eq!(fired(&firings), [(Detector::DeadInput, 5)]);
 }
 
 /// Proves that metrics without end cost no more memory than their bound, and that the rest is counted.

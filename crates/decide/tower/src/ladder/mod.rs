@@ -122,20 +122,20 @@ fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item =
 }
 
 fn compare(comparison: &Comparison<Operand>, end: &RungEnd) -> Compared {
-    let told = |met, why: String| Compared { text: comparison.text.clone(), met, why };
+    let result = |met, why: String| Compared { text: comparison.text.clone(), met, why };
     let operands = comparison.operands();
     let missing = operands.iter().find_map(|operand| value_of(operand, end).err());
     if let Some(why) = missing {
-        return told(false, why);
+        return result(false, why);
     }
     if end.previous.is_none() && operands.iter().any(|operand| operand.previous) {
-        return told(true, format!("{} is the first rung, with nothing before it to compare", end.rung));
+        return result(true, format!("{} is the first rung, with nothing before it to compare", end.rung));
     }
     let (left, right) = (worked_out(&comparison.left, end), worked_out(&comparison.right, end));
     let (Some(left), Some(right)) = (left, right) else {
         let not_a_number = operands.iter().find(|operand| value_of(operand, end) == Ok(None));
         let named = not_a_number.map_or("a side of it".into(), |operand| format!("`{operand}`"));
-        return told(false, format!("{named} is not a finite number"));
+        return result(false, format!("{named} is not a finite number"));
     };
     let met = comparison.relation.holds(left, right);
     let verdict = if met { "holds" } else { "does not hold" };
@@ -144,7 +144,7 @@ fn compare(comparison: &Comparison<Operand>, end: &RungEnd) -> Compared {
         .map(|operand| format!("{operand} is {}", shown(value_of(operand, end).ok().flatten())))
         .collect();
     let sides = format!("{} {} {}", shown(Some(left)), comparison.relation, shown(Some(right)));
-    told(met, format!("{}, and {sides} {verdict}", values.join(", ")))
+    result(met, format!("{}, and {sides} {verdict}", values.join(", ")))
 }
 
 /// The value; `None` if it is not a number, or on the first rung if there is nothing before. An error names what was

@@ -10,8 +10,8 @@ use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recomput
 /// Bytes of a 32-bit number, and of an element of a dropout mask.
 const FLOAT_BYTES: f64 = 4.0;
 const MASK_BYTES: f64 = 1.0;
-/// Score-shaped tensors that the backward pass of attention as written holds besides the kept ones, in bytes an element:
-/// gradients of probabilities and of scores in 32 bits, and casts of both where the step has 16 bits.
+/// Score-shaped tensors that the backward pass of attention as written holds besides the kept ones, in bytes an
+/// element: gradients of probabilities and of scores in 32 bits, and casts of both where the step has 16 bits.
 const SCORE_GRADIENT_BYTES: f64 = 8.0;
 const SCORE_CAST_BYTES: f64 = 4.0;
 /// Vocabulary-wide tensors in 32 bits that exist at once when a loss is computed as written: log-probabilities, their

@@ -6,8 +6,8 @@ use super::answer::{Counter, MemoryEstimate};
 const FACTOR_MIN: f64 = 0.2;
 const FACTOR_MAX: f64 = 5.0;
 
-/// By how much measured activations, logits and copies differ from modelled ones. It holds for other batch sizes, lengths
-/// and numbers of ranks of the same code.
+/// By how much measured activations, logits and copies differ from modelled ones. It holds for other batch sizes,
+/// lengths and numbers of ranks of the same code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// Measured over modelled.

@@ -311,7 +311,8 @@ mod tests {
     ];
 
     proptest! {
-        /// Proves that no config, however broken or large its counts, panics or overflows when it is read and estimated.
+        /// Proves that no config, however broken or large its counts, panics or overflows when it is read and
+        /// estimated.
         #[test]
         fn no_config_panics(family in 0..FAMILIES.len(), counts in proptest::collection::vec((any::<u64>(), 36_u32..64), KEYS.len())) {
             let mut config = json!({"model_type": FAMILIES[family], "num_heads": 4, "max_position_embeddings": 8});
@@ -445,27 +446,27 @@ mod tests {
     /// Proves that an unknown family is read when it has the usual keys, and refused with every missing one named
     /// when it has not; and that impossible values are.
     #[test]
-    fn unknown_and_broken_configs_are_told() {
+    fn unknown_and_broken_configs_are_reported() {
         let usual = json!({"model_type": "novel", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
             "intermediate_size": 128, "vocab_size": 100});
         assert_eq!(read_config(&usual).unwrap().notes.len(), 1);
-        let told = |config: &Value| read_config(config).unwrap_err().to_string();
+        let error_of = |config: &Value| read_config(config).unwrap_err().to_string();
         assert_eq!(
-            told(
+            error_of(
                 &json!({"model_type": "novel", "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 9})
             ),
             "the config of a `novel` model has no `num_hidden_layers`, `intermediate_size`"
         );
-        assert_eq!(told(&json!([1])), "a model's config is a JSON object");
+        assert_eq!(error_of(&json!([1])), "a model's config is a JSON object");
         for broken in [json!(0), json!(-1), json!("many"), json!(1_u64 << 40)] {
             let mut config = usual.clone();
             config["num_attention_heads"] = broken;
-            assert!(told(&config).starts_with("`num_attention_heads` of the config is "));
+            assert!(error_of(&config).starts_with("`num_attention_heads` of the config is "));
         }
         let mut huge = usual;
         for key in ["hidden_size", "num_hidden_layers", "intermediate_size", "vocab_size"] {
             huge[key] = json!((1_u64 << 24) - 1);
         }
-        assert_eq!(told(&huge), "the config describes more than 10^15 parameters");
+        assert_eq!(error_of(&huge), "the config describes more than 10^15 parameters");
     }
 }

@@ -146,8 +146,8 @@ pub(super) struct States {
 }
 
 impl States {
-    /// ZeRO (arXiv 1910.02054): stage 1 divides optimizer states and master weights by the ranks, stage 2 gradients too,
-    /// stage 3 parameters too.
+    /// ZeRO (arXiv 1910.02054): stage 1 divides optimizer states and master weights by the ranks, stage 2 gradients
+    /// too, stage 3 parameters too.
     pub fn of(spec: &MemorySpec, share: &Share) -> Self {
         let shards = spec.parallel.shards() as f64;
         let divided = |from_stage: u8, bytes: f64| {

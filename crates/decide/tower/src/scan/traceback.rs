@@ -91,9 +91,9 @@ impl TracebackState {
         if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
             return;
         }
-        let starts_anew = !is_frame
+        let starts_over = !is_frame
             || self.current.as_ref().is_none_or(|open| line_number > open.line_number + SAME_TRACEBACK_LINES);
-        if starts_anew {
+        if starts_over {
             self.current = Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new() });
         }
         if let Some(open) = &mut self.current {

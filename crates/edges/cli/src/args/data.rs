@@ -35,8 +35,8 @@ pub enum DataCommand {
   trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, without reading its data
   trackway data drift --reference train.parquet --current new.parquet --joint     multivariate drift")]
     Drift(DriftArgs),
-    /// Detect leakage: overlap between training and test data, and features that reveal the label; exits with 3 if a check
-    /// blocks, or a requested check could not run
+    /// Detect leakage: overlap between training and test data, and features that reveal the label; exits with 3 if a
+    /// check blocks, or a requested check could not run
     #[command(
         after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
 
@@ -47,8 +47,8 @@ Examples:
   trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
     )]
     Leakage(LeakageArgs),
-    /// Check images and text files: decoding errors, unusual sizes and modes, duplicates, mismatched masks and labels; exits
-    /// with 3 if files cannot be read or labels name missing files
+    /// Check images and text files: decoding errors, unusual sizes and modes, duplicates, mismatched masks and labels;
+    /// exits with 3 if files cannot be read or labels name missing files
     #[command(after_help = "PNG, JPEG, BMP and WebP are decoded; text files must be UTF-8.
 
 Examples:
@@ -117,7 +117,8 @@ pub struct CheckArgs {
     /// Approvals of personal data (TOML); unapproved personal data blocks
     #[arg(long, value_name = "FILE")]
     pub sign_off: Option<PathBuf>,
-    /// Predicted class probabilities from your own model, for label-error detection: one column per class, named after it
+    /// Predicted class probabilities from your own model, for label-error detection: one column per class, named after
+    /// it
     #[arg(long, num_args = 1.., value_name = "PATH", requires = "label")]
     pub probabilities: Vec<String>,
     /// Run only these checks; exits with 3 if one of them cannot run

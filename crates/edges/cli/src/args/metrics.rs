@@ -58,7 +58,8 @@ pub struct MetricsArgs {
     /// Pair rows with the baseline by position instead of --id
     #[arg(long, requires = "baseline")]
     pub by_order: bool,
-    /// Practical margin: smaller differences from the baseline do not matter [default: 0.01, or 1 % of unbounded metrics]
+    /// Practical margin: smaller differences from the baseline do not matter [default: 0.01, or 1 % of unbounded
+    /// metrics]
     #[arg(long, value_name = "DIFFERENCE")]
     pub margin: Option<f64>,
     /// Metric for slices [default: accuracy, mae, exact_match, pass_at_1, loss, wer, ndcg]

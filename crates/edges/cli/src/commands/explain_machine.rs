@@ -18,34 +18,40 @@ pub fn lines(card: &MachineSummary) -> Vec<(String, String)> {
     tell(
         "processor",
         vec![
-            told(of("cpu_cores"), MEAN, |cores| format!("{cores:.1} cores on average")),
-            told(of("cpu_cores"), MAX, |cores| format!("{cores:.1} at most")),
-            told(of("machine_cpu_share"), MEAN, |share| format!("the whole machine {}", percent(share))),
+            figure_text(of("cpu_cores"), MEAN, |cores| format!("{cores:.1} cores on average")),
+            figure_text(of("cpu_cores"), MAX, |cores| format!("{cores:.1} at most")),
+            figure_text(of("machine_cpu_share"), MEAN, |share| {
+                format!("the whole machine {}", percent(share))
+            }),
         ],
     );
     tell(
         "memory",
         vec![
-            told(of("rss_bytes"), MEAN, |value| format!("{} on average", size(value))),
-            told(of("rss_bytes"), MAX, |value| format!("{} at most", size(value))),
-            told(of("machine_available_bytes"), MIN, |value| format!("the machine had {} left", size(value))),
+            figure_text(of("rss_bytes"), MEAN, |value| format!("{} on average", size(value))),
+            figure_text(of("rss_bytes"), MAX, |value| format!("{} at most", size(value))),
+            figure_text(of("machine_available_bytes"), MIN, |value| {
+                format!("the machine had {} left", size(value))
+            }),
         ],
     );
     tell(
         "disk",
         vec![
-            told(of("disk_read_bytes_per_second"), MEAN, |value| format!("{}/s read", size(value))),
-            told(of("disk_write_bytes_per_second"), MEAN, |value| format!("{}/s written", size(value))),
-            told(of("disk_free_bytes"), MIN, |value| format!("{} free", size(value))),
+            figure_text(of("disk_read_bytes_per_second"), MEAN, |value| format!("{}/s read", size(value))),
+            figure_text(of("disk_write_bytes_per_second"), MEAN, |value| {
+                format!("{}/s written", size(value))
+            }),
+            figure_text(of("disk_free_bytes"), MIN, |value| format!("{} free", size(value))),
         ],
     );
     tell(
         "network",
         vec![
-            told(of("network_received_bytes_per_second"), MEAN, |value| {
+            figure_text(of("network_received_bytes_per_second"), MEAN, |value| {
                 format!("{}/s received", size(value))
             }),
-            told(of("network_sent_bytes_per_second"), MEAN, |value| {
+            figure_text(of("network_sent_bytes_per_second"), MEAN, |value| {
                 format!("{}/s sent by the machine", size(value))
             }),
         ],
@@ -55,11 +61,13 @@ pub fn lines(card: &MachineSummary) -> Vec<(String, String)> {
         tell(
             &format!("GPU {index}"),
             vec![
-                told(of("kernel_share"), MEAN, |share| format!("kernels ran {} of the time", percent(share))),
-                told(of("memory_used_bytes"), MAX, |value| format!("{} used at most", size(value))),
-                told(of("power_watts"), MEAN, |watts| format!("{watts:.0} W")),
-                told(of("temperature_celsius"), MAX, |degrees| format!("{degrees:.0} °C at most")),
-                told(of("slowed_by_hardware"), SOMETIMES, |share| {
+                figure_text(of("kernel_share"), MEAN, |share| {
+                    format!("kernels ran {} of the time", percent(share))
+                }),
+                figure_text(of("memory_used_bytes"), MAX, |value| format!("{} used at most", size(value))),
+                figure_text(of("power_watts"), MEAN, |watts| format!("{watts:.0} W")),
+                figure_text(of("temperature_celsius"), MAX, |degrees| format!("{degrees:.0} °C at most")),
+                figure_text(of("slowed_by_hardware"), SOMETIMES, |share| {
                     format!("slowed down {} of the time", percent(share))
                 }),
             ],
@@ -102,7 +110,7 @@ fn gpus(card: &MachineSummary) -> Vec<u32> {
 }
 
 /// One figure of a value as text; none if it was never read.
-fn told(
+fn figure_text(
     line: Option<&MachineValue>,
     figure: fn(&MachineValue) -> Option<f64>,
     text: impl Fn(f64) -> String,

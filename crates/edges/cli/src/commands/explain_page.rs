@@ -216,7 +216,7 @@ fn ended(printer: Printer, termination: &Termination) {
     let reason = printer.tone(tone, termination.reason.as_str());
     let confidence = termination.confidence.map_or("unknown", |confidence| confidence.as_str());
     let domain = termination.domain.map_or("unknown", |domain| domain.as_str());
-    let outlook = termination.retry_outlook.map_or("unknown", |outlook| outlook.as_str());
+    let outlook = termination.retry_outlook.map_or("unknown", |outlook| outlook.as_str()).replace('_', " ");
     let rule = termination.rule.as_deref().unwrap_or("unknown");
     fact(printer, "ended", reason + format!(" ({confidence}, rule `{rule}`)"));
     fact(printer, "domain", format!("{domain}; retry outlook: {outlook}"));

@@ -48,7 +48,7 @@ fn what_is_not_supported_is_refused_by_name() {
 
 /// Proves that a missing run file, command, working directory and data are reported before anything is launched.
 #[test]
-fn missing_things_are_told_before_the_launch() {
+fn missing_things_are_reported_before_the_launch() {
     let home = Home::new();
     home.write("command.toml", "[run]\nname = \"x\"\ncommand = [\"pyhton3\", \"train.py\"]\n");
     home.write(

@@ -163,6 +163,7 @@ fn a_pin_holds_no_secret() {
     let root = healthy_root(&home);
     let token = format!("ghp{}{}", "_", "a1B2c3D4e5F6".repeat(3));
     let why = format!("asked for with {token}");
+    assert_eq!(home.json(&["checkpoint", "pin", "p", "healthy", "--why", "x"])["name"], "p");
     let pinned = home.trackway(&["checkpoint", "pin", "p", "healthy", "--why", &why]);
     assert_eq!(pinned.code, 0, "{}", pinned.stderr);
     let shown = home.trackway(&["checkpoint", "explain", "healthy"]).stdout;

@@ -80,14 +80,14 @@ fn adult_is_checked() {
         .iter()
         .flat_map(|it| it["findings"].as_array().unwrap())
         .collect();
-    let told =
+    let output =
         |kind: &str| findings.iter().find(|it| it["check"] == kind).unwrap_or_else(|| panic!("{kind}"));
-    let labels = told("label.values_differ");
+    let labels = output("label.values_differ");
     assert_eq!((labels["severity"].as_str(), labels["count"].as_u64()), (Some("block"), Some(16_281)));
     assert!(labels["action"].as_str().unwrap().contains("`<=50K.` as `<=50K`"), "{labels}");
-    assert!(told("columns.recoded")["message"].as_str().unwrap().contains("`education`, `education_num`"));
-    assert_eq!(told("columns.placeholder")["column"].as_str(), Some("capital_gain"));
-    assert!(told("representation.label_rate")["message"].as_str().unwrap().contains("sex=Female 10.9 %"));
+    assert!(output("columns.recoded")["message"].as_str().unwrap().contains("`education`, `education_num`"));
+    assert_eq!(output("columns.placeholder")["column"].as_str(), Some("capital_gain"));
+    assert!(output("representation.label_rate")["message"].as_str().unwrap().contains("sex=Female 10.9 %"));
     let blocking = findings.iter().filter(|it| it["severity"] == "block").count();
     assert_eq!(blocking, 1, "{findings:#?}");
     let women = document["groups"].as_array().unwrap().iter().find(|it| it["values"][0] == "Female").unwrap();

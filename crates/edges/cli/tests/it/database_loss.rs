@@ -30,10 +30,10 @@ fn lost_run(home: &Home, name: &str) {
     eventually("its end", || (ended(home) > ended_before).then_some(()));
 }
 
-/// Proves that an attempt that cannot be sealed is set aside: other commands print nothing about it, `doctor` names it with the
-/// reason, tries are counted and spaced, and once the cause is gone it is sealed.
+/// Proves that an attempt that cannot be sealed is set aside: other commands print nothing about it, `doctor` names it
+/// with the reason, tries are counted and spaced, and once the cause is gone it is sealed.
 #[test]
-fn what_cannot_be_sealed_disturbs_nobody() {
+fn what_cannot_be_sealed_disturbs_no_command() {
     let home = Home::new();
     assert_eq!(home.trackway(&["run", "--name", "first", "--", "true"]).code, 0);
     lost_run(&home, "lost");
@@ -65,8 +65,8 @@ fn what_cannot_be_sealed_disturbs_nobody() {
     assert_eq!(home.sql("select * from training_attempts where sealed_at is null").len(), 0);
 }
 
-/// Proves that a ledger that is missing, of no bytes, or without a run beside attempts is an error that names the way out, and
-/// never an empty answer.
+/// Proves that a ledger that is missing, of no bytes, or without a run beside attempts is an error that names the way
+/// out, and never an empty answer.
 #[test]
 fn a_ledger_that_vanished_is_an_error() {
     let home = Home::new();
@@ -96,8 +96,8 @@ fn a_ledger_that_vanished_is_an_error() {
     assert_eq!(home.trackway(&["--ledger", "other.db", "runs"]).code, 0, "a second ledger may be new");
 }
 
-/// Proves that a connection that is cut before or after the server has done what it was sent, in the middle of each kind of write
-/// of a run, loses nothing, doubles nothing and costs no retry.
+/// Proves that a connection that is cut before or after the server has done what it was sent, in the middle of each
+/// kind of write of a run, loses nothing, doubles nothing and costs no retry.
 #[test]
 fn postgres_connections_that_are_cut_cost_nothing() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
@@ -204,8 +204,9 @@ fn drawn(seed: &mut u64, below: u64) -> u64 {
     (*seed >> 33) % below
 }
 
-/// Proves that jobs whose supervisor, shim, script and database are killed in random order end with one sealed receipt for each
-/// attempt and in the exact final state. `TRACKWAY_CHAOS_JOBS` sets how many jobs, `TRACKWAY_CHAOS_SEED` where they begin.
+/// Proves that jobs whose supervisor, shim, script and database are killed in random order end with one sealed receipt
+/// for each attempt and in the exact final state. `TRACKWAY_CHAOS_JOBS` sets how many jobs, `TRACKWAY_CHAOS_SEED` where
+/// they begin.
 #[test]
 fn postgres_chaos_ends_with_one_receipt_per_attempt() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };

@@ -159,8 +159,8 @@ fn waits(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("waits-"))
 }
 
-/// Proves that data that changes between its hash and the end of the attempt is noted in the attempt's history, and that
-/// data that stays as it was is not.
+/// Proves that data that changes between its hash and the end of the attempt is noted in the attempt's history, and
+/// that data that stays as it was is not.
 #[test]
 fn data_that_changes_while_it_is_trained_on_is_noted() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! Only what is Trackway's is deleted or replaced: deployments, exports, outputs, and versions that are registered at once.
+//! Only what is Trackway's is deleted or replaced: deployments, exports, outputs, and versions that are registered at
+//! once.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -118,7 +118,7 @@ fn policies_are_carried_out() {
 #[test]
 fn what_cannot_help_is_refused() {
     let home = Home::new();
-    for (detect, told) in [
+    for (detect, expected) in [
         ("[detect]\nplateau = \"roll_back\"\n", "would not change what `plateau` finds"),
         ("[detect.memory_creep]\npolicy = \"roll_back\"\n", "would not change what `memory_creep` finds"),
         ("[detect]\nnon_finit = \"stop\"\n", "did you mean `non_finite`?"),
@@ -126,7 +126,7 @@ fn what_cannot_help_is_refused() {
     ] {
         let run = home.trackway(&["run", &run_file(&home, 1.0, detect)]);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
     }
     assert!(!home.state().join("ledger.db").exists() || detections(&home).is_empty());
 }

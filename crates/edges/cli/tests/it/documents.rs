@@ -119,3 +119,16 @@ fn every_command_has_a_document() {
     documented.dedup();
     assert_eq!(commands, documented);
 }
+
+/// Proves that the lists that need no run are documents: the settings, the devices, and the documents themselves.
+#[test]
+fn lists_are_documents() {
+    let home = Home::new();
+    let devices = home.json(&["memory", "--devices"]);
+    assert!(devices.as_array().unwrap().iter().any(|device| device["name"] == "t4-16gb"), "{devices}");
+    assert!(home.json(&["config"])["settings"].as_array().is_some_and(|settings| !settings.is_empty()));
+    assert_eq!(home.json(&["schema"]).as_array().map(Vec::len), Some(DOCUMENTS.len()));
+    for entry in DOCUMENTS {
+        assert_eq!(home.json(&["schema", entry.name]), entry.schema(), "{}", entry.name);
+    }
+}

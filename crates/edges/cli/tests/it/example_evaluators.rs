@@ -117,8 +117,8 @@ fn the_wine_example_is_judged() {
     assert!(step.code != 0 && step.stderr.contains("wine_mlp"), "not in the PATH: {}", step.stderr);
 }
 
-/// Proves that the character model's evaluator leaves windows from which the loss comes out that the job computed itself, with
-/// perplexity and bits per byte, each with an interval.
+/// Proves that the character model's evaluator leaves windows from which the loss comes out that the job computed
+/// itself, with perplexity and bits per byte, each with an interval.
 #[test]
 fn the_character_model_is_judged() {
     let Some(wine) = wine_mlp() else { return };

@@ -88,8 +88,8 @@ fn shim_pid(home: &Home) -> i32 {
     })
 }
 
-/// Proves that a kill is called a kill: by `stop --kill`, also of an attempt whose shim was stopped, by the receipt, and by a second
-/// `stop`, which does not wait for the grace period of the first.
+/// Proves that a kill is called a kill: by `stop --kill`, also of an attempt whose shim was stopped, by the receipt,
+/// and by a second `stop`, which does not wait for the grace period of the first.
 #[test]
 fn a_kill_is_not_called_graceful() {
     let stopped = |shim_is_stopped: bool, first: &[&str]| {

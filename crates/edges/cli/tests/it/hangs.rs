@@ -8,8 +8,8 @@ use crate::harness::{Home, eventually};
 const ROLE: &str = "HANG_TEST_ROLE";
 const DETECT: &str = "[detect]\nhang = { policy = \"stop\", patience = 2 }\n[retry]\nhang = { attempts = 0 }\n[supervise]\ngrace = \"2s\"\n";
 
-/// Steps, forks a child that waits too, and never comes back from `wait_for_data`. The module is the package's own, without the rest
-/// of the package.
+/// Steps, forks a child that waits too, and never comes back from `wait_for_data`. The module is the package's own,
+/// without the rest of the package.
 const SCRIPT: &str = r#"
 import importlib.util, json, os, sys, threading, time
 spec = importlib.util.spec_from_file_location("stacks", os.environ["STACKS_MODULE"])
@@ -62,8 +62,8 @@ fn dump_of(home: &Home, row: &Value) -> Value {
     serde_json::from_str(&std::fs::read_to_string(home.state().join(path)).unwrap()).unwrap()
 }
 
-/// Proves that the functions in which a Python script and a child it forked hang are named by the dump, the detection and
-/// `explain`, and that the run then ends as a hang.
+/// Proves that the functions in which a Python script and a child it forked hang are named by the dump, the detection
+/// and `explain`, and that the run then ends as a hang.
 #[test]
 fn a_python_script_that_hangs_is_named_by_function() {
     let home = Home::new();

@@ -13,7 +13,7 @@ use crate::documents;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
 /// Longest a test waits for something to come true.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Home {
     folder: tempfile::TempDir,

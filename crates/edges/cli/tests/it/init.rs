@@ -33,7 +33,7 @@ fn the_file_that_is_written_runs() {
 /// Proves that JSON contains what was found, that a folder without a script is wrong usage, and a missing script not
 /// found.
 #[test]
-fn what_was_found_is_told_as_json() {
+fn what_was_found_is_reported_as_json() {
     let home = Home::new();
     assert_eq!(home.trackway(&["init"]).code, 2);
     assert_eq!(home.trackway(&["init", "absent.py"]).code, 6);

@@ -12,8 +12,8 @@ const VALIDATION_ROWS: u64 = 50;
 /// Where the script kills itself in the middle rung, and where a person stops it.
 const KILLED_AT_STEP: u64 = 44;
 
-/// Proves nothing by itself: it is the training script of the tests below. It fits a line by one pass through the rows of its
-/// rung, so that more rows fit it better, and validates on rows that no rung trains on.
+/// Proves nothing by itself: it is the training script of the tests below. It fits a line by one pass through the rows
+/// of its rung, so that more rows fit it better, and validates on rows that no rung trains on.
 #[test]
 fn script() {
     let Ok(mode) = std::env::var(MODE) else { return };
@@ -185,9 +185,9 @@ fn a_run_climbs_its_ladder() {
 fn a_rung_that_is_not_good_enough_ends_the_run() {
     let home = Home::new();
     let file = run_file(&home, "learns_nothing", BETTER);
-    let told = home.trackway(&["run", &file, "--json"]);
-    assert_eq!(told.code, 5, "{}", told.stderr);
-    let run: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = home.trackway(&["run", &file, "--json"]);
+    assert_eq!(output.code, 5, "{}", output.stderr);
+    let run: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(run["state"], "blocked", "{run}");
     assert_eq!(column(run["attempts"].as_array().unwrap(), "rung"), [json!("1%"), json!("10%")]);
     let receipt = &home.sql("select termination_reason, termination_rule, termination_confidence, exit_code, cast(termination_evidence as text) as evidence from training_attempts where rung = '10%'")[0];
@@ -227,7 +227,7 @@ fn runs_are_compared_at_their_rung() {
 
 /// Proves that a metric that is not logged meets no rule, on the first rung already, and that this is reported.
 #[test]
-fn a_metric_that_nobody_logs_is_told_at_the_first_rung() {
+fn a_metric_that_is_not_logged_is_reported_at_the_first_rung() {
     let home = Home::new();
     let file = run_file(&home, "learns", "promote = \"accuracy > previous\"");
     let run = home.json(&["run", &file]);

@@ -90,6 +90,7 @@ fn folders_of_images() {
     for expected in ["block cannot read 1 file", "9.bmp", "1 of 7 files have no partner"] {
         assert!(cut.stdout.contains(expected), "{expected}\n{}", cut.stdout);
     }
+    assert_eq!(home.json(&["data", "images", "train", "--masks", "masks"])["not_run"], serde_json::json!([]));
     assert_eq!(home.trackway(&["data", "images", "none"]).code, 6);
 }
 

@@ -27,7 +27,8 @@ fn home() -> Home {
     home
 }
 
-/// Proves what a person reads: of a run that fits, of one that does not, of one that is spread, of adapters, of a measured peak.
+/// Proves what a person reads: of a run that fits, of one that does not, of one that is spread, of adapters, of a
+/// measured peak.
 #[test]
 fn an_estimate_is_readable() {
     let home = home();

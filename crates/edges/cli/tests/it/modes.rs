@@ -14,7 +14,7 @@ use crate::evaluations::{GOOD, write_job};
 use crate::harness::{Answer, BINARY, Home, answer, eventually, files_below, signal};
 
 /// The user without write permission for a test that runs as root.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
@@ -52,7 +52,7 @@ fn as_reader(home: &Home, arguments: &[&str]) -> Answer {
             .current_dir(home.path())
             .env("TRACKWAY_HOME", home.state())
             .env_remove("TRACKWAY_LEDGER");
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     answer(command.output().unwrap())
 }
@@ -70,8 +70,8 @@ fn all_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Proves that no umask opens a file of the home to others, written by Trackway or by a training process, and that scripts
-/// and outputs have the umask of the user.
+/// Proves that no umask opens a file of the home to others, written by Trackway or by a training process, and that
+/// scripts and outputs have the umask of the user.
 #[test]
 fn the_home_is_the_users_whatever_the_umask() {
     for mask in [0o000, 0o022] {
@@ -111,8 +111,8 @@ fn an_open_home_is_closed() {
     set(&home.state(), 0o755);
     set(&home.state().join("attempts"), 0o777);
     set(&home.state().join("ledger.db"), 0o666);
-    let told = home.trackway(&["runs"]);
-    assert!(told.stderr.contains("their permissions were removed"), "{}", told.stderr);
+    let listed = home.trackway(&["runs"]);
+    assert!(listed.stderr.contains("their permissions were removed"), "{}", listed.stderr);
     let modes = ["", "attempts", "ledger.db"].map(|name| mode(&home.state().join(name)));
     assert_eq!(modes, [0o700, 0o700, 0o600]);
     assert_eq!(home.trackway(&["runs"]).stderr, "");

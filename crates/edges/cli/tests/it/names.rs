@@ -108,8 +108,8 @@ fn an_imported_name_never_is_an_id() {
     assert_eq!(home.trackway(&["explain", &format!("{run}-renamed")]).code, 0);
 }
 
-/// Proves that a ledger in which an older program named runs like ids, `last` and `RUN/NUMBER` is healed by opening it: each id is
-/// its run again, and the old name is still to be found.
+/// Proves that a ledger in which an older program named runs like ids, `last` and `RUN/NUMBER` is healed by opening it:
+/// each id is its run again, and the old name is still to be found.
 #[test]
 fn an_older_ledger_is_healed() {
     let home = Home::new();
@@ -140,7 +140,7 @@ fn an_older_ledger_is_healed() {
 
 /// Proves that a name which is a part of another run's id is ambiguous: the error lists both.
 #[test]
-fn a_name_and_a_part_of_an_id_are_told_apart() {
+fn a_name_and_a_part_of_an_id_are_distinguished() {
     let home = Home::new();
     let (first, _) = ran(&home, "exp", "exp");
     let part = &first[first.len() - 8..];
@@ -155,7 +155,7 @@ fn a_name_and_a_part_of_an_id_are_told_apart() {
 
 /// Proves that what does not exist ends with 6, and a folder where a file is wanted with 2.
 #[test]
-fn what_is_not_there_is_told_by_its_code() {
+fn what_is_not_there_has_its_exit_code() {
     let home = Home::new();
     for tool in ["mlflow", "wandb", "tensorboard", "neptune"] {
         let answer = home.trackway(&["import", tool, "nowhere"]);

@@ -61,7 +61,7 @@ fn receipt(home: &Home) -> Value {
 /// Proves that a run whose loss on unseen batches stays level is asked to stop, that the script learns of it, that the
 /// receipt contains why with its numbers, and that the estimate with its band is shown.
 #[test]
-fn a_loss_that_stands_still_ends_the_run() {
+fn a_level_loss_ends_the_run() {
     let home = Home::new();
     let file = run_file(&home, "learned", "progressive = \"1%\"\nwindow = 500");
     let run = home.json(&["run", &file]);

@@ -1,4 +1,5 @@
-//! The class "one redaction door": a script leaks a secret through every channel there is, and no file of the home holds it.
+//! The class "one redaction door": a script leaks a secret through every channel there is, and no file of the home
+//! holds it.
 
 use serde_json::json;
 use trackway_recorder::{Recorder, record_panics};
@@ -48,8 +49,8 @@ fn script() {
     panic!("401 for key={literal} and {shaped}");
 }
 
-/// Proves that neither log, flight record, ledger, receipt, capture nor page holds a secret that a script, a run file, an argument
-/// or a reason held.
+/// Proves that neither log, flight record, ledger, receipt, capture nor page holds a secret that a script, a run file,
+/// an argument or a reason held.
 #[test]
 fn a_secret_leaves_through_no_channel() {
     let home = Home::with(&[(VARIABLE.to_owned(), LITERAL.to_owned())]);
@@ -90,8 +91,8 @@ fn evaluator_of(secret: &str) -> String {
     )
 }
 
-/// Proves that no secret which an evaluation, its evaluator, a slice, a reason for a skip or a sign-off held is in a file of the home, in
-/// what is shown, or in a page.
+/// Proves that no secret which an evaluation, its evaluator, a slice, a reason for a skip or a sign-off held is in a
+/// file of the home, in what is shown, or in a page.
 #[test]
 fn evaluations_and_reasons_hold_no_secret() {
     let secret = shaped();
@@ -105,10 +106,10 @@ fn evaluations_and_reasons_hold_no_secret() {
          [preflight]\nskip = [{{ check = \"data.drift\", why = \"{secret} and {LITERAL}\" }}]\n\
          [governance]\npersonal_data = [{{ column = \"id\", kinds = [\"email\"], approved_by = \"{secret}\", why = \"{LITERAL}\" }}]\n"
     );
-    for told in [secret.as_str(), LITERAL] {
-        write_job(&home, &evaluator_of(told), "", &more);
+    for hidden in [secret.as_str(), LITERAL] {
+        write_job(&home, &evaluator_of(hidden), "", &more);
         home.write("told.csv", "id,label,prediction\n1,a,a\n2,b,b\n3,a,b\n4,b,a\n");
-        let why = format!("asked by {told}");
+        let why = format!("asked by {hidden}");
         let run = home.trackway(&["run", "job.toml", "--skip-preflight", "--why", &why]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         let checked = home.trackway(&["preflight", "job.toml", "--html", "checks.html"]);

@@ -92,8 +92,8 @@ pub fn after_roll_back(steps: std::ops::RangeInclusive<u64>) -> Vec<(u64, u64)> 
 fn a_run_goes_back_and_passes_over_what_broke_it() {
     let home = Home::new();
     let more = format!("{ROLL_BACK}[retry]\nunknown = {{ attempts = 1, backoff = \"0s\" }}\n");
-    let (code, outcome, told) = run(&home, &run_file(&home, "dies", &more));
-    assert_eq!(code, 0, "{told}");
+    let (code, outcome, output) = run(&home, &run_file(&home, "dies", &more));
+    assert_eq!(code, 0, "{output}");
     let trained = trained(&home);
     assert!(
         trained[&1].len() >= 121 && trained[&1].iter().all(|(step, batch)| *batch == step - 1),
@@ -158,14 +158,14 @@ fn roll_backs_have_an_end() {
         ),
     ] {
         let home = Home::new();
-        let (code, _, told) = run(&home, &run_file(&home, "breaks", &more));
+        let (code, _, output) = run(&home, &run_file(&home, "breaks", &more));
         let decisions = home.sql("select rule, decision, why from retries order by at");
         if rule == "roll_back.budget" {
-            assert_eq!(code, 4, "{told}");
+            assert_eq!(code, 4, "{output}");
             assert_eq!((decisions.len(), &decisions[0]["rule"]), (1, &json!(rule)), "{decisions:?}");
         } else {
             // Each time it skips one bad batch, from the oldest checkpoint; there is none before it.
-            assert_eq!(code, 4, "{told}");
+            assert_eq!(code, 4, "{output}");
             let last = decisions.last().unwrap();
             assert_eq!((&last["rule"], decisions.len()), (&json!("roll_back.no_place"), 2), "{decisions:?}");
             assert!(last["why"].as_str().unwrap().contains("already went back to step 10"), "{last}");
@@ -220,8 +220,8 @@ fn a_person_sends_a_live_run_back() {
 fn a_run_at_rest_is_sent_back() {
     let home = Home::new();
     let more = "[detect]\nnon_finite = \"stop\"\n";
-    let (code, _, told) = run(&home, &run_file(&home, "breaks", more));
-    assert_eq!(code, 4, "{told}");
+    let (code, _, output) = run(&home, &run_file(&home, "breaks", more));
+    assert_eq!(code, 4, "{output}");
     let answer = home.json(&["rollback", "breaks", "--to-step", "119", "--skip-batches", "119..122"]);
     assert_eq!((&answer["state"], &answer["to_step"]), (&json!("done"), &json!(110)));
     let answer = home.json(&["rollback", "breaks", "--to-step", "90", "--skip-batches", "122..125"]);

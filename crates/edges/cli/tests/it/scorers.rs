@@ -102,9 +102,9 @@ fn a_scorer_that_crashes_is_launched_again_alone() {
 /// Proves that what cannot begin is reported before anything is launched: rows that are not there, columns that they do
 /// not have, and mistakes of the run file with their line.
 #[test]
-fn mistakes_are_told_before_a_launch() {
+fn mistakes_are_reported_before_a_launch() {
     let home = home(MODEL, "");
-    for (set, code, told) in [
+    for (set, code, expected) in [
         ("evaluate.rows=nowhere.csv", 6, "nowhere.csv"),
         ("evaluate.scorer='no-such-program-here x.py'", 2, "no command `no-such-program-here`"),
         ("evaluate.label=trooth", 2, "did you mean `truth`?"),
@@ -114,7 +114,7 @@ fn mistakes_are_told_before_a_launch() {
     ] {
         let answer = home.trackway(&["eval", "run", "job.toml", "--set", set]);
         assert!(
-            answer.code == code && answer.stderr.contains(told),
+            answer.code == code && answer.stderr.contains(expected),
             "{set}: {}\n{}",
             answer.code,
             answer.stderr

@@ -89,12 +89,12 @@ fn a_panic_is_an_event() {
     let home = Home::new();
     launch(&home, "panics");
     launch(&home, "panics");
-    let told = home.sql("select message, fields_json from events where kind = 'exception'");
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[0]["message"], told[1]["message"]);
-    let message = told[0]["message"].as_str().unwrap();
+    let exceptions = home.sql("select message, fields_json from events where kind = 'exception'");
+    assert_eq!(exceptions.len(), 2, "{exceptions:?}");
+    assert_eq!(exceptions[0]["message"], exceptions[1]["message"]);
+    let message = exceptions[0]["message"].as_str().unwrap();
     assert!(message.starts_with("panic: row 7 has no label ["), "{message}");
-    assert!(told[0]["fields_json"].as_str().unwrap().contains("sdk.rs:"), "{told:?}");
+    assert!(exceptions[0]["fields_json"].as_str().unwrap().contains("sdk.rs:"), "{exceptions:?}");
 }
 
 /// Proves that every point whose call returned is in the ledger although the script was killed right after the last.

@@ -37,8 +37,8 @@ fn shown(home: &Home, text: &str) -> String {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
-/// Proves that `config` shows every setting with what set it: an option, a variable, the project's file, the user's, the
-/// default.
+/// Proves that `config` shows every setting with what set it: an option, a variable, the project's file, the user's,
+/// the default.
 #[test]
 fn config_shows_where_every_value_comes_from() {
     let home = Home::new();

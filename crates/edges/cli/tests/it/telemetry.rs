@@ -58,8 +58,8 @@ fn the_machine_is_sampled() {
     assert!(of("machine_cpu_share")["most"].as_f64().unwrap() <= 1.0);
     assert!(of("disk_free_bytes")["most"].as_f64().unwrap() > 0.0);
     for table in ["metrics", "effective_metrics"] {
-        let told = home.sql(&format!("select distinct name from {table} order by name"));
-        let names: Vec<&str> = told.iter().filter_map(|row| row["name"].as_str()).collect();
+        let sampled = home.sql(&format!("select distinct name from {table} order by name"));
+        let names: Vec<&str> = sampled.iter().filter_map(|row| row["name"].as_str()).collect();
         assert_eq!(names, ["batch_wait_seconds", "loss", "step_seconds"], "{table}");
     }
     let attempt = home.sql("select first_step, last_step from training_attempts").remove(0);

@@ -55,7 +55,7 @@ fn runs_are_searched_and_sorted() {
     assert!(table.stdout.contains("large") && table.stdout.contains("2.0000"), "{}", table.stdout);
     assert!(!table.stdout.contains("small"), "{}", table.stdout);
 
-    for (condition, told) in [
+    for (condition, expected) in [
         ("val_los < 1", "did you mean `val_loss`?"),
         ("val_loss <", "invalid condition"),
         ("val_loss + 1", "not a condition"),
@@ -63,7 +63,7 @@ fn runs_are_searched_and_sorted() {
     ] {
         let answer = home.trackway(&["runs", "--where", condition]);
         assert_eq!(answer.code, 2, "{condition}: {}", answer.stderr);
-        assert!(answer.stderr.contains(told), "{condition}: {}", answer.stderr);
+        assert!(answer.stderr.contains(expected), "{condition}: {}", answer.stderr);
     }
 }
 
@@ -169,8 +169,8 @@ fn a_restart_of_a_writer_makes_points_void() {
     assert_eq!((counts("metrics"), counts("effective_metrics")), (Some(all), Some(effective)));
 }
 
-/// Proves that an infinite value is neither the least nor the greatest of a comparison, that filters which exclude one another
-/// find nothing, and that a run which failed is not called the same result.
+/// Proves that an infinite value is neither the least nor the greatest of a comparison, that filters which exclude one
+/// another find nothing, and that a run which failed is not called the same result.
 #[test]
 fn what_is_not_finite_or_not_done_is_not_compared() {
     let home = Home::new();

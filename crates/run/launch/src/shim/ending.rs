@@ -1,8 +1,8 @@
 //! When and how the attempt is brought to its end. Decisions only: times come in as numbers, what to do goes out.
 //!
 //! - A stop sends SIGTERM to the script's process group; after the grace period, or at a second request, SIGKILL goes
-//!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a row at a
-//!   time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
+//!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a
+//!   row at a time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt continues while the main process lives. When that ended with code 0 and other processes still hold its
 //!   output open (a script that starts the real work and exits), they may continue, up to the linger limit.
 //! - Every other remaining process gets SIGTERM, the grace period, SIGKILL.
@@ -53,8 +53,8 @@ pub(super) struct Ending {
     /// When a stop was requested first.
     stop_wanted_at: Option<i64>,
     kill_wanted: bool,
-    group_told: bool,
-    tree_told: bool,
+    group_reported: bool,
+    tree_reported: bool,
     deadline: Option<i64>,
     linger_until: Option<i64>,
     next_kill: i64,
@@ -70,8 +70,8 @@ impl Ending {
             linger_micros: linger_seconds.map(micros),
             stop_wanted_at: None,
             kill_wanted: false,
-            group_told: false,
-            tree_told: false,
+            group_reported: false,
+            tree_reported: false,
             deadline: None,
             linger_until: None,
             next_kill: i64::MIN,
@@ -110,8 +110,8 @@ impl Ending {
             return self.kill(now, SignalReason::GraceEnded);
         }
         match tree.main_succeeded {
-            None if self.stop_wanted_at.is_some() && !self.group_told => {
-                self.group_told = true;
+            None if self.stop_wanted_at.is_some() && !self.group_reported => {
+                self.group_reported = true;
                 self.deadline = Some(now + self.grace_micros);
                 Step::TerminateGroup
             }
@@ -121,7 +121,7 @@ impl Ending {
     }
 
     fn leftovers(&mut self, now: i64, may_linger: bool) -> Step {
-        if self.tree_told {
+        if self.tree_reported {
             return Step::Wait;
         }
         if may_linger && self.stop_wanted_at.is_none() {
@@ -131,7 +131,7 @@ impl Ending {
                 return Step::Wait;
             }
         }
-        self.tree_told = true;
+        self.tree_reported = true;
         self.deadline.get_or_insert(now + self.grace_micros);
         let why = match self.stop_wanted_at {
             Some(_) => SignalReason::StopRequested,
@@ -155,7 +155,7 @@ impl Ending {
     /// When `next` must be called again even if nothing happens; `None`: only after an event.
     pub fn wake_at(&self) -> Option<i64> {
         let kill = self.kill_until.map(|_| self.next_kill);
-        let lingering = if self.tree_told { None } else { self.linger_until };
+        let lingering = if self.tree_reported { None } else { self.linger_until };
         [kill, self.deadline.filter(|_| kill.is_none()), lingering].into_iter().flatten().min()
     }
 }

@@ -85,7 +85,8 @@ impl EventFiles {
         Some(Self { stop, done })
     }
 
-    /// Looks once more and ends; gives back how many values were found in all. A disk that does not answer ends the wait.
+    /// Looks once more and ends; gives back how many values were found in all. A disk that does not answer ends the
+    /// wait.
     pub fn finish(self) -> u64 {
         drop(self.stop);
         self.done.recv_timeout(LAST_LOOK).unwrap_or(0)

@@ -70,8 +70,8 @@ impl LineStarts {
         self.lines
     }
 
-    /// Appends the records for `bytes`, which will be at `offset_bytes`. An empty line that arrived with the line before
-    /// it has no record: a record is 16 times as long as it.
+    /// Appends the records for `bytes`, which will be at `offset_bytes`. An empty line that arrived with the line
+    /// before it has no record: a record is 16 times as long as it.
     pub fn scan(&mut self, bytes: &[u8], offset_bytes: u64, at: Timestamp, records: &mut Vec<u8>) {
         let mut mark = |offset_bytes| records.extend_from_slice(&LineTime { offset_bytes, at }.to_bytes());
         let mut from = 0;

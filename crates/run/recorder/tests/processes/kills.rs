@@ -42,18 +42,18 @@ fn sigkill_loses_nothing_that_was_logged() {
         let attempt = Attempt::new();
         let mut child = attempt.start("log_forever");
         let target = 1 + random.next_u64() % 3_000;
-        let told = numbers_until(&mut child, |step| step >= target);
+        let reported = numbers_until(&mut child, |step| step >= target);
         std::thread::sleep(Duration::from_micros(random.next_u64() % 2_000));
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
         let segments = segments_in(&attempt.records());
         let steps: BTreeSet<_> = steps_of(&segments).into_iter().collect();
-        let missing = (1..=told).find(|step| !steps.contains(step));
-        assert_eq!(missing, None, "kill {kill} of seed {seed}, told up to {told}");
+        let missing = (1..=reported).find(|step| !steps.contains(step));
+        assert_eq!(missing, None, "kill {kill} of seed {seed}, told up to {reported}");
         assert_eq!((segments.len(), segments[0].close), (1, None));
         assert!(segments[0].damage.iter().all(|damage| damage.kind == DamageKind::TornTail));
         assert_eq!(segments[0].lost_frames, 0);
-        points += 2 * told;
+        points += 2 * reported;
     }
     println!("{kills} kills of a process that logs: of {points} points told, none lost");
 }
@@ -89,7 +89,7 @@ fn ranks_and_threads_that_are_killed_lose_nothing() {
     let mut children: Vec<_> = (0..RANKS).map(start).collect();
     // What each thread of each rank reported last: a pipe that is read up to here holds later lines too, so these are
     // few.
-    let told: Vec<_> =
+    let reported: Vec<_> =
         children.iter_mut().map(|child| numbers_until(child, |step| step % APART >= 1_000)).collect();
     for child in &mut children {
         child.kill().unwrap();
@@ -97,11 +97,14 @@ fn ranks_and_threads_that_are_killed_lose_nothing() {
     }
     let segments = segments_in(&attempt.records());
     assert_eq!(segments.len() as u64, RANKS);
-    for (child, told) in children.iter().zip(told) {
+    for (child, reported) in children.iter().zip(reported) {
         let own = segments.iter().find(|one| one.header.as_ref().unwrap().pid == child.id()).unwrap();
         let steps: BTreeSet<_> = own.metric_points().map(|point| point.step).collect();
-        let first = told / APART * APART;
-        assert!((first + 1..=told).all(|step| steps.contains(&step)), "a step up to {told} is missing");
+        let first = reported / APART * APART;
+        assert!(
+            (first + 1..=reported).all(|step| steps.contains(&step)),
+            "a step up to {reported} is missing"
+        );
         assert_eq!(own.lost_frames, 0);
         assert!(own.damage.iter().all(|damage| damage.kind == DamageKind::TornTail));
     }

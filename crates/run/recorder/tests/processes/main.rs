@@ -185,7 +185,7 @@ fn no_room_for_a_header() {
 /// Proves that frames that find no room are counted, that recording continues when there is room again, and that the
 /// record contains how many are missing.
 #[test]
-fn dropped_frames_are_counted_and_told() {
+fn dropped_frames_are_counted_and_reported() {
     let attempt = Attempt::new();
     let mut command = attempt.command(Path::new("/bin/sh"), "no_room_for_a_header");
     // The open segment meets a limit that was lowered meanwhile, which raises SIGXFSZ. Ignored, as Python does, the
@@ -378,17 +378,21 @@ fn save_forever() {
 #[test]
 fn killed_saves_resume_and_zombies_are_fenced() {
     let mut attempt = Attempt::new();
-    let mut told = 0;
+    let mut reported = 0;
     for epoch in 1..=4 {
         attempt.epoch = epoch;
         let mut child = attempt.start("save_forever");
-        let target = told + 3;
-        told = numbers_until(&mut child, |step| step >= target);
+        let target = reported + 3;
+        reported = numbers_until(&mut child, |step| step >= target);
         child.kill().unwrap();
         child.wait().unwrap();
         let resumable =
             CheckpointView::open(&attempt.checkpoints()).unwrap().resume_target().unwrap().unwrap();
-        assert!(resumable.step >= told, "step {told} was committed, and {} is the newest", resumable.step);
+        assert!(
+            resumable.step >= reported,
+            "step {reported} was committed, and {} is the newest",
+            resumable.step
+        );
         assert_eq!(resumable.fallbacks, vec![]);
     }
     attempt.epoch = 5;

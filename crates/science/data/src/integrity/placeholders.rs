@@ -112,7 +112,7 @@ impl Placeholders {
         }
         let ranges = if range < RANGE_MIN && !is_time { GAP_SHORT_RANGES } else { GAP_RANGES };
         let average = values as f64 / distinct.max(1) as f64;
-        let stands_out = |value: f64, rows: u64| {
+        let is_isolated = |value: f64, rows: u64| {
             let gap = (self.low - value).max(value - self.high);
             let alone_below_zero = !is_time && value == -1.0 && self.low >= 0.0 && range >= RANGE_MIN;
             let is_pile = rows as f64 >= average * PILE_FACTOR;
@@ -121,7 +121,7 @@ impl Placeholders {
         let found = self.counts.iter().filter(|(value, rows)| {
             **rows >= ROWS_MIN
                 && **rows as f64 >= values as f64 * SHARE_MIN
-                && stands_out(**value as f64, **rows)
+                && is_isolated(**value as f64, **rows)
         });
         found.map(|(value, rows)| (*value, *rows)).collect()
     }
@@ -155,7 +155,7 @@ mod tests {
 
     /// Proves that piles beyond the other values are placeholders, and the same numbers among them are not.
     #[test]
-    fn a_placeholder_stands_apart() {
+    fn a_placeholder_is_away_from_other_values() {
         let with = |usual: &[f64], extra: f64, times: usize| {
             let usual = usual.iter().copied().cycle().take(1_000);
             numbers(&usual.chain(std::iter::repeat_n(extra, times)).collect::<Vec<_>>())

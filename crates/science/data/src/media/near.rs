@@ -1,8 +1,8 @@
 //! Images that look alike: between two sides, or within one.
 //!
 //! Candidates differ in at most 6 of the 64 bits of their hashes; then they agree in at least one of 7 parts of it,
-//! which is looked up. A candidate is near when its brightness, seen from afar, is near too: on average within 6 of
-//! 256 steps at 8 × 8 places. Images without contrast look like each other and are left out. Rotated, mirrored and cropped
+//! which is looked up. A candidate is near when its brightness, seen from afar, is near too: on average within 6 of 256
+//! steps at 8 × 8 places. Images without contrast look like each other and are left out. Rotated, mirrored and cropped
 //! copies are not found.
 
 use serde::{Deserialize, Serialize};

@@ -40,9 +40,9 @@ fn quoted_before<'t>(text: &'t str, before: &'t str) -> Option<&'t str> {
     let open = letters.map(|(at, _)| at).find(|at| is_open(*at))?;
     let name = &text[open..];
     // A quote within a word is an apostrophe or the end of another string.
-    let stands_alone = !before[..open].ends_with(char::is_alphanumeric);
+    let is_separate = !before[..open].ends_with(char::is_alphanumeric);
     let fits = (3..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
-    (stands_alone && fits).then_some(name)
+    (is_separate && fits).then_some(name)
 }
 
 /// The letters of a domain that a text begins with. A full stop may end the sentence instead.
@@ -113,17 +113,17 @@ fn is_north_american(token: &str) -> bool {
 /// A public IP address. Private, local and documentation ranges identify no person.
 pub(super) fn ip_address(token: &str) -> Judged {
     let public = if let Ok(four) = token.parse::<Ipv4Addr>() {
-        let nobody = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_unspecified();
-        !(nobody
+        let local = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_unspecified();
+        !(local
             || four.is_broadcast()
             || four.is_documentation()
             || four.is_multicast()
             || four.octets()[0] == 0)
     } else {
         let six: Ipv6Addr = token.parse().ok().filter(|_| token.matches(':').count() >= 2)?;
-        let nobody = six.is_loopback() || six.is_unspecified() || six.is_multicast();
+        let local = six.is_loopback() || six.is_unspecified() || six.is_multicast();
         // 2000::/3 is what is routed.
-        !nobody && six.segments()[0] & 0xe000 == 0x2000
+        !local && six.segments()[0] & 0xe000 == 0x2000
     };
     public.then_some((PersonalKind::IpAddress, true))
 }

@@ -107,7 +107,7 @@ fn what_is_not() {
 
 /// Proves that numbers that pass a check by coincidence are not taken for cards or national numbers, and real ones are.
 #[test]
-fn chance_is_told_from_cards() {
+fn cards_are_distinguished_from_random_numbers() {
     let mut rng = SplitMix64::new(5);
     let (mut random, mut real) = (PersonalCounts::default(), PersonalCounts::default());
     for _ in 0..5_000 {

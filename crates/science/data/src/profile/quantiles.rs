@@ -128,8 +128,8 @@ impl Quantiles {
         QUANTILE_RANK_ERROR * (TOP_LENGTH / self.top_length) as f64
     }
 
-    /// Keeps what is stored, in as little memory as that takes: a topmost level of no more than `top_length` values, a power
-    /// of two.
+    /// Keeps what is stored, in as little memory as that takes: a topmost level of no more than `top_length` values, a
+    /// power of two.
     pub(crate) fn finish(&mut self, top_length: usize) {
         self.shorten();
         let kept: usize = self.levels.iter().map(Vec::len).sum();

@@ -166,8 +166,8 @@ impl ValueCounts {
         }
     }
 
-    /// The same for a column of a very wide table, in as little memory as that takes: `values_max` values, and twice as many
-    /// where these are all there are. What is left is counted as before.
+    /// The same for a column of a very wide table, in as little memory as that takes: `values_max` values, and twice as
+    /// many where these are all there are. What is left is counted as before.
     pub(crate) fn finish(&mut self, values_max: usize) {
         let exact_max = if values_max < MAX_STORED_INEXACT { 2 * values_max } else { MAX_VALUES };
         if self.used > exact_max {

@@ -149,8 +149,8 @@ impl Read for PageHeader {
     }
 }
 
-/// What the header of a page claims its values take: `2: i32 uncompressed_page_size` of a struct in Thrift's compact protocol.
-/// Every writer writes its fields in order, and the two before it are numbers too.
+/// What the header of a page claims its values take: `2: i32 uncompressed_page_size` of a struct in Thrift's compact
+/// protocol. Every writer writes its fields in order, and the two before it are numbers too.
 fn claimed_bytes(header: &[u8]) -> Option<u64> {
     const FIELD: u8 = 2;
     const I32: u8 = 5;

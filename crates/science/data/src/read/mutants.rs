@@ -173,8 +173,8 @@ fn check(folder: &Path, format: &str, good: &[u8], seed: u64, counts: &Counts) {
     fs::remove_file(&path).unwrap();
 }
 
-/// Proves that no damage to a Parquet, CSV or JSON lines file makes reading it panic, and that what is read keeps to the
-/// account of rows.
+/// Proves that no damage to a Parquet, CSV or JSON lines file makes reading it panic, and that what is read keeps to
+/// the account of rows.
 #[test]
 fn mutants_are_read_or_refused() {
     let asked = std::env::var("TRACKWAY_FUZZ_MUTANTS").ok().and_then(|count| count.parse().ok());

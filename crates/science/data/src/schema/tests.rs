@@ -49,7 +49,7 @@ fn checked_in(base: &Path, data: &str, schema: &str, environment: Option<&str>) 
     check(&open(base, data), &schema, &surroundings, &UNWATCHED).unwrap()
 }
 
-fn told(checked: &Checked) -> Vec<String> {
+fn reported(checked: &Checked) -> Vec<String> {
     let rows = |finding: &trackway_core::checks::Finding| {
         let rows = finding
             .examples
@@ -66,7 +66,7 @@ fn told(checked: &Checked) -> Vec<String> {
 
 fn said(data: &str, schema: &str) -> Vec<String> {
     let folder = folder(&[("a.csv", data)]);
-    told(&checked_in(folder.path(), "a.csv", &format!("version = 1\n{schema}"), None))
+    reported(&checked_in(folder.path(), "a.csv", &format!("version = 1\n{schema}"), None))
 }
 
 /// Proves that each rule of a column finds what breaks it, with the count and the places, and nothing else.
@@ -162,7 +162,7 @@ fn what_lies_outside_the_column() {
     let schema = "version = 1\n[[column]]\nname = \"user\"\ntype = \"text\"\nreferences = { path = \"users.csv\", column = \"id\" }\n[[column]]\nname = \"label\"\ntype = \"int\"\nenvironments = [\"train\"]\n[[rule]]\nsql = \"a < b\"\nseverity = \"block\"\n[[rule]]\nsql = \"oh my\"\n[table]\nother_columns = \"allow\"\n";
     let found = checked_in(folder.path(), "a.csv", schema, Some("serve"));
     assert_eq!(
-        told(&found),
+        reported(&found),
         [
             "Warn schema.references: 1 of 3 values of `user` are not in `id` of users.csv [3=u9]",
             "Block schema.rule: `a < b` is violated by 1 row [3=]",
@@ -170,7 +170,8 @@ fn what_lies_outside_the_column() {
     );
     assert_eq!(found.not_run, ["`oh my`: not understood"]);
     assert!(
-        told(&checked_in(folder.path(), "a.csv", schema, Some("train")))[0].contains("`label` is missing")
+        reported(&checked_in(folder.path(), "a.csv", schema, Some("train")))[0]
+            .contains("`label` is missing")
     );
 }
 
@@ -234,7 +235,8 @@ fn a_schema_is_inferred() {
     );
 }
 
-/// Proves on the Adult file as published that the inferred schema holds for it, and that the test file's labels break it.
+/// Proves on the Adult file as published that the inferred schema holds for it, and that the test file's labels break
+/// it.
 #[test]
 fn adult_as_published() {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
@@ -243,8 +245,8 @@ fn adult_as_published() {
     };
     let base = Path::new(&shared).join("data");
     let schema = inferred(&base, "adult-train.csv");
-    assert_eq!(told(&checked_in(&base, "adult-train.csv", &schema, None)), Vec::<String>::new());
-    let found = told(&checked_in(&base, "adult-test.csv", &schema, None));
+    assert_eq!(reported(&checked_in(&base, "adult-train.csv", &schema, None)), Vec::<String>::new());
+    let found = reported(&checked_in(&base, "adult-test.csv", &schema, None));
     let label = found.iter().find(|it| it.contains("column_15")).unwrap();
     assert!(label.starts_with("Warn schema.values: 16281 of 16281 values of `column_15`"), "{label}");
     assert_eq!(found.len(), 1, "{found:?}");
@@ -258,6 +260,6 @@ proptest! {
         let folder = folder(&[("a.csv", &data)]);
         let schema = inferred(folder.path(), "a.csv");
         let found = checked_in(folder.path(), "a.csv", &schema, None);
-        prop_assert_eq!(told(&found), Vec::<String>::new(), "{}", schema);
+        prop_assert_eq!(reported(&found), Vec::<String>::new(), "{}", schema);
     }
 }

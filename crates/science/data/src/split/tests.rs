@@ -53,8 +53,8 @@ fn within_classes_to_the_row() {
     let parts = by_hash_within_classes(&shares, &units, &classes);
     assert_eq!(sizes(&parts[..1_000]), [800, 100, 100]);
     assert_eq!(sizes(&parts[1_000..]), [80, 10, 10]);
-    let twins = by_hash_within_classes(&shares, &[0.5; 10], &[0; 10]);
-    assert_eq!(sizes(&twins), [10]);
+    let copies = by_hash_within_classes(&shares, &[0.5; 10], &[0; 10]);
+    assert_eq!(sizes(&copies), [10]);
 }
 
 /// Proves that folds keep groups whole and divide a rare class as evenly as the groups permit.

@@ -59,7 +59,8 @@ pub enum WriteError {
 pub enum TableFormat {
     /// Apache Parquet, compressed with Snappy.
     Parquet,
-    /// Separated values as RFC 4180 has them, with a header; a missing value is an empty field, an empty text a pair of quotes.
+    /// Separated values as RFC 4180 has them, with a header; a missing value is an empty field, an empty text a pair of
+    /// quotes.
     Separated(char),
     /// One JSON object for each row; a missing value is `null`, and so is a number that is not finite.
     JsonLines,

@@ -54,7 +54,8 @@ fn texts_as_they_are() {
     );
 }
 
-/// Proves that what is written is read again as the same rows, in each format, and that nothing else is left in the folder.
+/// Proves that what is written is read again as the same rows, in each format, and that nothing else is left in the
+/// folder.
 #[test]
 fn all_formats_hold_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();

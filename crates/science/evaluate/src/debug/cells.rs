@@ -128,8 +128,8 @@ pub(super) fn grid(cells: &Cells, count: usize) -> Vec<Value> {
 mod tests {
     use super::*;
 
-    /// Proves that a typo is another text of the same letters, that a shuffle loses no row, and that a grid goes from the
-    /// lowest to the highest value.
+    /// Proves that a typo is another text of the same letters, that a shuffle loses no row, and that a grid goes from
+    /// the lowest to the highest value.
     #[test]
     fn changes_by_hand() {
         let mut rng = SplitMix64::new(1);

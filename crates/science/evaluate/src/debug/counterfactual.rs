@@ -72,7 +72,7 @@ impl Search<'_> {
             };
             if let Some(best) = self.smallest_flip(model, &tried, &said) {
                 let (change, after) = self.refined(model, tried.swap_remove(best), text(&said, best))?;
-                return Ok(self.told(model, Some((&change, after))));
+                return Ok(self.described(model, Some((&change, after))));
             }
             let mut order: Vec<usize> = (0..tried.len()).collect();
             let far = |index: usize| still_to_go(model.decision, &said, index);
@@ -84,7 +84,7 @@ impl Search<'_> {
             order.truncate(BEAM);
             beam = order.into_iter().map(|index| tried[index].clone()).collect();
         }
-        Ok(self.told(model, None))
+        Ok(self.described(model, None))
     }
 
     /// The index of the smallest change with another decision.
@@ -191,7 +191,7 @@ impl Search<'_> {
         columns.map(column).collect()
     }
 
-    fn told(&self, model: &Model<'_>, found: Option<(&Change, Option<String>)>) -> Counterfactual {
+    fn described(&self, model: &Model<'_>, found: Option<(&Change, Option<String>)>) -> Counterfactual {
         let change = |(feature, to): &(usize, Value)| {
             let column = &self.columns[*feature];
             let to = filled(&column.cells, std::iter::once(*to));

@@ -28,10 +28,10 @@ pub(super) fn clusters(
     };
     let groups = columns.group.as_ref().map(keys).transpose()?;
     // The items of the other tasks are queries, or the ids themselves.
-    let stands_alone = task == Task::Ranking || columns.correct.is_some();
-    let again = match columns.id.as_ref().filter(|_| !stands_alone) {
+    let is_separate = task == Task::Ranking || columns.correct.is_some();
+    let again = match columns.id.as_ref().filter(|_| !is_separate) {
         Some(id) => Some(keys(id)?).filter(|ids| has_repeats(ids)),
-        None if stands_alone => None,
+        None if is_separate => None,
         None => copies(frame, columns, rows),
     };
     Ok(match (groups, again) {

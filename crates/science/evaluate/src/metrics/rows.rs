@@ -216,7 +216,8 @@ pub(crate) struct KnownClasses<'k> {
     pub names: &'k [String],
 }
 
-/// A column of answers: a text without a letter and a number that is not finite are none, unless a label is the same text.
+/// A column of answers: a text without a letter and a number that is not finite are none, unless a label is the same
+/// text.
 pub(super) fn answers_of(column: &FrameColumn, labels: &[String]) -> (Vec<String>, Vec<u32>) {
     let (names, mut codes) = values_of(column);
     let is_number = matches!(column.cells, Cells::Numbers(_));

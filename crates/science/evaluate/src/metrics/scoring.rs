@@ -245,7 +245,8 @@ impl Scoring {
         counts.into_iter().map(|count| count as f64).collect()
     }
 
-    /// The metrics for which `wanted` holds, in their order; NaN for the others and where there is nothing to divide by.
+    /// The metrics for which `wanted` holds, in their order; NaN for the others and where there is nothing to divide
+    /// by.
     pub(crate) fn values(&self, weights: &[u8], wanted: impl Fn(&Metric) -> bool) -> Vec<f64> {
         let counts = match self.metrics.iter().any(|metric| metric.recipe.needs_counts() && wanted(metric)) {
             true => self.counts(weights),

@@ -1,5 +1,5 @@
-//! How much memory there is, and how much of it could be taken without the kernel ending a process for it. What does not
-//! fit must be an error in the training process, not its end.
+//! How much memory there is, and how much of it could be taken without the kernel ending a process for it. What does
+//! not fit must be an error in the training process, not its end.
 
 use std::path::{Path, PathBuf};
 

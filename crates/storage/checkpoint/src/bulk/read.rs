@@ -314,9 +314,9 @@ fn tasks<'a, T>(
 
 /// Opens a file in the way that reads it faster: past the page cache, unless it is cached.
 ///
-/// From there it is copied and not mapped. A mapping would save the new memory, which costs more than copying and hashing
-/// together; but its pages may be read again from the disk after they were checked, and a file that is cut short, or
-/// removed on a network file system, would end the process that looks at them.
+/// From there it is copied and not mapped. A mapping would save the new memory, which costs more than copying and
+/// hashing together; but its pages may be read again from the disk after they were checked, and a file that is cut
+/// short, or removed on a network file system, would end the process that looks at them.
 fn open_fast<'a>(disk: &dyn Disk, folder: &Path, file: &'a ManifestFile) -> Result<Source<'a>, Defect> {
     let source = open(disk, folder, file, false)?;
     let cached = source.reader.cached_bytes() >= file.size_bytes / 10 * 9;

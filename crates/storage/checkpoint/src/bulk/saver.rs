@@ -18,8 +18,8 @@ use crate::error::CheckpointError;
 const MAX_OUTCOMES: usize = 256;
 /// How long a dropped saver waits for its last save.
 const DROP_WAIT: Duration = Duration::from_secs(60);
-/// What headers and the ends of blocks may add to a save: this part of it, and this much at least. More is taken when it
-/// is needed; too much would be memory that is touched and never used.
+/// What headers and the ends of blocks may add to a save: this part of it, and this much at least. More is taken when
+/// it is needed; too much would be memory that is touched and never used.
 const HEADERS_SHARE: u64 = 1024;
 const HEADERS_BYTES_MIN: u64 = 1 << 20;
 

@@ -192,9 +192,10 @@ impl FileWriter {
     fn remember_changing(&self, written: &Written, parent: Option<Parent<'_>>) {
         let mut changing = lock(&self.changing);
         for WrittenFile { file, .. } in &written.files {
-            let twin = parent.and_then(|parent| parent.files.iter().find(|twin| twin.name == file.name));
-            match twin {
-                Some(twin) if !twin.same_content(file) => changing.insert(file.name.clone()),
+            let previous =
+                parent.and_then(|parent| parent.files.iter().find(|previous| previous.name == file.name));
+            match previous {
+                Some(previous) if !previous.same_content(file) => changing.insert(file.name.clone()),
                 _ => changing.remove(&file.name),
             };
         }
@@ -283,7 +284,7 @@ struct Save<'a> {
 struct Job<'a> {
     file: DraftFile<'a>,
     /// The parent's file of the same name, kind and size, when it is large enough to be shared.
-    twin: Option<&'a ManifestFile>,
+    previous: Option<&'a ManifestFile>,
     /// Whether it is written only when its hash is known and differs from the parent's file.
     waits: bool,
     hashed: OnceLock<(blake3::Hash, Vec<ChunkHash>)>,
@@ -303,11 +304,12 @@ impl<'a> Save<'a> {
         let changing = lock(&writer.changing);
         let job = |file: &DraftFile<'a>| {
             let size_bytes = file.size_bytes as u64;
-            let alike = |twin: &&ManifestFile| (twin.kind, twin.size_bytes) == (file.kind, size_bytes);
+            let alike =
+                |previous: &&ManifestFile| (previous.kind, previous.size_bytes) == (file.kind, size_bytes);
             let large = size_bytes >= writer.share_bytes_min;
-            let twin = parent_files.get(file.name).copied().filter(alike).filter(|_| large);
-            let waits = twin.is_some() && !changing.contains(file.name);
-            Job { file: *file, twin, waits, hashed: OnceLock::new(), shared: AtomicBool::new(false) }
+            let previous = parent_files.get(file.name).copied().filter(alike).filter(|_| large);
+            let waits = previous.is_some() && !changing.contains(file.name);
+            Job { file: *file, previous, waits, hashed: OnceLock::new(), shared: AtomicBool::new(false) }
         };
         let jobs = files.iter().map(job).collect();
         drop(changing);
@@ -407,16 +409,17 @@ impl<'a> Save<'a> {
     /// Links a file to the parent's, when that has the same bytes and still its size. If this fails, the file is
     /// written, which reports what is wrong.
     fn share(&self, job: &Job<'_>) -> bool {
-        let (Some(parent), Some(twin), Some((hash, _))) = (self.parent, job.twin, job.hashed.get()) else {
+        let (Some(parent), Some(previous), Some((hash, _))) = (self.parent, job.previous, job.hashed.get())
+        else {
             return false;
         };
-        if twin.blake3 != hash.to_hex().as_str() {
+        if previous.blake3 != hash.to_hex().as_str() {
             return false;
         }
         let disk = &self.writer.disk;
-        let theirs = parent.folder.join(&twin.name);
+        let theirs = parent.folder.join(&previous.name);
         let link = || -> io::Result<bool> {
-            if disk.open(&theirs, false)?.size_bytes()? != twin.size_bytes {
+            if disk.open(&theirs, false)?.size_bytes()? != previous.size_bytes {
                 return Ok(false);
             }
             disk.link(&theirs, &self.folder.join(job.file.name)).map(|()| true)
@@ -462,8 +465,10 @@ impl<'a> Save<'a> {
             file.chunks = chunk_texts(&chunk_hashes);
             let shared = job.shared.into_inner();
             if shared {
-                file.stored_in =
-                    job.twin.and_then(|twin| twin.stored_in.clone()).or_else(|| Some(prefix.to_owned()));
+                file.stored_in = job
+                    .previous
+                    .and_then(|previous| previous.stored_in.clone())
+                    .or_else(|| Some(prefix.to_owned()));
             }
             let figures = &mut written.figures;
             *if shared { &mut figures.bytes_shared } else { &mut figures.bytes_written } += size_bytes;

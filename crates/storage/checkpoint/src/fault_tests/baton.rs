@@ -43,7 +43,7 @@ impl Turns {
 pub(super) struct Baton {
     turns: Mutex<Turns>,
     /// One for each actor: notified when it holds the baton.
-    told: Vec<Condvar>,
+    notified: Vec<Condvar>,
 }
 
 impl Baton {
@@ -59,8 +59,8 @@ impl Baton {
         let mut rng = SplitMix64::new(seed);
         let passed_one_in = PASSED_ONE_IN[(rng.next_u64() % PASSED_ONE_IN.len() as u64) as usize];
         let turns = Turns { rng, holder: 0, running, passed_one_in, now: 0, asleep_until };
-        let told = (0..actors + sleepers).map(|_| Condvar::new()).collect();
-        Arc::new(Self { turns: Mutex::new(turns), told })
+        let notified = (0..actors + sleepers).map(|_| Condvar::new()).collect();
+        Arc::new(Self { turns: Mutex::new(turns), notified })
     }
 
     /// From now on an actor gets its turns; its thread must be there soon.
@@ -102,7 +102,7 @@ impl Baton {
     fn hand_on(&self, mut turns: MutexGuard<'_, Turns>, actor: usize) {
         turns.holder = turns.draw().unwrap_or(actor);
         if turns.holder != actor {
-            self.told[turns.holder].notify_one();
+            self.notified[turns.holder].notify_one();
             self.wait(turns, actor);
         }
     }
@@ -113,12 +113,12 @@ impl Baton {
         turns.running[actor] = false;
         if let Some(next) = turns.draw() {
             turns.holder = next;
-            self.told[next].notify_one();
+            self.notified[next].notify_one();
         }
     }
 
     fn wait(&self, turns: MutexGuard<'_, Turns>, actor: usize) {
-        drop(self.told[actor].wait_while(turns, |turns| turns.holder != actor));
+        drop(self.notified[actor].wait_while(turns, |turns| turns.holder != actor));
     }
 }
 

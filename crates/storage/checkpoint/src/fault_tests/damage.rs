@@ -116,8 +116,8 @@ impl Clock for JumpyClock {
     }
 }
 
-/// Proves that nothing that a resume could take, and nothing pinned, depends on the wall clock: it may jump forwards and
-/// backwards between and within saves, retention and collections.
+/// Proves that nothing that a resume could take, and nothing pinned, depends on the wall clock: it may jump forwards
+/// and backwards between and within saves, retention and collections.
 #[test]
 fn clocks_may_jump() {
     for seed in seeds(30) {

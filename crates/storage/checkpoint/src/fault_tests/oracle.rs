@@ -106,8 +106,8 @@ impl Oracle {
         (!holds).then(|| format!("is of epoch {epoch} and the claim is {:?}", self.claim))
     }
 
-    /// A commit follows the one before it of its epoch, or takes the place of that one when its save was not answered and
-    /// was tried again; the first one follows any that counts and may be resumed from.
+    /// A commit follows the one before it of its epoch, or takes the place of that one when its save was not answered
+    /// and was tried again; the first one follows any that counts and may be resumed from.
     fn wrong_parent(&self, epoch: u64, parent: Option<u64>) -> Option<String> {
         let right = match self.newest_of_epoch.get(&epoch) {
             Some(newest) => parent == Some(*newest) || parent == self.commits[newest].1,
@@ -127,14 +127,14 @@ impl Oracle {
         let pinned = commits
             .iter()
             .find(|number| !self.gone.contains(number) && self.pins.values().any(|pinned| pinned == *number));
-        let anew = commits.iter().any(|number| !self.gone.contains(number));
+        let newly = commits.iter().any(|number| !self.gone.contains(number));
         self.gone.extend(commits);
         let unsaid = swept.iter().find(|it| self.commits.contains_key(it) && !self.gone.contains(it));
         let left = self.branch().into_iter().filter(|number| !self.gone.contains(number)).count();
         pinned
             .map(|number| format!("retires {number}, which is pinned"))
             .or_else(|| unsaid.map(|number| format!("sweeps {number}, which was never retired")))
-            .or_else(|| (anew && left < 2).then(|| format!("leaves {left}")))
+            .or_else(|| (newly && left < 2).then(|| format!("leaves {left}")))
     }
 
     /// The commits that a resume could reach, but for suspects.

@@ -39,7 +39,8 @@ pub(crate) enum Body {
     Unpin { name: String },
     /// A commit must not be resumed from.
     Suspect { commit: u64, why: String },
-    /// Files of those commits, and of those begun, are about to be deleted. `swept` names earlier ones whose files are gone.
+    /// Files of those commits, and of those begun, are about to be deleted. `swept` names earlier ones whose files are
+    /// gone.
     Retire {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         commits: Vec<u64>,
@@ -118,8 +119,8 @@ pub(crate) struct Adopt {
     pub attempt_id: AttemptId,
     /// A commit of the truth, whose `parent` is a number of this log.
     pub commit: Option<CommitBody>,
-    /// Where its files are in this root: a prefix of this epoch. Never the one they had before, whose deletion may still
-    /// be under way.
+    /// Where its files are in this root: a prefix of this epoch. Never the one they had before, whose deletion may
+    /// still be under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// Its number in the log that holds the truth.

@@ -36,7 +36,7 @@ impl RoundBody {
     }
 
     /// Whether this round is in the log. An error: it never will be, or must not continue.
-    pub fn stands(&self, history: &History) -> Result<bool, CheckpointError> {
+    pub fn is_current(&self, history: &History) -> Result<bool, CheckpointError> {
         let Some(found) = history.claimed() else {
             return Ok(false);
         };
@@ -73,5 +73,5 @@ impl Stop {
 
 /// Refuses a commit by ranks whose round was ended by a newer one.
 pub(crate) fn check_round(history: &History, round: Option<RoundBody>) -> Result<(), CheckpointError> {
-    round.map_or(Ok(()), |round| round.stands(history).map(drop))
+    round.map_or(Ok(()), |round| round.is_current(history).map(drop))
 }

@@ -25,12 +25,13 @@ impl RankedRoot {
         Ok(self.resume_by(false)?.map(|(target, _)| target))
     }
 
-    /// The same, with the files that this rank needs in memory: its own, and those that all ranks have alike; with another
-    /// world size than that of the checkpoint, all files. Every byte is read once, and checked while it is read.
+    /// The same, with the files that this rank needs in memory: its own, and those that all ranks have alike; with
+    /// another world size than that of the checkpoint, all files. Every byte is read once, and checked while it is
+    /// read.
     ///
     /// # Errors
-    /// As [`RankedRoot::resume_target`]; [`CheckpointError::Damaged`] when this rank voted before it was started again, and
-    /// what it voted for does not verify any more.
+    /// As [`RankedRoot::resume_target`]; [`CheckpointError::Damaged`] when this rank voted before it was started again,
+    /// and what it voted for does not verify any more.
     pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
         self.resume_by(true)
     }

@@ -109,7 +109,7 @@ impl RankedRoot {
             if let Some(epoch) = history.adopting() {
                 return Err(CheckpointError::HalfAdopted { epoch });
             }
-            Ok((!round.stands(history)?).then_some(Body::Round(round)))
+            Ok((!round.is_current(history)?).then_some(Body::Round(round)))
         })?;
         if let (Some(_), Some((number, body))) = (begun, older) {
             // A process that still votes there is fenced. What is left costs a few small files.
@@ -124,17 +124,17 @@ impl RankedRoot {
         let (round, run_id) = (self.round, self.round.run_id);
         let seconds = self.group.wait_seconds();
         let (clock, view) = (Arc::clone(&self.root.clock), &mut self.root.view);
-        let stands = wait_for(clock.as_ref(), seconds, || {
+        let is_current = wait_for(clock.as_ref(), seconds, || {
             view.refresh()?;
             match view.history().claimed().map(|claim| claim.run_id) {
                 Some(found) if found != run_id => {
                     Err(CheckpointError::WrongRun { root: view.root().into(), expected: run_id, found })
                 }
-                _ => Ok(round.stands(view.history())?.then_some(())),
+                _ => Ok(round.is_current(view.history())?.then_some(())),
             }
         })?;
         let what = "begin a round of this attempt".to_owned();
-        stands.ok_or_else(|| RankError::Silent { ranks: vec![0], what, seconds }.into())
+        is_current.ok_or_else(|| RankError::Silent { ranks: vec![0], what, seconds }.into())
     }
 
     /// Which rank this is.
@@ -160,6 +160,6 @@ impl RankedRoot {
     /// Reads what was added to the log, and stops a rank that is fenced or overtaken.
     pub(super) fn refresh(&mut self) -> Result<(), CheckpointError> {
         self.root.view.refresh()?;
-        self.round.stands(self.root.view.history()).map(drop)
+        self.round.is_current(self.root.view.history()).map(drop)
     }
 }

@@ -37,9 +37,10 @@ pub struct RankedSave<'a> {
 }
 
 impl RankedRoot {
-    /// Writes this rank's part of a checkpoint, which is committed when every rank has. All ranks call this for the same
-    /// steps in the same order, also to try a step again. `fill` writes files called [`crate::RankGroup::file_name`]; those
-    /// that all ranks have alike only rank 0 writes, under any other name. A rank may write none.
+    /// Writes this rank's part of a checkpoint, which is committed when every rank has. All ranks call this for the
+    /// same steps in the same order, also to try a step again. `fill` writes files called
+    /// [`crate::RankGroup::file_name`]; those that all ranks have alike only rank 0 writes, under any other name. A
+    /// rank may write none.
     ///
     /// Returns when the log has the outcome: every rank gets the same commit, or an error.
     ///
@@ -403,7 +404,7 @@ impl RankedRoot {
         if let Some((number, record)) = history.commit_below(&begin.object_prefix) {
             return Ok(Some((number, record.body.clone())));
         }
-        self.round.stands(history)?;
+        self.round.is_current(history)?;
         let abandoned =
             history.begun().find(|(number, _)| *number == begun).and_then(|it| it.1.abandoned.clone());
         let why = abandoned.or_else(|| {

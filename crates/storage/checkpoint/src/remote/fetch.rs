@@ -21,8 +21,8 @@ impl Replica {
     /// meanwhile is not whole: hold it before ([`Replica::pin`]).
     ///
     /// # Errors
-    /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does not answer;
-    /// [`CheckpointError::Storage`]. What was fetched stays.
+    /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does
+    /// not answer; [`CheckpointError::Storage`]. What was fetched stays.
     pub fn fetch(
         &self,
         prefix: &str,

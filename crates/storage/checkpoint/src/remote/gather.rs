@@ -143,8 +143,8 @@ impl Replica {
         verify_files(self.view.disk().as_ref(), folder, std::slice::from_ref(file)).is_ok()
     }
 
-    /// Whether this disk has a file of the checkpoint below `prefix` whole: in one of `copies`, where it is shared with,
-    /// or in what an unfinished download left.
+    /// Whether this disk has a file of the checkpoint below `prefix` whole: in one of `copies`, where it is shared
+    /// with, or in what an unfinished download left.
     pub(super) fn is_whole_here(&self, prefix: &str, copies: &[PathBuf], file: &ManifestFile) -> bool {
         let shared = file.stored_in.as_ref().map(|prefix| self.copies_here(prefix)).unwrap_or_default();
         let incoming = [self.incoming_path(prefix)];

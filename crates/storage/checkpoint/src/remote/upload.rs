@@ -210,10 +210,10 @@ impl Replica {
             arrived(size_bytes);
             return Ok(0);
         }
-        let mut told_bytes = 0;
+        let mut reported_bytes = 0;
         self.files.send(name, &folder.join(&file.name), &mut |bytes| {
-            arrived(bytes.saturating_sub(told_bytes));
-            told_bytes = told_bytes.max(bytes);
+            arrived(bytes.saturating_sub(reported_bytes));
+            reported_bytes = reported_bytes.max(bytes);
         })?;
         let found_bytes = self.files.size_bytes(name)?;
         if found_bytes == Some(size_bytes) {

@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use stateright::{Checker, Expectation, HasDiscoveries, Model, Path};
 
-/// Environment variable: of what the models are given one more than in CI: `saves`, `faults` or `saves,faults`. Each alone
-/// multiplies the states by ten or so, both by more than some configurations end with.
+/// Environment variable: of what the models are given one more than in CI: `saves`, `faults` or `saves,faults`. Each
+/// alone multiplies the states by ten or so, both by more than some configurations end with.
 const MODEL_BOUND: &str = "TRACKWAY_MODEL_BOUND";
 
 /// A model whose states can be compared and shown.

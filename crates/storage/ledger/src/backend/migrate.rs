@@ -184,8 +184,8 @@ impl Backend {
     }
 }
 
-/// Renames runs whose names read as an id, as `last` or as `RUN/NUMBER`, and notes for each what it was called. Statements name
-/// their columns, because later migrations may add some.
+/// Renames runs whose names read as an id, as `last` or as `RUN/NUMBER`, and notes for each what it was called.
+/// Statements name their columns, because later migrations may add some.
 pub(crate) fn heal_names(backend: &mut Backend) -> Result<(), LedgerError> {
     let doing = "renaming runs";
     let kinds = [ColumnKind::Text, ColumnKind::Text];
@@ -259,8 +259,8 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("retries is append-only"));
     }
 
-    /// Proves that weights that were registered several times keep all their versions, each naming the lowest, and that from then
-    /// on the same weights are refused.
+    /// Proves that weights that were registered several times keep all their versions, each naming the lowest, and that
+    /// from then on the same weights are refused.
     #[test]
     fn weights_registered_twice_are_named_as_such() {
         let folder = tempfile::tempdir().unwrap();

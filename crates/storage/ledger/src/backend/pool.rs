@@ -125,8 +125,8 @@ mod tests {
     use crate::backend::SqliteBackend;
     use crate::text::Door;
 
-    /// Proves that no more connections are in use than allowed, that each waiting thread gets one, that only those allowed stay open,
-    /// and that a thread waits for a connection in use where no other can be made.
+    /// Proves that no more connections are in use than allowed, that each waiting thread gets one, that only those
+    /// allowed stay open, and that a thread waits for a connection in use where no other can be made.
     #[test]
     fn connections_are_bounded_and_shared() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,8 +14,8 @@ use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
 const RETRY_PAUSE_MILLIS: u64 = 10;
-/// As much of the file is mapped into memory: enough for the inner pages of its indexes. What is mapped counts as the memory of
-/// the process, so that it bounds what a scan of a large table shows there.
+/// As much of the file is mapped into memory: enough for the inner pages of its indexes. What is mapped counts as the
+/// memory of the process, so that it bounds what a scan of a large table shows there.
 const MAPPED_BYTES_MAX: u64 = 16 << 20;
 /// Prepared statements that are kept.
 const STATEMENTS_KEPT_MAX: usize = 64;
@@ -52,7 +52,8 @@ impl SqliteBackend {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|source| error(told(&source)))?;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|source| error(described(&source)))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
         let mut backend = Self {
             connection,
@@ -84,7 +85,7 @@ impl SqliteBackend {
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(format!("file:{encoded}?{how}"), flags)
-            .map_err(|source| error(told(&source)))?;
+            .map_err(|source| error(described(&source)))?;
         let backend = Self {
             connection,
             location: location.clone(),
@@ -216,7 +217,7 @@ impl SqliteBackend {
             let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location: self.location.clone(), waited_seconds };
         }
-        let (location, doing, why) = (self.location.clone(), doing.into(), told(source));
+        let (location, doing, why) = (self.location.clone(), doing.into(), described(source));
         match why.split_once(INTEGRITY_MARK) {
             Some((_, rule)) => LedgerError::Integrity { location, doing, why: rule.into() },
             None if is_constraint(source) => LedgerError::Integrity { location, doing, why },
@@ -240,7 +241,7 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
 }
 
 /// SQLite's message, with what to do where that is known.
-fn told(error: &rusqlite::Error) -> String {
+fn described(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => " (move it away, or name another ledger)",
         Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was partly written)",

@@ -56,8 +56,8 @@ fn ended(row: &EvaluationRow) -> EvaluationEnd {
     }
 }
 
-/// What is written comes back, with its receipt's hash, by id, by a part of it and by `last`; uses of a task set are counted,
-/// also of what failed.
+/// What is written comes back, with its receipt's hash, by id, by a part of it and by `last`; uses of a task set are
+/// counted, also of what failed.
 pub(super) fn evaluations_come_back(ledger: &Ledger) {
     let run = stored_run(ledger, "judged");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
@@ -96,10 +96,11 @@ pub(super) fn evaluations_come_back(ledger: &Ledger) {
         assert_eq!(ledger.resolve_evaluation(reference, at(9)).unwrap().evaluation_id, id);
     }
     assert_eq!(ledger.resolve_evaluation("last", at(9)).unwrap().evaluation_id, "evl_third");
-    for (reference, told) in [("evl_", "is ambiguous"), ("%%%%", "`trackway eval ls`"), ("none", "none")] {
+    for (reference, expected) in [("evl_", "is ambiguous"), ("%%%%", "`trackway eval ls`"), ("none", "none")]
+    {
         let error = ledger.resolve_evaluation(reference, at(9)).unwrap_err();
         assert!(error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::Usage, "{error}");
-        assert!(reference == "evl_" || error.to_string().contains(told), "{reference}: {error}");
+        assert!(reference == "evl_" || error.to_string().contains(expected), "{reference}: {error}");
     }
     let counted = ledger.test_sets(&["content"]).unwrap();
     assert_eq!((counted[0].use_count, counted[0].checkpoint_count, counted[0].run_count), (2, 1, 1));

@@ -22,8 +22,8 @@ fn holder(instance: &str, lock_id: &str) -> Holder {
     }
 }
 
-/// A lease has one holder; it changes hands when it is given back, when it expired, and with the lock file; each grant has a
-/// larger epoch.
+/// A lease has one holder; it changes hands when it is given back, when it expired, and with the lock file; each grant
+/// has a larger epoch.
 pub(super) fn a_lease_has_one_holder(open: Open<'_>, ledger: &Ledger) {
     let run_id = stored_run(ledger, "leased").run_id;
     let other = open(&OpenOptions::default()).unwrap();
@@ -50,8 +50,8 @@ pub(super) fn a_lease_has_one_holder(open: Open<'_>, ledger: &Ledger) {
     assert_eq!(other.acquire_lease(unknown, &two, 1.0).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
-/// Once its lease was granted to another process, a supervisor changes nothing about the run, whatever it writes; about other runs
-/// it may.
+/// Once its lease was granted to another process, a supervisor changes nothing about the run, whatever it writes; about
+/// other runs it may.
 pub(super) fn a_superseded_supervisor_changes_nothing(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "superseded");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
@@ -102,7 +102,8 @@ pub(super) fn a_superseded_supervisor_changes_nothing(open: Open<'_>, ledger: &L
     ));
 }
 
-/// Changes of one run by many processes at once are all kept, and a row that was read before another change is not written back.
+/// Changes of one run by many processes at once are all kept, and a row that was read before another change is not
+/// written back.
 pub(super) fn no_change_of_a_run_is_lost(open: Open<'_>, ledger: &Ledger) {
     const WRITERS: u32 = 4;
     const CHANGES: u32 = 10;

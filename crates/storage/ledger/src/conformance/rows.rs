@@ -180,9 +180,9 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
 
 fn children_come_back(ledger: &Ledger, run: &RunRow) {
     let attempt = ledger.attempts_of_run(run.run_id).unwrap().remove(0).attempt_id;
-    let told = event(run, "rows-1");
-    assert!(ledger.append_event(&told).unwrap());
-    assert_eq!(ledger.events_of_run(run.run_id).unwrap(), [told]);
+    let added = event(run, "rows-1");
+    assert!(ledger.append_event(&added).unwrap());
+    assert_eq!(ledger.events_of_run(run.run_id).unwrap(), [added]);
     let mut decided = retry(run, attempt);
     ledger.insert_retry(&decided).unwrap();
     ledger.set_next_attempt(run.run_id, attempt, attempt).unwrap();

@@ -156,10 +156,10 @@ fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
 /// Events, decisions and data: added once, never changed, stored twice without harm.
 pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let run = stored_run(ledger, "history");
-    let told = event(&run, "history-1");
-    assert!(ledger.append_event(&told).unwrap());
-    assert!(!ledger.append_event(&told).unwrap());
-    let mut other = told.clone();
+    let added = event(&run, "history-1");
+    assert!(ledger.append_event(&added).unwrap());
+    assert!(!ledger.append_event(&added).unwrap());
+    let mut other = added.clone();
     other.message = "something else".into();
     assert_eq!(ledger.append_event(&other).unwrap_err().kind(), ErrorKind::Integrity);
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
@@ -215,9 +215,9 @@ pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
     assert_refused(ledger, &format!("UPDATE runs SET state = 'completed' WHERE run_id = '{}'", run.run_id));
     let ended = ledger.change_run(run.run_id, |run| run.ended_at = Some(Timestamp::from_micros(1)));
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Integrity, "an end while it runs");
-    let twin = new_attempt(&run, 1, LaunchKind::Train);
+    let duplicate = new_attempt(&run, 1, LaunchKind::Train);
     assert_eq!(
-        ledger.insert_attempt(&twin).unwrap_err().kind(),
+        ledger.insert_attempt(&duplicate).unwrap_err().kind(),
         ErrorKind::Integrity,
         "a number is given once"
     );

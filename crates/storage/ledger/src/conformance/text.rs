@@ -9,8 +9,8 @@ use crate::value::{Column, ColumnKind, Table, Value};
 /// The copy without rules that rows of any content go into.
 const COPY: &str = "hostile_copy";
 
-/// A hostile string in each column of free text and of JSON, one row a column; the other columns hold something plain. What is
-/// expected is written down here, so both backends give the same.
+/// A hostile string in each column of free text and of JSON, one row a column; the other columns hold something plain.
+/// What is expected is written down here, so both backends give the same.
 pub(super) fn hostile_text_comes_back_from_every_column(ledger: &Ledger) {
     for table in TABLES {
         let mut backend = ledger.backend();

@@ -29,11 +29,11 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
 }
 
 fn read_part(path: &Path, runs: &mut BTreeMap<String, ForeignRun>) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let file = File::open(path).map_err(|error| told(&error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| told(&error))?;
-    for batch in reader.build().map_err(|error| told(&error))? {
-        let batch = batch.map_err(|error| told(&error))?;
+    let message = |error: &dyn std::fmt::Display| error.to_string();
+    let file = File::open(path).map_err(|error| message(&error))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| message(&error))?;
+    for batch in reader.build().map_err(|error| message(&error))? {
+        let batch = batch.map_err(|error| message(&error))?;
         let rows = Rows::of(&batch)?;
         (0..batch.num_rows()).for_each(|row| rows.take(row, runs));
     }

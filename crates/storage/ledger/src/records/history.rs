@@ -126,7 +126,8 @@ record!(
 );
 
 record!(
-    /// A file that the script logged as an artifact, stored as `artifacts/BLAKE3` of the attempt. Sealed with the attempt.
+    /// A file that the script logged as an artifact, stored as `artifacts/BLAKE3` of the attempt. Sealed with the
+    /// attempt.
     ArtifactRow, "artifacts", key ["attempt_id", "name", "blake3"], {
         /// The attempt.
         attempt_id: AttemptId,

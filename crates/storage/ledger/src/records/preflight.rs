@@ -5,7 +5,8 @@ use trackway_core::{RunId, Timestamp};
 use crate::value::record;
 
 record!(
-    /// The result of one check before a run was launched. Append-only; a run without rows was launched without pre-flight.
+    /// The result of one check before a run was launched. Append-only; a run without rows was launched without
+    /// pre-flight.
     PreflightCheckRow, "preflight_checks", key ["run_id", "check_name"], {
         /// The run.
         run_id: RunId,

@@ -20,7 +20,8 @@ words!(
 );
 
 record!(
-    /// One resume proof (`trackway prove`): the same steps twice uninterrupted, and once killed and resumed. Append-only.
+    /// One resume proof (`trackway prove`): the same steps twice uninterrupted, and once killed and resumed.
+    /// Append-only.
     ResumeProofRow, "resume_proofs", key ["proof_id"], {
         /// The proof.
         proof_id: ProofId,
@@ -32,7 +33,8 @@ record!(
         verdict: ProofVerdict,
         /// The reason, for every verdict but equal.
         why: Option<String>,
-        /// The kinds of state that differ, separated by commas: weights, optimizer, scheduler, scaler, rng, data_cursor.
+        /// The kinds of state that differ, separated by commas: weights, optimizer, scheduler, scaler, rng,
+        /// data_cursor.
         differing_kinds: Option<String>,
         /// Number of steps of every launch.
         steps: Step,

@@ -137,7 +137,8 @@ record!(
 );
 
 record!(
-    /// The verdict of a gate on a known-bad model. Append-only; a gate that never gave `fail` to one allows no promotion.
+    /// The verdict of a gate on a known-bad model. Append-only; a gate that never gave `fail` to one allows no
+    /// promotion.
     GateTestRow, "gate_tests", key ["gate_test_id"], {
         /// Derived from rule, fixture and time.
         gate_test_id: String,

@@ -18,8 +18,8 @@ words!(
 );
 
 record!(
-    /// One rung of a run's ladder, over all its sealed attempts. Only runs with `[ladder]` have them; once it is decided,
-    /// its verdict does not change.
+    /// One rung of a run's ladder, over all its sealed attempts. Only runs with `[ladder]` have them; once it is
+    /// decided, its verdict does not change.
     RungRow, "rungs", key ["run_id", "rung"], {
         /// The run.
         run_id: RunId,

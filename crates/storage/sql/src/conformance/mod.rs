@@ -1,6 +1,7 @@
 //! The suite that every backend of the ledger passes with the query engine.
 //!
-//! [`run_all`] panics at the first difference, naming it. It wants the ledger that the suite of `trackway-ledger` has filled.
+//! [`run_all`] panics at the first difference, naming it. It wants the ledger that the suite of `trackway-ledger` has
+//! filled.
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
 mod search;

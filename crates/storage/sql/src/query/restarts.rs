@@ -1,4 +1,5 @@
-//! Points that a writer of event files made void when it began again at an earlier step: `effective_metrics` leaves them out.
+//! Points that a writer of event files made void when it began again at an earlier step: `effective_metrics` leaves
+//! them out.
 
 use std::collections::HashSet;
 

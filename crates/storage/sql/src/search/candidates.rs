@@ -1,4 +1,5 @@
-//! The first name of an order decides which runs are looked at first: all its values are read in one pass that keeps the best.
+//! The first name of an order decides which runs are looked at first: all its values are read in one pass that keeps
+//! the best.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -11,7 +12,8 @@ use super::asked::{Asked, Pick, Source};
 use super::before::Before;
 use super::rows::{Rows, compare_values};
 
-/// A text is compared by so many bytes before its run is read as a whole, and a few more where they would halve a character.
+/// A text is compared by so many bytes before its run is read as a whole, and a few more where they would halve a
+/// character.
 const KEY_PREFIX_BYTES: usize = 64;
 
 /// A run by the first name of an order; among equals the newest comes first, as far as that is known.
@@ -208,7 +210,8 @@ mod tests {
         assert_eq!(seen.len(), keys.len());
     }
 
-    /// Proves that a long text is cut without changing which of two comes first, also where the cut would halve a character.
+    /// Proves that a long text is cut without changing which of two comes first, also where the cut would halve a
+    /// character.
     #[test]
     fn long_texts_keep_their_order() {
         let common = "x".repeat(KEY_PREFIX_BYTES - 2);

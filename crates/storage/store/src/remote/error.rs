@@ -41,9 +41,9 @@ impl Answer {
         let status = answer.get(..3).and_then(|status| status.parse().ok());
         let (line, body) = answer.split_once(": ").unwrap_or((answer, ""));
         let code = shortened(element(body, "Code"));
-        let told = [line, &code, element(body, "Message")];
-        let told: Vec<_> = told.into_iter().filter(|part| !part.is_empty()).map(shortened).collect();
-        Self { status, code, text: told.join(", ") }
+        let parts = [line, &code, element(body, "Message")];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).map(shortened).collect();
+        Self { status, code, text: parts.join(", ") }
     }
 
     fn no_bucket(&self) -> bool {

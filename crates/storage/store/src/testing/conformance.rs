@@ -236,8 +236,8 @@ fn racing_claims(open: Open<'_>) {
         for error in holders.iter().filter_map(|held| held.as_ref().err()) {
             assert_eq!(error.kind(), ErrorKind::Fenced, "the others are fenced: {error}");
         }
-        let stands = whole(open()).state().claim.clone().expect("somebody won");
-        assert_eq!(stands, claim(epoch, &format!("holder-{}", won[0])), "and the log says by whom");
+        let claim_held = whole(open()).state().claim.clone().expect("somebody won");
+        assert_eq!(claim_held, claim(epoch, &format!("holder-{}", won[0])), "and the log says by whom");
     }
 }
 

@@ -19,7 +19,7 @@ pub struct DetectionLog<'a> {
     row: &'a AttemptRow,
     known: HashSet<String>,
     waiting: VecDeque<DetectionRow>,
-    told_failure: bool,
+    failure_reported: bool,
 }
 
 /// What is known beside a finding.
@@ -44,7 +44,7 @@ impl<'a> DetectionLog<'a> {
             false => Ok(Vec::new()),
         };
         let known = written.unwrap_or_default().into_iter().map(|detection| detection.detection_id).collect();
-        Self { context, row, known, waiting: VecDeque::new(), told_failure: false }
+        Self { context, row, known, waiting: VecDeque::new(), failure_reported: false }
     }
 
     /// Whether a finding is to be taken: it is not written yet, and there are not too many of them.
@@ -102,9 +102,9 @@ impl<'a> DetectionLog<'a> {
         while let Some(detection) = self.waiting.front() {
             match self.context.ledger_write_now(|ledger| ledger.insert_detection(detection)) {
                 Ok(_) => self.waiting.pop_front(),
-                Err(_) if self.told_failure => return None,
+                Err(_) if self.failure_reported => return None,
                 Err(error) => {
-                    self.told_failure = true;
+                    self.failure_reported = true;
                     return Some(format!("detections are not in the ledger for now: {error}"));
                 }
             };

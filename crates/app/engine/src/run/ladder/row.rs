@@ -16,8 +16,8 @@ use crate::run::ladder;
 /// Metrics whose last value is kept, at most; those of the rule come first.
 const RUNG_METRICS_MAX: usize = 100;
 
-/// The row of the rung of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries` are
-/// those of the attempt.
+/// The row of the rung of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries`
+/// are those of the attempt.
 pub(crate) fn rung_row(
     context: &Context,
     run: &RunRow,
@@ -37,7 +37,7 @@ pub(crate) fn rung_row(
     let values: BTreeMap<_, _> = metrics.iter().map(|(name, values)| (name, values.last)).collect();
     let of_rule = |name: &str| judged.is_some_and(|judged| judged.judgement.values.contains_key(name));
     let (first, rest): (Vec<_>, Vec<_>) = values.into_iter().partition(|(name, _)| of_rule(name));
-    let told: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
+    let shown: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
     let judged = judged.filter(|_| ended_well(row)).map(|judged| &judged.judgement);
     let verdict = match (row.termination_reason, judged) {
         (Some(TerminationReason::RungRejected), _) => RungVerdict::Rejected,
@@ -62,6 +62,6 @@ pub(crate) fn rung_row(
         rule: judged.and_then(|judged| judged.rule.clone()),
         why: judged.map(|judged| judged.why.clone()),
         values_json: judged.map(|judged| json!(judged.values)),
-        metrics_json: Some(json!(told)),
+        metrics_json: Some(json!(shown)),
     }))
 }

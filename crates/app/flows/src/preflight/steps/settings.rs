@@ -16,13 +16,13 @@ use crate::memory::{Measured, ModelSource, read_model, report_on};
 use crate::preflight::facts::NOT_TOLD;
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
-const ALWAYS_TOLD: &[&str] = &["config.seed"];
+const ALWAYS_SET: &[&str] = &["config.seed"];
 
 /// Answers every check of settings.
 pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let plan = &work.job.plan;
     let rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut config = told(plan, work.capture);
+    let mut config = configured(plan, work.capture);
     let seen = seen(&mut config, &rehearsed);
     if let Some(cost) = config.cost {
         let _ = work.shared.cost.set(cost.estimate());
@@ -35,9 +35,9 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
         let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
         let _ = work.shared.memory.set(report);
     }
-    let told_training = plan.training.is_some() || seen;
+    let training_is_set = plan.training.is_some() || seen;
     let answer = |result: CheckResult| match result.verdict {
-        Verdict::NotRun if !told_training && !ALWAYS_TOLD.contains(&result.name.as_str()) => {
+        Verdict::NotRun if !training_is_set && !ALWAYS_SET.contains(&result.name.as_str()) => {
             let why = result.why.unwrap_or_default();
             CheckResult::not_applicable(&result.name, format!("{why} {NOT_TOLD}"))
         }
@@ -82,7 +82,7 @@ fn peak(measured: &trackway_tower::rehearsal::Measured) -> Option<Measured> {
 }
 
 /// The settings of the run file and the machine.
-fn told(plan: &Plan, capture: &Capture) -> TrainingConfig {
+fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
     let training = plan.training.clone().unwrap_or_default();
     let gpus = plan.resources.gpus;
     let checkpoint = &plan.checkpoint;
@@ -178,8 +178,8 @@ fn spec(work: &Work<'_>) -> Result<Option<MemorySpec>, AppError> {
 }
 
 fn described(plain: MemorySpec, training: &TrainingSection, gpus: u32) -> MemorySpec {
-    fn word<T: std::str::FromStr>(told: Option<&String>, otherwise: T) -> T {
-        told.and_then(|word| word.parse().ok()).unwrap_or(otherwise)
+    fn word<T: std::str::FromStr>(configured: Option<&String>, otherwise: T) -> T {
+        configured.and_then(|word| word.parse().ok()).unwrap_or(otherwise)
     }
     let sharded = matches!(training.strategy.as_deref(), Some("fully_sharded" | "offloaded"));
     let ranks = if training.strategy.as_deref() == Some("single") { 1 } else { u64::from(gpus.max(1)) };
@@ -214,12 +214,12 @@ mod tests {
     /// Proves that the estimate knows every value that a run file may hold about a step, and the other way round.
     #[test]
     fn the_run_file_speaks_the_words_of_the_estimate() {
-        fn same<T>(told: &[&str], known: &[T])
+        fn same<T>(configured: &[&str], known: &[T])
         where
             T: ToString,
         {
             let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-            assert_eq!(told, known);
+            assert_eq!(configured, known);
         }
         same(words::PRECISIONS, Precision::ALL);
         same(words::OPTIMIZERS, Optimizer::ALL);

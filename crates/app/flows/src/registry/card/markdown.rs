@@ -64,7 +64,8 @@ impl Put for Paragraphs<'_> {
             if number > 0 {
                 formatter.write_char('\n')?;
             }
-            // What makes a list, a rule or the underline of a heading at the beginning of a line: `-`, `+`, `=`, `1.`, `1)`.
+            // What makes a list, a rule or the underline of a heading at the beginning of a line: `-`, `+`, `=`, `1.`,
+            // `1)`.
             let digits = line.bytes().take_while(u8::is_ascii_digit).count();
             let (before, rest) = line.split_at(digits);
             formatter.write_str(before)?;

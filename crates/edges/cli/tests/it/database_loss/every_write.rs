@@ -1,4 +1,5 @@
-//! A server that goes away in the middle of each write of the whole path: from the launch to a roll back in the registry.
+//! A server that goes away in the middle of each write of the whole path: from the launch to a roll back in the
+//! registry.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -99,8 +100,8 @@ fn places(count: usize) -> Vec<usize> {
     (0..wanted).map(|place| place * count / wanted).collect()
 }
 
-/// Proves that a connection that is cut before or after the server has done what it was sent leaves the same rows and states as
-/// an undisturbed one, wherever in the whole path that is.
+/// Proves that a connection that is cut before or after the server has done what it was sent leaves the same rows and
+/// states as an undisturbed one, wherever in the whole path that is.
 #[test]
 fn postgres_is_cut_in_the_middle_of_every_write() {
     let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
@@ -126,7 +127,8 @@ fn postgres_is_cut_in_the_middle_of_every_write() {
     assert!(proxy.cut_count() + 4 >= number - 1, "{} cuts for {} jobs", proxy.cut_count(), number - 1);
 }
 
-/// Proves that a standby that takes over in the middle of a write is used from then on: the same rows and states as without.
+/// Proves that a standby that takes over in the middle of a write is used from then on: the same rows and states as
+/// without.
 #[test]
 fn postgres_fails_over_in_the_middle_of_a_write() {
     let Some(primary) = PostgresCluster::start_if_asked_for() else { return };

@@ -62,7 +62,8 @@ fn what_evaluators_leave_goes_with_the_run() {
     assert!(third["comparison"].is_object(), "{third}");
 }
 
-/// Proves that a run stays while it is evaluated, with the pin and without, and while a version of a model is one of its checkpoints.
+/// Proves that a run stays while it is evaluated, with the pin and without, and while a version of a model is one of
+/// its checkpoints.
 #[test]
 fn a_run_that_is_evaluated_or_registered_stays() {
     let home = trained(&waiting(), "");
@@ -81,8 +82,8 @@ fn a_run_that_is_evaluated_or_registered_stays() {
     assert_eq!(evaluation_folders(&home).len(), 1);
 }
 
-/// Proves that what a kill left half written goes when it is old, and only where every run is looked at; and that rows that are kept
-/// never do.
+/// Proves that what a kill left half written goes when it is old, and only where every run is looked at; and that rows
+/// that are kept never do.
 #[test]
 fn what_was_left_half_written_goes() {
     let home = trained(GOOD, "");

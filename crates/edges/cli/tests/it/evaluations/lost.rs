@@ -11,7 +11,7 @@ use super::{PEOPLE, begun, document, evaluate, pins, trained, write_people};
 use crate::harness::{Answer, Home, answer, eventually, signal};
 
 /// What the evaluators below report beside their rows.
-const TOLD: &str = r#"{"agreement": 0.5}"#;
+const REPORTED: &str = r#"{"agreement": 0.5}"#;
 /// A column of each part of a receipt: rows that are kept, slices, fairness, a baseline and gates.
 const ASKED: &str = "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\nfairness = [\"sex\"]\nbaseline = \"last\"\n\
                      slices = { women = \"sex = 'female'\" }\ngates = [\"accuracy >= 0.7\", \"accuracy >= baseline - 0.01\"]\n";
@@ -24,7 +24,7 @@ fn evaluator(after: &str) -> String {
     format!(
         "touch waits-$$\nwhile test -e hold; do sleep 0.02; done\n{PEOPLE}\n{after}\n\
          if test -e pipe; then mkfifo \"$TRACKWAY_EVALUATION_OUT/metrics.json\"; exit 0; fi\n\
-         echo '{TOLD}' > \"$TRACKWAY_EVALUATION_OUT/metrics.json\"\n"
+         echo '{REPORTED}' > \"$TRACKWAY_EVALUATION_OUT/metrics.json\"\n"
     )
 }
 
@@ -108,9 +108,9 @@ fn check_finished(home: &Home, id: &str, whole: &Value) {
     );
 }
 
-/// Proves that an evaluation whose command was killed while the evaluator's outputs were read, and again while the next command
-/// finished it, becomes the receipt that it would have become; that a command passes by while another one finishes it; and that of
-/// several at once only one does.
+/// Proves that an evaluation whose command was killed while the evaluator's outputs were read, and again while the next
+/// command finished it, becomes the receipt that it would have become; that a command passes by while another one
+/// finishes it; and that of several at once only one does.
 #[test]
 fn a_killed_evaluation_is_finished_once() {
     let (home, _, whole) = compared();
@@ -133,9 +133,9 @@ fn a_killed_evaluation_is_finished_once() {
         assert_eq!((&passes["evaluation_id"], &passes["state"]), (&json!(id), &json!("running")));
         kill(next);
     }
-    let told = folder.join("launch-1/metrics.json");
-    std::fs::remove_file(&told).unwrap();
-    std::fs::write(&told, TOLD).unwrap();
+    let reported = folder.join("launch-1/metrics.json");
+    std::fs::remove_file(&reported).unwrap();
+    std::fs::write(&reported, REPORTED).unwrap();
     let at_once: Vec<Child> = (0..4).map(|_| home.spawn(&["runs", "--json"])).collect();
     let answers: Vec<Answer> =
         at_once.into_iter().map(|child| answer(child.wait_with_output().unwrap())).collect();
@@ -171,13 +171,13 @@ fn an_evaluation_killed_while_it_is_judged_is_finished() {
     reads(&home, &id);
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     ledger.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let told = folder.join("launch-1/metrics.json");
-    std::fs::write(&told, TOLD).unwrap();
+    let reported = folder.join("launch-1/metrics.json");
+    std::fs::write(&reported, REPORTED).unwrap();
     eventually("the end of the pin", || pins(&home).is_empty().then_some(()));
     kill(conductor);
     ledger.execute_batch("ROLLBACK").unwrap();
-    std::fs::remove_file(&told).unwrap();
-    std::fs::write(&told, TOLD).unwrap();
+    std::fs::remove_file(&reported).unwrap();
+    std::fs::write(&reported, REPORTED).unwrap();
     check_finished(&home, &id, &whole);
 }
 
@@ -210,7 +210,7 @@ fn a_kill_at_any_moment_changes_nothing() {
 #[test]
 fn a_lost_evaluator_fails_its_evaluation() {
     let home = trained("true", "");
-    for (after, set, told) in [
+    for (after, set, reported) in [
         ("exit 3", "evaluate.seed=1", "the evaluator ended as `evaluator_error`"),
         ("kill -9 $PPID; kill -9 $$", "evaluate.seed=1", "the evaluator ended as `"),
         ("sleep 1.2", "evaluate.timeout=1s", "longer than `evaluate.timeout` (1 s)"),
@@ -229,7 +229,7 @@ fn a_lost_evaluator_fails_its_evaluation() {
         let failed = newest(&home);
         assert_eq!(failed["state"], "failed", "{after}: {failed}");
         let failure = failed["failure"].as_str().unwrap();
-        assert!(failure.contains("its supervisor died") && failure.contains(told), "{after}: {failure}");
+        assert!(failure.contains("its supervisor died") && failure.contains(reported), "{after}: {failure}");
         assert_eq!(failed["launches"].as_array().unwrap().len(), 1, "{failed}");
         assert!(pins(&home).is_empty());
         assert_eq!(home.json(&["runs"])[0]["state"], "completed");

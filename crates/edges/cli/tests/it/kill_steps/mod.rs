@@ -1,6 +1,7 @@
 //! Commands that change folders of a user are killed at every step: before every system call that changes a file.
 //!
-//! By default a part of the steps is taken, a different one for each `TRACKWAY_KILL_SEED`; `make kill-steps` takes every one.
+//! By default a part of the steps is taken, a different one for each `TRACKWAY_KILL_SEED`; `make kill-steps` takes
+//! every one.
 
 mod tracer;
 
@@ -190,8 +191,8 @@ fn deploy<'a>(what: &'a str, version: &'a str) -> Vec<&'a str> {
     [&["registry", what, "income"], version, &["--deploy", "srv"]].concat()
 }
 
-/// Proves that a deployment killed at any step leaves the user's files as they are and `current` at a whole copy, and that
-/// the same command again ends in the same state as one that was never killed, with nothing half made left.
+/// Proves that a deployment killed at any step leaves the user's files as they are and `current` at a whole copy, and
+/// that the same command again ends in the same state as one that was never killed, with nothing half made left.
 #[test]
 fn a_deployment_is_killed_at_its_steps() {
     let home = registered(2, GATES);
@@ -201,8 +202,8 @@ fn a_deployment_is_killed_at_its_steps() {
     deployments_are_killed(&home);
 }
 
-/// Proves that an export killed at any step leaves nothing at its target or the whole copy, and that the same command again
-/// completes it, with nothing half made left beside it.
+/// Proves that an export killed at any step leaves nothing at its target or the whole copy, and that the same command
+/// again completes it, with nothing half made left beside it.
 #[test]
 fn an_export_is_killed_at_its_steps() {
     let home = registered(1, GATES);
@@ -232,8 +233,8 @@ fn an_export_is_killed_at_its_steps() {
     kill_everywhere(&home, &case);
 }
 
-/// Proves that a rebuild of a lost ledger that is killed at any step leaves the ledger missing or whole, and that the same
-/// command again makes the same ledger.
+/// Proves that a rebuild of a lost ledger that is killed at any step leaves the ledger missing or whole, and that the
+/// same command again makes the same ledger.
 #[test]
 fn a_rebuild_is_killed_at_its_steps() {
     let home = registered(1, GATES);
@@ -266,8 +267,8 @@ fn a_rebuild_is_killed_at_its_steps() {
     kill_everywhere(&home, &case);
 }
 
-/// Proves that a split that is killed at any step leaves its input and each part as it was or whole, and that the same command
-/// again writes the same parts.
+/// Proves that a split that is killed at any step leaves its input and each part as it was or whole, and that the same
+/// command again writes the same parts.
 #[test]
 fn a_split_is_killed_at_its_steps() {
     let home = Home::new();

@@ -65,7 +65,8 @@ pub fn kill_at(mut command: Command, step: usize) -> Ending {
     }
 }
 
-/// Whether a stopped thread is about to change a file. None of its calls is counted twice: a stop is at the begin or the end.
+/// Whether a stopped thread is about to change a file. None of its calls is counted twice: a stop is at the begin or
+/// the end.
 fn changes_files(thread: Pid) -> bool {
     // A thread may be gone at any time.
     let Ok(info) = ptrace::syscall_info(thread) else { return false };

@@ -3,9 +3,9 @@
 use super::{BUCKET, Moto};
 use crate::harness::Home;
 
-/// Proves that data in an object store is the same data as on a disk: the same snapshot, profile, diff and hash of a run;
-/// that objects that did not change are not read again; that globs, folders, Parquet and CSV work; and that a changed
-/// object is seen.
+/// Proves that data in an object store is the same data as on a disk: the same snapshot, profile, diff and hash of a
+/// run; that objects that did not change are not read again; that globs, folders, Parquet and CSV work; and that a
+/// changed object is seen.
 #[test]
 fn data_behind_urls_is_the_same_data() {
     let Some(moto) = Moto::start() else { return };

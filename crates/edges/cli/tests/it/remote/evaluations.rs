@@ -59,8 +59,8 @@ fn what_is_only_at_the_remote_is_evaluated() {
     assert_eq!(kept["remote"]["retire"], json!([]), "{kept}");
     home.write("go", "");
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("step 1 is only at the remote, and is brought here"), "{told}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("step 1 is only at the remote, and is brought here"), "{errors}");
     let receipt: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&receipt["state"], &receipt["step"]), (&json!("completed"), &json!(1)), "{receipt}");
     assert_eq!(pins(&home, 1), ("remote".into(), Vec::new()));
@@ -84,7 +84,7 @@ fn what_is_only_at_the_remote_is_evaluated() {
 /// Proves that bytes which differ from what was committed are neither evaluated nor registered, that a remote which
 /// does not answer is reported as such, and that nothing of either stays behind.
 #[test]
-fn what_cannot_be_brought_is_told() {
+fn what_cannot_be_fetched_is_reported() {
     let Some(moto) = Moto::start() else { return };
     let home = trained(&moto, GOOD, "");
     let newest = checkpoints(&home)[0].clone();
@@ -111,8 +111,8 @@ fn what_cannot_be_brought_is_told() {
     }
 }
 
-/// Proves that versions are registered, promoted, copied and gone back to where their bytes are only at the remote, held there all
-/// the time; and that production stays as it is when the remote does not answer.
+/// Proves that versions are registered, promoted, copied and gone back to where their bytes are only at the remote,
+/// held there all the time; and that production stays as it is when the remote does not answer.
 #[test]
 fn versions_live_at_the_remote() {
     let Some(moto) = Moto::start() else { return };

@@ -21,7 +21,8 @@ use reading::{Reading, values};
 
 /// How often a sample is taken. The first one is only the base of the second's rates.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// A sample that takes long is followed by a wait this many times as long, so that sampling takes 2 % of a core at most.
+/// A sample that takes long is followed by a wait this many times as long, so that sampling takes 2 % of a core at
+/// most.
 const REST_PER_SAMPLE: u32 = 50;
 /// The longest the end of the attempt waits for the sample that is being taken.
 const LAST_SAMPLE: Duration = Duration::from_secs(2);
@@ -83,9 +84,10 @@ impl Sampler {
             let gpus = gpus.get_or_insert_with(|| Gpus::of(&self.devices));
             let asked_micros = self.clock.monotonic_micros();
             let now = self.read();
-            let mut told = values(&before, &now);
-            told.extend(gpus.values());
-            let named: Vec<(&str, f64)> = told.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            let mut sampled = values(&before, &now);
+            sampled.extend(gpus.values());
+            let named: Vec<(&str, f64)> =
+                sampled.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             let writer = writer.get_or_insert_with(|| {
                 SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
             });

@@ -57,7 +57,8 @@ fn process(stat: &ProcessStat, units: &Units) -> (ProcessIdentity, Process) {
     (identity, process)
 }
 
-/// `/proc/stat`, first line: user, nice, system, idle, iowait, irq, softirq, steal, and guests that are in user already.
+/// `/proc/stat`, first line: user, nice, system, idle, iowait, irq, softirq, steal, and guests that are in user
+/// already.
 fn machine(text: &str, units: &Units) -> Option<(f64, f64)> {
     let line = text.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> =

@@ -40,8 +40,8 @@ pub(super) fn values(before: &Reading, now: &Reading) -> Vec<(String, f64)> {
     if seconds <= 0.0 {
         return Vec::new();
     }
-    let mut told: Vec<(String, f64)> = Vec::new();
-    let mut tell = |name: &str, value: f64| told.push((format!("system/{name}"), value));
+    let mut sampled: Vec<(String, f64)> = Vec::new();
+    let mut tell = |name: &str, value: f64| sampled.push((format!("system/{name}"), value));
     let processes = now.processes.iter().map(|(identity, process)| (before.processes.get(identity), process));
     let (mut cpu_seconds, mut resident_bytes, mut threads) = (0.0, 0, 0);
     let mut disk: Option<(u64, u64)> = None;
@@ -83,7 +83,7 @@ pub(super) fn values(before: &Reading, now: &Reading) -> Vec<(String, f64)> {
     if let Some(bytes) = now.disk_free_bytes {
         tell("disk_free_bytes", bytes as f64);
     }
-    told
+    sampled
 }
 
 #[cfg(test)]
@@ -98,8 +98,8 @@ mod tests {
         ProcessIdentity { pid, start_ticks }
     }
 
-    fn value(told: &[(String, f64)], name: &str) -> Option<f64> {
-        told.iter().find(|(found, _)| found == &format!("system/{name}")).map(|(_, value)| *value)
+    fn value(sampled: &[(String, f64)], name: &str) -> Option<f64> {
+        sampled.iter().find(|(found, _)| found == &format!("system/{name}")).map(|(_, value)| *value)
     }
 
     /// Proves that rates are differences over the time between two looks: of a process that stayed, of one that came,
@@ -121,7 +121,7 @@ mod tests {
             network_bytes: Some((30, 20)),
             disk_free_bytes: Some(77),
         };
-        let told = values(&before, &now);
+        let sampled = values(&before, &now);
         let expected = [
             ("cpu_cores", 1.5),
             ("rss_bytes", 350.0),
@@ -135,15 +135,15 @@ mod tests {
             ("network_sent_bytes_per_second", 0.0),
             ("disk_free_bytes", 77.0),
         ];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
+        assert_eq!(sampled.len(), expected.len(), "{sampled:?}");
         for (name, expected) in expected {
-            assert_eq!(value(&told, name), Some(expected), "{name}");
+            assert_eq!(value(&sampled, name), Some(expected), "{name}");
         }
     }
 
     /// Proves that what could not be read is not reported, and that no time between two readings gives no rate.
     #[test]
-    fn what_is_unknown_is_not_told() {
+    fn what_is_unknown_is_not_reported() {
         let before = Reading::default();
         assert!(values(&before, &before).is_empty());
         let now = Reading { at_micros: 1_000_000, machine: Some((1.0, 2.0)), ..Reading::default() };

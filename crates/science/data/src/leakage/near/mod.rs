@@ -86,7 +86,7 @@ impl NearRows {
             Some(column) => format!("test rows have a `{column}` that is nearly one of"),
             None => "test rows are nearly equal to one of".to_owned(),
         };
-        let chance = match explained {
+        let expectation = match explained {
             true => format!(
                 "; so are {:.2} % of the training rows among themselves: a random split would overlap as much",
                 by_chance * 100.0
@@ -94,7 +94,7 @@ impl NearRows {
             false => format!("; of the training rows among themselves, {:.2} % are", by_chance * 100.0),
         };
         let message = format!(
-            "{} of {} {what} the training rows ({:.2} %){chance}",
+            "{} of {} {what} the training rows ({:.2} %){expectation}",
             self.near_rows,
             self.test_rows,
             share * 100.0
@@ -120,7 +120,8 @@ impl NearRows {
 }
 
 impl Near {
-    /// `leakage.near_duplicates`. `rows` are those of the smaller side; `train` and `test` are the sources that were read.
+    /// `leakage.near_duplicates`. `rows` are those of the smaller side; `train` and `test` are the sources that were
+    /// read.
     #[must_use]
     pub fn result(&self, rows: u64, train: &Source, test: &Source) -> CheckResult {
         const NAME: &str = "leakage.near_duplicates";

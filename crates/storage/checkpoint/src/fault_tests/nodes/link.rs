@@ -64,8 +64,8 @@ impl Backend for Link {
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let read = || self.inner.read(name, max_bytes);
         // An existing entry never changes: the order of its writers could not be determined.
-        let stands = name.starts_with("log/0") && self.remote.read(name, 0)?.is_some();
-        if stands { self.call(read) } else { self.call_in_turn(read) }
+        let is_entry = name.starts_with("log/0") && self.remote.read(name, 0)?.is_some();
+        if is_entry { self.call(read) } else { self.call_in_turn(read) }
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {

@@ -124,7 +124,7 @@ struct Play {
     nodes: Vec<Node>,
     launches: Mutex<Vec<Launch>>,
     links: Mutex<Vec<FaultBackend>>,
-    told: Mutex<Vec<String>>,
+    trace: Mutex<Vec<String>>,
 }
 
 impl Play {
@@ -148,12 +148,12 @@ impl Play {
             nodes,
             launches: Mutex::default(),
             links: Mutex::default(),
-            told: Mutex::default(),
+            trace: Mutex::default(),
         })
     }
 
     fn tell(&self, what: String) {
-        self.told.lock().unwrap().push(what);
+        self.trace.lock().unwrap().push(what);
     }
 
     /// Boots every machine that lost its power, and executes every late write.
@@ -189,7 +189,7 @@ fn run_as<'scope>(
 /// What became of a seed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Outcome {
-    told: Vec<String>,
+    trace: Vec<String>,
     truth: Vec<String>,
 }
 
@@ -208,8 +208,8 @@ fn play(seed: u64) -> Outcome {
     });
     play.settle();
     let truth = after::check(&play);
-    let told = std::mem::take(&mut *play.told.lock().unwrap());
-    Outcome { told, truth }
+    let trace = std::mem::take(&mut *play.trace.lock().unwrap());
+    Outcome { trace, truth }
 }
 
 /// How often what happened that a seed is played for.
@@ -218,7 +218,7 @@ struct Tally(BTreeMap<&'static str, usize>);
 
 impl Tally {
     /// Substrings to look for in the trace and in the remote log.
-    const TOLD: [&str; 6] = [
+    const NOTED: [&str; 6] = [
         "hand over: Fenced",
         "fetch: Fenced",
         "launched from Some(Local)",
@@ -229,9 +229,9 @@ impl Tally {
     const TRUTH: [&str; 5] = ["Claim", "Commit", "Uploaded", "Retire", "Pin"];
 
     fn take(&mut self, outcome: &Outcome) {
-        for what in Self::TOLD {
+        for what in Self::NOTED {
             *self.0.entry(what).or_default() +=
-                outcome.told.iter().filter(|line| line.ends_with(what)).count();
+                outcome.trace.iter().filter(|line| line.ends_with(what)).count();
         }
         let kind = |line: &String, what| line.split(' ').nth(1).is_some_and(|word| word.starts_with(what));
         for what in Self::TRUTH {

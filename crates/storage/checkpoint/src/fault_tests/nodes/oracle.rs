@@ -125,10 +125,10 @@ impl Truth {
     fn take_retire(&mut self, commits: &[u64]) -> Option<String> {
         let pinned = commits.iter().find(|number| self.pins.values().any(|pinned| pinned == *number));
         let pinned = pinned.map(|number| format!("retires {number}, which is pinned"));
-        let mut anew = false;
+        let mut newly = false;
         for number in commits {
             if let Some(known) = self.commits.get_mut(number) {
-                anew |= !known.retired;
+                newly |= !known.retired;
                 known.retired = true;
             }
         }
@@ -137,7 +137,7 @@ impl Truth {
             known.uploaded && !known.retired && !known.suspect
         });
         let left = left.count();
-        pinned.or_else(|| (anew && left < 2).then(|| format!("leaves {left} that can be had")))
+        pinned.or_else(|| (newly && left < 2).then(|| format!("leaves {left} that can be had")))
     }
 
     /// From the newest commit of the newest epoch along the parents.

@@ -90,6 +90,6 @@ impl Disk {
         if done == Some(false) {
             state.actors[who].stop();
         }
-        done.filter(|stands| *stands)
+        done.filter(|is_added| *is_added)
     }
 }

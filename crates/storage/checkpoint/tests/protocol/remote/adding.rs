@@ -6,7 +6,7 @@ use super::{Body, Entry, Io, Remote, State, Task};
 /// What became of adding an entry.
 pub(super) enum Added {
     NotYet(Io),
-    Stands,
+    Exists,
     /// The decision was to add nothing.
     Nothing,
     Fenced,
@@ -42,12 +42,12 @@ impl Remote {
             }
             Io::Create(entry) if state.truth.len() == usize::from(state.nodes[who].known) => {
                 state.truth.push(entry);
-                Added::Stands
+                Added::Exists
             }
             Io::Create(entry) => Added::NotYet(Io::ReadBack(entry)),
             Io::ReadBack(entry) => match state.truth.get(usize::from(state.nodes[who].known)) {
                 None => Added::NotYet(Io::Create(entry)),
-                Some(found) if *found == entry || !self.rules.ulid_compared => Added::Stands,
+                Some(found) if *found == entry || !self.rules.ulid_compared => Added::Exists,
                 Some(_) => Added::NotYet(Io::Read),
             },
         }

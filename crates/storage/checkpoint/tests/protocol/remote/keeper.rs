@@ -31,7 +31,7 @@ impl Remote {
                 };
                 match self.add(state, who, io, None, decide) {
                     Added::NotYet(io) => Task::Retire(id, io),
-                    Added::Stands => Task::DeleteOwn(id),
+                    Added::Exists => Task::DeleteOwn(id),
                     Added::Nothing | Added::Fenced => Task::Idle,
                 }
             }

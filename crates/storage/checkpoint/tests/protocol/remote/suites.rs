@@ -72,7 +72,7 @@ fn remote_retention_takes_nothing_that_is_needed() {
 
 /// Proves that a node's disk may delete what is elsewhere, and no more.
 #[test]
-fn disks_let_go_what_is_elsewhere() {
+fn disks_delete_what_is_elsewhere() {
     assert_holds("disks", disks(SOUND));
 }
 

@@ -62,7 +62,7 @@ impl Remote {
                     .add(state, who, io, None, |truth| (truth.live(id) && !truth.has(body)).then_some(body))
                 {
                     Added::NotYet(io) => Task::Announce(id, io),
-                    Added::Stands if !self.rules.uploads_before_announcing => Task::UploadOwn(id),
+                    Added::Exists if !self.rules.uploads_before_announcing => Task::UploadOwn(id),
                     _ => Task::Run,
                 }
             }
@@ -76,7 +76,7 @@ impl Remote {
             self.add(state, who, io, None, |truth| Some(Body::Claim { epoch: truth.claim().0 + 1, node }));
         match added {
             Added::NotYet(io) => Task::Claim(io),
-            Added::Stands => {
+            Added::Exists => {
                 let claimed = state.truth.iter().filter_map(|entry| match entry.body {
                     Body::Claim { epoch, node } if usize::from(node) == who => Some(epoch),
                     _ => None,
@@ -136,8 +136,8 @@ impl Remote {
         });
         match added {
             Added::NotYet(io) => Task::Replay(id, io),
-            Added::Stands | Added::Nothing if claiming => Task::Drain,
-            Added::Stands | Added::Nothing => Task::Run,
+            Added::Exists | Added::Nothing if claiming => Task::Drain,
+            Added::Exists | Added::Nothing => Task::Run,
             Added::Fenced if claiming => Task::Claim(Io::Read),
             Added::Fenced => {
                 state.nodes[who].training = false;

@@ -8,9 +8,9 @@
 //! | `verify-ca` | yes | yes | no |
 //! | `verify-full` | yes | yes | yes |
 //!
-//! `sslrootcert` is a PEM file of trusted issuers, or `system` for those of the operating system, which is the default of
-//! `verify-full`. `sslcert` and `sslkey` are the client's certificate and key. Over a Unix socket nothing is encrypted.
-//! Source: <https://www.postgresql.org/docs/current/libpq-ssl.html>.
+//! `sslrootcert` is a PEM file of trusted issuers, or `system` for those of the operating system, which is the default
+//! of `verify-full`. `sslcert` and `sslkey` are the client's certificate and key. Over a Unix socket nothing is
+//! encrypted. Source: <https://www.postgresql.org/docs/current/libpq-ssl.html>.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,8 @@ enum Issuers {
 }
 
 impl TlsSettings {
-    /// Takes the parameters out of a URL, because the client library does not know most of them. Gives the rest of the URL.
+    /// Takes the parameters out of a URL, because the client library does not know most of them. Gives the rest of the
+    /// URL.
     ///
     /// # Errors
     /// A message that names the wrong parameter and its valid values.

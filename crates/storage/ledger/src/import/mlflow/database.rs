@@ -159,8 +159,8 @@ mod tests {
         error.to_string()
     }
 
-    /// Proves that a store which takes too many steps, and one that would never end, are refused with the limit and what to do, and
-    /// that a small one is read within it.
+    /// Proves that a store which takes too many steps, and one that would never end, are refused with the limit and
+    /// what to do, and that a small one is read within it.
     #[test]
     fn an_import_ends() {
         let small = limited(&store(10), Path::new("mlflow.db"), FEW).unwrap();
