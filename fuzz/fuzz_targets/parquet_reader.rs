@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use trackway_data::ReadContext;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::profile::Profile;
 use trackway_data::read::Source;
@@ -25,7 +26,7 @@ fuzz_target!(
         let path = std::env::temp_dir().join(format!("trackway-fuzz-{}.parquet", std::process::id()));
         fs::write(&path, input).unwrap();
         let spec = DataSpec { path: path.to_string_lossy().into_owned(), ..DataSpec::default() };
-        let read = Source::open(Path::new(""), "fuzz", &spec)
+        let read = Source::open(Path::new(""), "fuzz", &spec, &ReadContext::default())
             .and_then(|mut source| Profile::of(&mut source, None, &UNWATCHED));
         match read {
             Ok((profile, coverage)) => assert_eq!(profile.rows, coverage.rows_read),

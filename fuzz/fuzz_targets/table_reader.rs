@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
+use trackway_data::ReadContext;
 use trackway_data::DataSpec;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::profile::Profile;
@@ -49,7 +50,7 @@ impl RemoteFiles for Moment {
 
 fn read(path: &str) -> Option<String> {
     let spec = DataSpec { path: path.into(), ..DataSpec::default() };
-    let mut source = Source::open(Path::new(""), "fuzz", &spec).ok()?;
+    let mut source = Source::open(Path::new(""), "fuzz", &spec, &ReadContext::default()).ok()?;
     let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED).ok()?;
     assert_eq!(profile.rows, coverage.rows_read);
     assert_eq!(coverage.rejects.iter().map(|rejects| rejects.count).sum::<u64>(), coverage.rows_rejected);

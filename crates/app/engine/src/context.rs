@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids};
+use trackway_data::ReadContext;
 use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_redact::Redactor;
@@ -27,6 +28,8 @@ pub struct Dependencies {
     pub binary: PathBuf,
     /// What ends the use cases.
     pub cancel: Cancel,
+    /// How data is read: the limits, and what reads URLs.
+    pub read_context: ReadContext,
 }
 
 impl Dependencies {
@@ -39,6 +42,7 @@ impl Dependencies {
             launchers: vec![Arc::new(LocalLauncher::new(binary.clone()))],
             binary,
             cancel: Cancel::default(),
+            read_context: ReadContext::default(),
         }
     }
 }
@@ -60,6 +64,8 @@ pub struct Context {
     pub ids: Arc<dyn Ids>,
     /// What ends its use cases.
     pub cancel: Cancel,
+    /// How data is read.
+    pub read_context: ReadContext,
 }
 
 impl Context {
@@ -103,7 +109,7 @@ impl Context {
         home.check_ledger_scheme()?;
         let orphans = ledger_state::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location())?;
-        let Dependencies { clock, ids, launchers, binary, cancel } = dependencies;
+        let Dependencies { clock, ids, launchers, binary, cancel, read_context } = dependencies;
         let context = Self {
             home,
             ledger,
@@ -114,6 +120,7 @@ impl Context {
             clock,
             ids,
             cancel,
+            read_context,
         };
         if orphans && context.ledger_read(Ledger::is_empty)? {
             return Err(ledger_state::lost_ledger(&context.home, "holds no run"));

@@ -174,7 +174,8 @@ pub(crate) fn kept_rows(context: &Context, row: &EvaluationRow, seed: u64) -> Re
         return Err(AppError::new(ErrorKind::Integrity, message));
     }
     let spec = DataSpec { path: location, ..DataSpec::default() };
-    let mut source = Source::open(context.home.folder(), "baseline", &spec).map_err(data_error)?;
+    let mut source =
+        Source::open(context.home.folder(), "baseline", &spec, &context.read_context).map_err(data_error)?;
     let everything = (usize::MAX, seed);
     Ok(Frame::sample(&mut source, None, everything, &UNWATCHED).map_err(data_error)?.0)
 }

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use trackway_engine::Context;
+use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
 use args::{Cli, Command, LedgerCommand};
@@ -42,7 +42,6 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
-    trackway_flows::data::read_urls();
     let masks = cli.command.shows_values() && !cli.global.show_values;
     let printer = Printer::new(cli.global.json).masking(masks);
     let ended = settings::find(cli.global.home.as_deref(), cli.global.ledger.as_deref());
@@ -51,7 +50,6 @@ fn main() -> ExitCode {
         Err(failure) => return failed(&failure, printer),
     };
     let printer = printer.coloured(settings.color.value);
-    trackway_flows::data::use_limits(settings.limits());
     // A panic has been printed by the time it comes here. Its exit code is the one of Trackway's own faults.
     let ended = catch_unwind(AssertUnwindSafe(|| execute(&cli, &settings, &files, printer)));
     let ended = ended.unwrap_or_else(|_| {
@@ -75,18 +73,19 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         printer.note(format!("the settings file `{}` is not used: {why}", file.path.display()));
     }
     let home = || open(settings, None, false, printer);
+    let read = &settings.read_context();
     match &cli.command {
         Command::Init(init) => commands::init::init(init, printer),
         Command::Classify(classify) => commands::classify::classify(classify, printer),
         Command::Data(data) => {
             let home = settings.home(None);
-            commands::data::data(data, &home, || open(settings, None, true, printer), printer)
+            commands::data::data(data, &home, || open(settings, None, true, printer), read, printer)
         }
-        Command::Probe(probe) => commands::probe(probe, printer),
-        Command::Score(score) => commands::score(score, printer),
-        Command::Slices(slices) => commands::slices::slices(slices, printer),
+        Command::Probe(probe) => commands::probe(probe, read, printer),
+        Command::Score(score) => commands::score(score, read, printer),
+        Command::Slices(slices) => commands::slices::slices(slices, read, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
-        Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
+        Command::Metrics(metrics) => commands::metrics::metrics(metrics, read, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let context = open(settings, run.file.as_deref(), true, printer)?;
@@ -175,7 +174,9 @@ fn open_home(
     printer: Printer,
 ) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
-    let mut context = Context::open(settings.home(run_file), binary, create)?;
+    let mut dependencies = Dependencies::of_this_machine(binary);
+    dependencies.read_context = settings.read_context();
+    let mut context = Context::open_with(settings.home(run_file), dependencies, create)?;
     context.when_waiting(Box::new(move |text| printer.note(text)));
     Ok(context)
 }

@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 
 use trackway_engine::home::{Home, is_connection_string};
 use trackway_flows::data::{
-    COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
+    COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE, ReadContext,
+    remote_files,
 };
 use trackway_formats::Variable;
 use trackway_formats::layout::PROJECT_FOLDER;
@@ -228,6 +229,11 @@ impl Settings {
         let mut candidates = here.ancestors().map(|folder| folder.join(PROJECT_FOLDER));
         let found = candidates.find(|candidate| candidate.is_dir());
         found.unwrap_or_else(|| here.join(PROJECT_FOLDER))
+    }
+
+    /// How data is read.
+    pub fn read_context(&self) -> ReadContext {
+        ReadContext::new(self.limits(), Some(remote_files()))
     }
 
     /// The home of a command on a run file, or of one without.

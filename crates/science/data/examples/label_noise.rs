@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use trackway_data::DataSpec;
+use trackway_data::ReadContext;
 use trackway_data::integrity::{label_noise, label_noise_from};
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
@@ -17,7 +18,12 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let open = |path: &String| {
-        Source::open(Path::new(""), "data", &DataSpec { path: path.clone(), ..DataSpec::default() })
+        Source::open(
+            Path::new(""),
+            "data",
+            &DataSpec { path: path.clone(), ..DataSpec::default() },
+            &ReadContext::default(),
+        )
     };
     let answer = open(file).and_then(|mut source| match rest {
         [] => label_noise(&mut source, label, 0, &UNWATCHED),

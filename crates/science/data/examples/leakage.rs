@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use trackway_data::DataSpec;
+use trackway_data::ReadContext;
 use trackway_data::leakage::{Roles, examine};
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
@@ -15,7 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let value_of =
         |flag: &str| arguments.iter().position(|it| it == flag).and_then(|at| arguments.get(at + 1)).cloned();
     let open = |set: &str, path: &String| {
-        Source::open(Path::new(""), set, &DataSpec { path: path.clone(), ..DataSpec::default() })
+        Source::open(
+            Path::new(""),
+            set,
+            &DataSpec { path: path.clone(), ..DataSpec::default() },
+            &ReadContext::default(),
+        )
     };
     let (mut train, mut test) = (open("train", train)?, open("test", test)?);
     let roles = Roles { label: value_of("--label"), group: value_of("--group"), time: value_of("--time") };

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use trackway_data::DataSpec;
+use trackway_data::ReadContext;
 use trackway_data::pass::{Pass, UNWATCHED, scan};
 use trackway_data::profile::Profile;
 use trackway_data::read::{Chunk, Source};
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let value_of =
         |flag: &str| arguments.iter().position(|it| it == flag).and_then(|at| arguments.get(at + 1));
     let spec = DataSpec { path: path.clone(), ..DataSpec::default() };
-    let mut source = Source::open(Path::new(""), "data", &spec)?;
+    let mut source = Source::open(Path::new(""), "data", &spec, &ReadContext::default())?;
     if arguments.iter().any(|it| it == "--read-only") {
         let (count, coverage) = scan(&mut source, &|_| Count(0), &UNWATCHED)?;
         println!("{} rows, {} rejected", count.0, coverage.rows_rejected);

@@ -18,6 +18,7 @@ use crate::manifest::DataFile;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::profile::Profile;
 use crate::read::{Chunk, Coverage, Source, open, read_full};
+use crate::read_context::ReadContext;
 use crate::remote::ByteSource;
 use crate::snapshot::ProfileKeeper;
 
@@ -33,6 +34,7 @@ pub(crate) struct Examiner<'e> {
     pub(crate) spec: &'e DataSpec,
     /// The run file's folder; relative paths start here.
     pub(crate) base: &'e Path,
+    pub(crate) context: &'e ReadContext,
     pub(crate) cache: Option<&'e HashCache>,
     pub(crate) clock: &'e dyn Clock,
     pub(crate) root: &'e Path,
@@ -85,7 +87,7 @@ impl Examiner<'_> {
 
     /// The file as it is, from what is known of it or by reading it.
     pub(crate) fn read(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Examined, DataError> {
-        let before = Identity::of(path).map_err(|source| self.unreadable(path, source))?;
+        let before = Identity::of(path, self.context).map_err(|source| self.unreadable(path, source))?;
         let format = self.spec.format.unwrap_or_else(|| format_of(path));
         let is_table = format != DataFormat::Other || (self.text_is_table && is_text(path));
         let read_as = read_as(format, is_table, self.spec);
@@ -94,7 +96,7 @@ impl Examiner<'_> {
             return Ok(known);
         }
         let started = self.clock.now();
-        let bytes = open(path).map_err(|source| self.unreadable(path, source))?;
+        let bytes = open(path, self.context).map_err(|source| self.unreadable(path, source))?;
         let (hashed, content) = rayon::join(
             || self.hash(bytes.as_ref(), watch),
             || is_table.then(|| self.content(path, watch)).transpose(),
@@ -102,7 +104,7 @@ impl Examiner<'_> {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(DataError::Cancelled { set: self.set.to_owned() });
         }
-        let after = Identity::of(path).map_err(|source| self.unreadable(path, source))?;
+        let after = Identity::of(path, self.context).map_err(|source| self.unreadable(path, source))?;
         let changed = || DataError::Changed { set: self.set.to_owned(), path: self.display(path) };
         // Checked first: any other error may come from the change.
         if after != before {
@@ -193,7 +195,7 @@ impl Examiner<'_> {
     }
 
     fn content(&self, path: &Path, watch: &PassObserver<'_>) -> Result<Content, DataError> {
-        let mut source = Source::open_one(self.base, self.set, self.spec, path)?;
+        let mut source = Source::open_one(self.base, self.set, self.spec, path, self.context)?;
         if source.files()[0].is_empty() && !is_text(path) {
             return Err(self.no_row(path, "it is empty: there is neither a header nor a row".into()));
         }

@@ -13,7 +13,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 
-use crate::remote::{remote, url_of};
+use crate::read_context::ReadContext;
+use crate::remote::url_of;
 
 /// A file must have been still for this long before it was read.
 const SETTLE_SECONDS: f64 = 2.0;
@@ -27,11 +28,16 @@ pub(crate) enum Identity {
 }
 
 impl Identity {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of(path: &Path, context: &ReadContext) -> io::Result<Self> {
         if let Some(url) = url_of(path) {
-            let file = remote()?.head(url)?.ok_or(io::ErrorKind::NotFound)?;
+            let file = context.remote()?.head(url)?.ok_or(io::ErrorKind::NotFound)?;
             return Ok(Self::Remote { size_bytes: file.size_bytes, version: file.version });
         }
+        Self::of_local(path)
+    }
+
+    /// Of a file on a disk.
+    pub(crate) fn of_local(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
         Ok(Self::Local {

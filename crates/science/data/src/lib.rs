@@ -11,6 +11,7 @@
 //! in bounded memory, with an account of every row ([`read::Coverage`]). [`profile::Profile`] is such a pass.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
+mod budget;
 mod cache;
 pub mod drift;
 mod error;
@@ -29,6 +30,7 @@ pub mod pass;
 pub mod personal;
 pub mod profile;
 pub mod read;
+mod read_context;
 mod remote;
 mod resolve;
 mod rows;
@@ -45,6 +47,7 @@ pub use cache::HashCache;
 pub use error::DataError;
 pub use infer::{Column, ColumnType};
 pub use manifest::{DataFile, DataManifest};
+pub use read_context::ReadContext;
 pub use resolve::Resolver;
 pub use select::MAX_FILES;
 pub use state::FileStates;

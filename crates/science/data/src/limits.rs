@@ -1,10 +1,8 @@
 //! Limits on reading data from others. Every limit has a name, a default, and an error that names how to raise it.
 
-use std::sync::OnceLock;
-
 use trackway_formats::Variable;
 
-/// The limits of this process.
+/// What is read at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most columns of a table; of JSON lines, the most different keys. Time and memory grow with them.
@@ -73,17 +71,10 @@ impl FinishedRoom {
     }
 }
 
-static LIMITS: OnceLock<Limits> = OnceLock::new();
-
-/// Sets the limits of this process. The first call counts, and none counts after something was read.
-pub fn use_limits(limits: Limits) {
-    let _ = LIMITS.set(limits);
-}
-
-/// The limits of this process.
-#[must_use]
-pub fn limits() -> Limits {
-    *LIMITS.get_or_init(|| DEFAULT)
+impl Default for Limits {
+    fn default() -> Self {
+        DEFAULT
+    }
 }
 
 impl Limits {

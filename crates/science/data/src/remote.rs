@@ -1,9 +1,8 @@
-//! Files at URLs. This crate does not use the network: an application registers once how such files are listed and
-//! read.
+//! Files behind URLs. This crate does not use the network: an application passes in how such files are listed and read.
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A file of known size of which any range can be read, from several threads at once.
 pub trait ByteSource: Send + Sync {
@@ -47,18 +46,6 @@ pub trait RemoteFiles: Send + Sync {
     /// # Errors
     /// As [`RemoteFiles::list`]; [`io::ErrorKind::NotFound`].
     fn open(&self, url: &str) -> io::Result<Arc<dyn ByteSource>>;
-}
-
-static REMOTE: OnceLock<Box<dyn RemoteFiles>> = OnceLock::new();
-
-/// Makes URLs readable in this process. The first call counts; without one a URL is refused.
-pub fn use_remote(files: Box<dyn RemoteFiles>) {
-    let _ = REMOTE.set(files);
-}
-
-pub(crate) fn remote() -> io::Result<&'static dyn RemoteFiles> {
-    let none = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no URLs");
-    REMOTE.get().map(AsRef::as_ref).ok_or_else(none)
 }
 
 /// The path as a URL, if it is one.

@@ -18,6 +18,7 @@ use crate::infer::Column;
 use crate::manifest::{DataFile, DataManifest};
 use crate::pass::PassObserver;
 use crate::profile::Profile;
+use crate::read_context::ReadContext;
 use crate::select::{Selection, select};
 use crate::snapshot::ProfileKeeper;
 
@@ -25,6 +26,8 @@ use crate::snapshot::ProfileKeeper;
 pub struct Resolver<'r> {
     /// The run file's folder; relative paths start here.
     pub base: &'r Path,
+    /// How they are read.
+    pub context: &'r ReadContext,
     /// Results for files that did not change; `None` reads everything.
     pub cache: Option<&'r HashCache>,
     /// Determines how fresh a file's time of change is.
@@ -40,7 +43,7 @@ impl Resolver<'_> {
     /// [`DataError`]: no file, an unreadable or corrupt one, one that changes meanwhile, a named column that is not
     /// there. Rows that cannot be read are counted and are no errors.
     pub fn resolve(&self, name: &str, spec: &DataSpec) -> Result<DataManifest, DataError> {
-        let selection = select(name, spec, self.base)?;
+        let selection = select(name, spec, self.base, self.context)?;
         Ok(self.resolve_selection(name, spec, &selection, None)?.0)
     }
 
@@ -57,7 +60,8 @@ impl Resolver<'_> {
     ) -> Result<(DataManifest, Option<Profile>), DataError> {
         let mut selections = Vec::with_capacity(paths.len());
         for path in paths {
-            selections.push(select(name, &DataSpec { path: path.clone(), ..spec.clone() }, self.base)?);
+            let one = DataSpec { path: path.clone(), ..spec.clone() };
+            selections.push(select(name, &one, self.base, self.context)?);
         }
         self.resolve_selection(name, spec, &together(selections), Some(keeper))
     }
@@ -72,7 +76,7 @@ impl Resolver<'_> {
         let total: u64 = selection
             .files
             .par_iter()
-            .map(|path| Identity::of(path).map_or(0, |identity| identity.size_bytes()))
+            .map(|path| Identity::of(path, self.context).map_or(0, |identity| identity.size_bytes()))
             .sum();
         let done = AtomicU64::new(0);
         let advance = |bytes: u64| {
@@ -83,6 +87,7 @@ impl Resolver<'_> {
             set: name,
             spec,
             base: self.base,
+            context: self.context,
             cache: self.cache,
             clock: self.clock,
             root: &selection.root,

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::DataError;
-use crate::limits::limits;
-use crate::remote::remote;
+use crate::read_context::ReadContext;
 
 /// The most files a data set may consist of.
 pub const MAX_FILES: usize = 1_000_000;
@@ -24,13 +23,18 @@ pub(crate) struct Selection {
 /// Finds the files of a data set. Hidden files and folders (names that begin with a dot) of a folder are skipped;
 /// symbolic links are followed, each folder once, and to folders outside of this one only where
 /// [`Limits::follow_links`](crate::limits::Limits) is set.
-pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
+pub(crate) fn select(
+    set: &str,
+    spec: &DataSpec,
+    base: &Path,
+    context: &ReadContext,
+) -> Result<Selection, DataError> {
     if spec.path.contains("://") {
-        return objects(set, spec);
+        return objects(set, spec, context);
     }
     let path = base.join(&spec.path);
     match fs::metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => folder(set, spec, path),
+        Ok(metadata) if metadata.is_dir() => folder(set, spec, path, context.limits().follow_links),
         Ok(metadata) if metadata.is_file() => {
             let root = path.parent().unwrap_or(Path::new("")).to_owned();
             Ok(Selection { root, files: vec![path] })
@@ -103,10 +107,10 @@ fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, Data
 }
 
 /// The objects that a URL names: one, those a pattern matches, or all below a prefix.
-fn objects(set: &str, spec: &DataSpec) -> Result<Selection, DataError> {
+fn objects(set: &str, spec: &DataSpec, context: &ReadContext) -> Result<Selection, DataError> {
     let url = spec.path.trim_end_matches('/');
     let failed = |source| DataError::Unreadable { set: set.into(), path: url.into(), source };
-    let storage = remote().map_err(failed)?;
+    let storage = context.remote().map_err(failed)?;
     let pattern_at = url.find(['*', '?', '[']);
     if pattern_at.is_none() && storage.head(url).map_err(failed)?.is_some() {
         let root = Path::new(url).parent().unwrap_or(Path::new("")).to_owned();
@@ -142,7 +146,7 @@ fn objects(set: &str, spec: &DataSpec) -> Result<Selection, DataError> {
     Ok(Selection { root: folder.into(), files })
 }
 
-fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataError> {
+fn folder(set: &str, spec: &DataSpec, root: PathBuf, follow_links: bool) -> Result<Selection, DataError> {
     let mut files = Vec::new();
     let mut seen = BTreeSet::new();
     let mut waiting = vec![root.clone()];
@@ -161,12 +165,10 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
             let path = entry.path();
             match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => {
-                    check_inside(
-                        set,
-                        &root_folder,
-                        &path,
-                        entry.file_type().is_ok_and(|it| it.is_symlink()),
-                    )?;
+                    let is_link = entry.file_type().is_ok_and(|it| it.is_symlink());
+                    if is_link && !follow_links {
+                        check_inside(set, &root_folder, &path)?;
+                    }
                     waiting.push(path);
                 }
                 Ok(metadata) if metadata.is_file() => files.push(path),
@@ -187,10 +189,7 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
 
 /// A linked folder outside of the data's folder may hold anything, even the whole disk, so it is read only if that is
 /// requested.
-fn check_inside(set: &str, root: &Path, path: &Path, is_link: bool) -> Result<(), DataError> {
-    if !is_link || limits().follow_links {
-        return Ok(());
-    }
+fn check_inside(set: &str, root: &Path, path: &Path) -> Result<(), DataError> {
     let unreadable = |source| DataError::Unreadable { set: set.into(), path: path.to_owned(), source };
     let target = path.canonicalize().map_err(unreadable)?;
     if target.starts_with(root) {

@@ -34,7 +34,7 @@ impl FileStates {
         let local = files.filter(|(_, file)| url_of(Path::new(&file.path)).is_none());
         let state = |(set, file): (&DataManifest, &crate::manifest::DataFile)| {
             let at = base.join(&file.path);
-            let identity = Identity::of(&at).ok();
+            let identity = Identity::of_local(&at).ok();
             FileState { set: set.name.clone(), path: file.path.clone(), file: at, identity }
         };
         Self(local.take(FILES_MAX).map(state).collect())
@@ -49,7 +49,7 @@ impl FileStates {
     /// Data set and path of every file that was written to, replaced or deleted since.
     #[must_use]
     pub fn changed(&self) -> Vec<(&str, &str)> {
-        let is_changed = |state: &&FileState| Identity::of(&state.file).ok() != state.identity;
+        let is_changed = |state: &&FileState| Identity::of_local(&state.file).ok() != state.identity;
         self.0.iter().filter(is_changed).map(|state| (state.set.as_str(), state.path.as_str())).collect()
     }
 }

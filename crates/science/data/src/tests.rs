@@ -20,7 +20,8 @@ fn later() -> ManualClock {
 }
 
 fn resolve(base: &Path, spec: &DataSpec) -> Result<DataManifest, DataError> {
-    Resolver { base, cache: None, clock: &later(), watch: &UNWATCHED }.resolve("train", spec)
+    Resolver { base, context: &ReadContext::default(), cache: None, clock: &later(), watch: &UNWATCHED }
+        .resolve("train", spec)
 }
 
 fn spec(path: &str) -> DataSpec {
@@ -301,7 +302,8 @@ fn the_cache_spares_settled_files_only() {
 
 /// Whether the file came from the cache; what comes out must equal a fresh reading either way.
 fn is_cached(cache: &HashCache, base: &Path, clock: &ManualClock, spec: &DataSpec) -> bool {
-    let resolver = Resolver { base, cache: Some(cache), clock, watch: &UNWATCHED };
+    let resolver =
+        Resolver { base, context: &ReadContext::default(), cache: Some(cache), clock, watch: &UNWATCHED };
     assert_eq!(resolver.resolve("train", spec).unwrap(), resolve(base, spec).unwrap());
     cache.hits() > 0
 }
@@ -330,10 +332,79 @@ fn a_file_that_changes_meanwhile_is_refused() {
     let path = folder.path().join("a.csv");
     let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
     let watch = PassObserver { progress: &grow, ..*UNWATCHED };
-    let resolver = Resolver { base: folder.path(), cache: None, clock: &later(), watch: &watch };
+    let resolver = Resolver {
+        base: folder.path(),
+        context: &ReadContext::default(),
+        cache: None,
+        clock: &later(),
+        watch: &watch,
+    };
     let error = resolver.resolve("train", &spec("a.csv")).unwrap_err();
     assert_eq!(
         error.to_string(),
         "data `train`: `a.csv` changed while it was being read; try again when nothing writes to it"
     );
+}
+
+/// One object behind URLs, and how often it was asked for.
+struct OneObject {
+    text: &'static str,
+    asked: std::sync::atomic::AtomicUsize,
+}
+
+impl crate::read::ByteSource for &'static str {
+    fn size_bytes(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rest = &self.as_bytes()[(offset as usize).min(self.len())..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+}
+
+impl crate::read::RemoteFiles for OneObject {
+    fn list(&self, _: &str) -> std::io::Result<Vec<crate::read::RemoteFile>> {
+        Ok(Vec::new())
+    }
+
+    fn head(&self, url: &str) -> std::io::Result<Option<crate::read::RemoteFile>> {
+        self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (url, size_bytes, version) = (url.to_owned(), self.text.len() as u64, "1".to_owned());
+        Ok(Some(crate::read::RemoteFile { url, size_bytes, version }))
+    }
+
+    fn open(&self, _: &str) -> std::io::Result<Arc<dyn crate::read::ByteSource>> {
+        Ok(Arc::new(self.text))
+    }
+}
+
+/// Proves that two readers in one process have limits and remote files of their own, at the same time.
+#[test]
+fn two_readers_have_limits_and_remote_files_of_their_own() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::limits::Limits;
+    use crate::read::Source;
+
+    let object = |text| Arc::new(OneObject { text, asked: AtomicUsize::new(0) });
+    let (narrow, wide) = (object("a,b\n1,2\n"), object("a,b,c\n1,2,3\n"));
+    let limits = |columns_max| Limits { columns_max, ..Limits::default() };
+    let spec = DataSpec { path: "s3://bucket/table.csv".into(), ..DataSpec::default() };
+    let open = |context: &ReadContext| Source::open(Path::new(""), "train", &spec, context);
+    let (two, three) =
+        (ReadContext::new(limits(2), Some(narrow.clone())), ReadContext::new(limits(3), Some(wide.clone())));
+    let results = std::thread::scope(|scope| {
+        let threads =
+            [&two, &three].map(|context| scope.spawn(move || open(context).unwrap().columns().len()));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(results, [2, 3]);
+    assert!([&narrow, &wide].iter().all(|object| object.asked.load(Ordering::Relaxed) > 0));
+    let error = open(&ReadContext::new(limits(2), Some(wide))).err().unwrap().to_string();
+    assert!(error.contains("more than 2 columns"), "{error}");
+    let error = open(&ReadContext::default()).err().unwrap().to_string();
+    assert!(error.contains("reads no URLs"), "{error}");
 }

@@ -172,7 +172,13 @@ fn resolve_data(
     let cache = HashCache::load(&cache_path);
     let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
     let watch = PassObserver { progress: &progress, ..*UNWATCHED };
-    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &context.clock, watch: &watch };
+    let resolver = Resolver {
+        base: &job.base,
+        context: &context.read_context,
+        cache: Some(&cache),
+        clock: &context.clock,
+        watch: &watch,
+    };
     let mut manifests = Vec::new();
     for (name, spec) in &job.plan.data {
         let manifest = resolver

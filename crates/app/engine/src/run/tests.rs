@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
 use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
+use trackway_data::ReadContext;
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
 use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
@@ -67,6 +68,7 @@ impl World {
             launchers: vec![Arc::new(launcher)],
             binary: "/no/such/program".into(),
             cancel: self.cancel.clone(),
+            read_context: ReadContext::default(),
         };
         Context::open_with(Home::new(self.folder.path().join("home"), None), dependencies, true).unwrap()
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use trackway_data::ReadContext;
 use trackway_api::data::ImagesAnswer;
 use trackway_core::checks::{CheckResult, Finding, Verdict};
 use trackway_data::media::{Content, are_images, check, find_image_overlap, look_at};
@@ -18,9 +19,10 @@ use super::table::{Onlooker, data_error};
 pub fn images(
     base: &Path,
     request: &MediaRequest,
+    context: &ReadContext,
     onlooker: &Onlooker<'_>,
 ) -> Result<ImagesAnswer, AppError> {
-    let found = check(base, request, &onlooker.watch()).map_err(data_error)?;
+    let found = check(base, request, context, &onlooker.watch()).map_err(data_error)?;
     let mut findings: Vec<Finding> = found.checks.iter().flat_map(|check| check.findings.clone()).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let not_run = found.checks.iter().filter(|check| check.verdict == Verdict::NotRun);
@@ -33,15 +35,19 @@ pub fn images(
 /// both images.
 pub(super) fn leakage(
     base: &Path,
-    train: &[String],
-    test: &[String],
+    train: &TableRequest,
+    test: &TableRequest,
     onlooker: &Onlooker<'_>,
 ) -> Result<Option<(Vec<CheckResult>, u64, u64)>, AppError> {
-    let is_both = are_images(base, "train", train).and_then(|one| Ok(one && are_images(base, "test", test)?));
+    let is_of_images =
+        |set: &str, table: &TableRequest| are_images(base, set, &table.paths, &table.read_context);
+    let is_both = is_of_images("train", train).and_then(|one| Ok(one && is_of_images("test", test)?));
     if !is_both.map_err(data_error)? {
         return Ok(None);
     }
-    let look = |set: &str, paths: &[String]| look_at(base, set, paths, &onlooker.watch()).map_err(data_error);
+    let look = |set: &str, table: &TableRequest| {
+        look_at(base, set, &table.paths, &table.read_context, &onlooker.watch()).map_err(data_error)
+    };
     let (train, test) = (look("train", train)?, look("test", test)?);
     let is_lost = |content: &Content| matches!(content, Content::Broken(_) | Content::NotChecked(_));
     let lost = train.iter().chain(&test).filter(|file| is_lost(&file.content)).count() as u64;

@@ -34,7 +34,7 @@ pub fn leakage(
     onlooker: &Onlooker<'_>,
 ) -> Result<LeakageAnswer, AppError> {
     selection.validate()?;
-    if let Some((known, read, lost)) = images::leakage(base, &train.paths, &test.paths, onlooker)? {
+    if let Some((known, read, lost)) = images::leakage(base, train, test, onlooker)? {
         let of_images = |name: &str| {
             let found = known.iter().find(|check| check.name == name).cloned();
             found.unwrap_or_else(|| CheckResult::not_applicable(name, "images have no columns"))

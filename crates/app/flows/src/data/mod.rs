@@ -13,10 +13,10 @@ pub mod table;
 
 pub use trackway_data::limits::{
     COLUMNS_VARIABLE, DEFAULT as DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
-    use_limits,
 };
 pub use trackway_data::personal::{masked, masked_cut, masked_json};
 
-pub use remote::install as read_urls;
+pub use remote::remote_files;
 pub use snapshot::snapshot_data;
 pub(crate) use table::data_error;
+pub use trackway_data::ReadContext;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, use_remote};
+use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles};
 use trackway_store::{Object, Objects, RemoteBackend, RemoteOptions, StoreError};
 
 /// The size of a request. An answer takes about 30 ms and a connection carries 50 to 100 MB/s.
@@ -13,9 +13,10 @@ const BLOCK_BYTES: u64 = 4 << 20;
 /// Blocks kept, of all objects together: 64 MiB. Hashing and parsing an object at the same time fetch it once.
 const BLOCKS_KEPT: usize = 16;
 
-/// Makes URLs readable in this process. Credentials come from the environment, as for checkpoints.
-pub fn install() {
-    use_remote(Box::new(Remotes::default()));
+/// Reads `s3://`, `gs://` and `az://` URLs. Credentials come from the environment, as for checkpoints.
+#[must_use]
+pub fn remote_files() -> Arc<dyn RemoteFiles> {
+    Arc::new(Remotes::default())
 }
 
 /// Every storage in use.

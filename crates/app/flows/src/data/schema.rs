@@ -89,7 +89,8 @@ fn obey(
         environment,
         compile: &compile,
         open: &|to: &Reference| {
-            Source::open_paths(there, &to.path, &Default::default(), std::slice::from_ref(&to.path))
+            let paths = std::slice::from_ref(&to.path);
+            Source::open_paths(there, &to.path, &Default::default(), paths, source.context())
         },
     };
     let checked = check(source, schema, &surroundings, &onlooker.watch()).map_err(data_error)?;

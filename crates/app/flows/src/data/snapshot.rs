@@ -135,7 +135,8 @@ impl Taken {
     ) -> Result<Self, AppError> {
         let cache = HashCache::load(&home.layout.data_cache());
         let watch = onlooker.watch();
-        let resolver = Resolver { base, cache: Some(&cache), clock: &SystemClock, watch: &watch };
+        let context = &table.read_context;
+        let resolver = Resolver { base, context, cache: Some(&cache), clock: &SystemClock, watch: &watch };
         let kept = store(home).profiles();
         let keeper = ProfileKeeper { folder: &kept, label };
         let spec = trackway_data::DataSpec {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::pass::{PassObserver, default_units_in_flight};
 use trackway_data::read::Source;
-use trackway_data::{DataError, DataFormat, DataSpec};
+use trackway_data::{DataError, DataFormat, DataSpec, ReadContext};
 use trackway_engine::error::{AppError, ErrorKind};
 
 /// Files that are read as one table.
@@ -22,6 +22,8 @@ pub struct TableRequest {
     pub delimiter: Option<char>,
     /// Strings that mean a missing value; the usual ones when empty.
     pub missing: Vec<String>,
+    /// The limits of reading, and what reads URLs.
+    pub read_context: ReadContext,
 }
 
 impl TableRequest {
@@ -47,7 +49,7 @@ impl TableRequest {
 
     /// As [`TableRequest::open`], for callers to whom a damaged file is a finding.
     pub(super) fn source(&self, base: &Path, set: &str) -> Result<Source, DataError> {
-        Source::open_paths(base, set, &self.spec(), &self.paths)
+        Source::open_paths(base, set, &self.spec(), &self.paths, &self.read_context)
     }
 }
 

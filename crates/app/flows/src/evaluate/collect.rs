@@ -37,7 +37,7 @@ pub(super) fn collected(
     // Output of an evaluator is foreign: a panic that it causes ends this evaluation, never the command, which may be
     // any that finds the evaluation without a supervisor.
     let judged = contained(|| {
-        read_outputs(&context.home, folder, &section, seed)
+        read_outputs(context, folder, &section, seed)
             .and_then(|outputs| completed(context, row.clone(), &section, &outputs))
     });
     clean_told(context, folder)?;
@@ -92,7 +92,7 @@ fn completed(
         notes.push("there is no baseline to compare with yet".into());
     }
     let row = by_its_own_word(row, &outputs.told, &mut notes);
-    let tasks = task_set::tasks(&row)?;
+    let tasks = task_set::tasks(context, &row)?;
     let terms = Terms { section, seed, task: None, tasks: &tasks, baseline: baseline.as_ref() };
     let judged = Judged::of(context, outputs, &terms)?;
     let mut end = bound(context, row, outputs, judged, notes, seed);

@@ -82,7 +82,7 @@ fn take_over(
     if !foreign.rows.is_empty() {
         let folder = context.home.layout.evaluation(&row.evaluation_id).import();
         write_rows(&folder, foreign)?;
-        outputs = read_outputs(&context.home, &folder, &section, seed)?;
+        outputs = read_outputs(context, &folder, &section, seed)?;
         notes.extend(outputs.notes.iter().cloned());
     }
     outputs.metrics.metrics.clone_from(&foreign.metrics);

@@ -67,7 +67,7 @@ pub struct Predictions {
 /// # Errors
 /// [`ErrorKind::Usage`]: the evaluator's output is invalid.
 pub fn read_outputs(
-    home: &Home,
+    context: &Context,
     folder: &Path,
     section: &EvaluateSection,
     seed: u64,
@@ -85,7 +85,7 @@ pub fn read_outputs(
         [] if metrics.is_none() => return Err(nothing_left(folder)),
         [] => check_no_columns(section)?,
         [name] => {
-            let (predictions, notes) = read_predictions(home, folder, name, section, seed)?;
+            let (predictions, notes) = read_predictions(context, folder, name, section, seed)?;
             outputs.predictions = Some(predictions);
             outputs.notes.extend(notes);
         }
@@ -153,7 +153,7 @@ pub fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
 }
 
 fn read_predictions(
-    home: &Home,
+    context: &Context,
     folder: &Path,
     name: &str,
     section: &EvaluateSection,
@@ -161,7 +161,7 @@ fn read_predictions(
 ) -> Result<(Predictions, Vec<String>), AppError> {
     let spec = DataSpec { path: name.to_owned(), ..DataSpec::default() };
     let unreadable = |error: trackway_data::DataError| broken(error.to_string());
-    let mut source = Source::open(folder, SET, &spec).map_err(unreadable)?;
+    let mut source = Source::open(folder, SET, &spec, &context.read_context).map_err(unreadable)?;
     check_columns(&source, section)?;
     let (frame, coverage) =
         Frame::sample(&mut source, None, (usize::MAX, seed), &UNWATCHED).map_err(unreadable)?;
@@ -175,7 +175,7 @@ fn read_predictions(
             frame.rows()
         ));
     }
-    let (path, sha256) = keep(home, &source, rows)?;
+    let (path, sha256) = keep(&context.home, &source, rows)?;
     Ok((Predictions { path, sha256, rows, frame }, notes))
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use trackway_core::RunId;
+use trackway_data::ReadContext;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{Notice, Reporter};
@@ -106,13 +107,15 @@ impl Asked {
 
     /// The evaluator's own command, or the built-in one's.
     fn command(&self, context: &Context) -> Result<Vec<String>, AppError> {
-        let Some(request) = self.score_request() else { return Ok(self.section.command.clone()) };
+        let Some(request) = self.score_request(&context.read_context) else {
+            return Ok(self.section.command.clone());
+        };
         let binary = context.binary.to_string_lossy().into_owned();
         Ok([vec![binary], request.arguments()?].concat())
     }
 
     /// What the built-in evaluator scores; none: the evaluator is a command.
-    pub fn score_request(&self) -> Option<ScoreRequest> {
+    pub fn score_request(&self, read_context: &ReadContext) -> Option<ScoreRequest> {
         let Self { section, job } = self;
         let rows = section.rows_spec(&job.plan.data)?;
         // It starts where the script does, and paths start at the run file's folder.
@@ -126,6 +129,7 @@ impl Asked {
             columns: rows.columns,
             delimiter: rows.delimiter,
             missing: rows.missing,
+            read_context: read_context.clone(),
         };
         Some(ScoreRequest {
             table,
@@ -148,7 +152,7 @@ impl Asked {
     pub fn check(&self, context: &Context) -> Result<(), AppError> {
         let job = self.evaluator_job(context)?;
         job.check_command()?;
-        let Some(request) = self.score_request() else { return Ok(()) };
+        let Some(request) = self.score_request(&context.read_context) else { return Ok(()) };
         check_scorer(&job, &request.command)?;
         score::check(&self.job.base, &request)
     }

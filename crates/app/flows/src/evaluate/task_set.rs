@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use trackway_data::model::Frame;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
-use trackway_data::{DataFormat, DataSpec, HashCache, Resolver};
+use trackway_data::{DataFormat, DataSpec, HashCache, ReadContext, Resolver};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::EvaluationRow;
@@ -37,7 +37,14 @@ impl TaskSet {
             let cache = HashCache::load(&context.home.layout.data_cache());
             let spec =
                 DataSpec { path: path.to_owned(), format: Some(DataFormat::Other), ..DataSpec::default() };
-            let resolver = Resolver { base, cache: Some(&cache), clock: &context.clock, watch: &UNWATCHED };
+            let read_context = &context.read_context;
+            let resolver = Resolver {
+                base,
+                context: read_context,
+                cache: Some(&cache),
+                clock: &context.clock,
+                watch: &UNWATCHED,
+            };
             resolver.resolve("task_set", &spec).map_err(not_there)?.data_sha256
         };
         let version = version.map(str::to_owned).or_else(|| version_in_name(path));
@@ -60,14 +67,14 @@ pub enum Tasks {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: they are not the tasks that the evaluation began with.
-pub fn tasks(row: &EvaluationRow) -> Result<Tasks, AppError> {
+pub fn tasks(context: &Context, row: &EvaluationRow) -> Result<Tasks, AppError> {
     let Some(spec) = row.spec("task_table").filter(|spec| spec.is_object()) else { return Ok(Tasks::None) };
     let spec: DataSpec = match serde_json::from_value(spec.clone()) {
         Ok(spec) => spec,
         Err(error) => return Ok(Tasks::Unreadable(format!("how they are read is not known: {error}"))),
     };
     check_unchanged(row, &spec)?;
-    Ok(frame_of(&spec).map_or_else(Tasks::Unreadable, Tasks::Table))
+    Ok(frame_of(&spec, &context.read_context).map_or_else(Tasks::Unreadable, Tasks::Table))
 }
 
 fn check_unchanged(row: &EvaluationRow, spec: &DataSpec) -> Result<(), AppError> {
@@ -84,8 +91,9 @@ fn check_unchanged(row: &EvaluationRow, spec: &DataSpec) -> Result<(), AppError>
 }
 
 /// Every row of the tasks, or why they are no table that rows can be matched with.
-fn frame_of(spec: &DataSpec) -> Result<Frame, String> {
-    let mut source = Source::open(Path::new("/"), "task set", spec).map_err(|error| error.to_string())?;
+fn frame_of(spec: &DataSpec, context: &ReadContext) -> Result<Frame, String> {
+    let mut source =
+        Source::open(Path::new("/"), "task set", spec, context).map_err(|error| error.to_string())?;
     let (frame, coverage) =
         Frame::sample(&mut source, None, (usize::MAX, 0), &UNWATCHED).map_err(|error| error.to_string())?;
     if coverage.rows_rejected > 0 {

@@ -109,7 +109,7 @@ pub(crate) fn check(
     reporter: &dyn PreflightReporter,
 ) -> Result<PreflightReport, AppError> {
     let began = context.clock.monotonic_micros();
-    let sets = DataSets::open(job)?;
+    let sets = DataSets::open(job, &context.read_context)?;
     let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
     let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan), &policy);
     let quote = quote::quote(&planned, &sets);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trackway_api::preflight::SetQuote;
 use trackway_core::checks::CheckResult;
 use trackway_data::DataError;
+use trackway_data::ReadContext;
 use trackway_data::integrity::{TableEvidence, unreadable};
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -30,6 +31,8 @@ pub struct DataSet {
     pub role: Option<DataRole>,
     /// What it is.
     pub content: Content,
+    /// How it is read.
+    pub read_context: ReadContext,
 }
 
 /// What a data set turned out to be when it was opened.
@@ -60,15 +63,16 @@ impl DataSets {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] and [`ErrorKind::Usage`] for a path that names nothing, or a column that is not there.
-    pub fn open(job: &Job) -> Result<Self, AppError> {
+    pub fn open(job: &Job, context: &ReadContext) -> Result<Self, AppError> {
         let mut sets = Vec::new();
         for (name, spec) in &job.plan.data {
             let role = spec.role.or_else(|| DataRole::of_name(name));
             let content = match spec.format {
                 Some(DataFormat::Other) => Content::Files,
-                _ => open(job, name, spec)?,
+                _ => open(job, name, spec, context)?,
             };
-            sets.push(DataSet { name: name.clone(), spec: spec.clone(), role, content });
+            let (name, spec, read_context) = (name.clone(), spec.clone(), context.clone());
+            sets.push(DataSet { name, spec, role, content, read_context });
         }
         Ok(Self { sets })
     }
@@ -143,6 +147,7 @@ impl DataSet {
             columns: self.spec.columns.clone(),
             delimiter: self.spec.delimiter,
             missing: self.spec.missing.clone(),
+            read_context: self.read_context.clone(),
         }
     }
 }
@@ -164,8 +169,8 @@ impl Gathered {
     }
 }
 
-fn open(job: &Job, name: &str, spec: &DataSpec) -> Result<Content, AppError> {
-    let source = match Source::open(&job.base, name, spec) {
+fn open(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Result<Content, AppError> {
+    let source = match Source::open(&job.base, name, spec, context) {
         Ok(source) => source,
         Err(DataError::NotATable { .. }) if spec.format.is_none() => return Ok(Content::Files),
         // Of a run file, everything it names must be there.

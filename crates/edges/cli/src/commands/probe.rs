@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::models::ProbeReport;
 use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
@@ -22,12 +23,12 @@ const SHOWN_MAX: usize = 15;
 const CURVE_WIDTH: usize = 20;
 const REASON_LETTERS_MAX: usize = 60;
 
-pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     if args.rows == 0 || args.repeats == 0 || args.grid < 2 {
         let message = "rows and repeats must be at least 1, and a grid has at least 2 values";
         return Err(Failure::usage(message, "leave them out for the usual ones"));
     }
-    let request = request(args);
+    let request = request(args, read);
     request.table.refuse_outputs(Path::new(""), args.html.as_deref())?;
     let told = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
@@ -51,7 +52,7 @@ pub fn format(batches: ProbeBatches) -> BatchFormat {
     }
 }
 
-fn request(args: &ProbeArgs) -> ProbeRequest {
+fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
     let part = |only: &ProbeOnly| match only {
         ProbeOnly::Residuals => ProbePart::Residuals,
         ProbeOnly::Leverage => ProbePart::Leverage,
@@ -63,7 +64,7 @@ fn request(args: &ProbeArgs) -> ProbeRequest {
     };
     let parts: Vec<ProbePart> = args.only.iter().map(part).collect();
     ProbeRequest {
-        table: table(&args.table),
+        table: table(&args.table, read),
         command: args.command.clone(),
         format: format(args.batches),
         label: args.label.clone(),

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::models::ScoreReport;
 use trackway_flows::data::table::TableRequest;
 use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
@@ -12,8 +13,8 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::units::{counted, duration, metric};
 
-pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
-    let (request, outputs) = (request(args), outputs(args)?);
+pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let (request, outputs) = (request(args, read), outputs(args)?);
     let bar = RowsBar::new("scoring");
     let told = |done, all| bar.at(done, all);
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &told))?;
@@ -25,11 +26,11 @@ pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn request(args: &ScoreArgs) -> ScoreRequest {
+fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
     ScoreRequest {
         table: TableRequest {
             format: args.read_as.as_deref().and_then(|name| serde_json::from_value(name.into()).ok()),
-            ..table(&args.table)
+            ..table(&args.table, read)
         },
         command: args.command.clone(),
         format: format(args.batches),

@@ -6,6 +6,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use super::*;
 use crate::DataSpec;
+use crate::ReadContext;
 use crate::model::{Cells, Frame, FrameColumn};
 use crate::pass::UNWATCHED;
 use crate::read::Source;
@@ -15,7 +16,7 @@ fn profile(text: &str) -> Profile {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.csv"), text).unwrap();
     let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
-    let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+    let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     Profile::of(&mut source, None, &UNWATCHED).unwrap().0
 }
 
@@ -127,7 +128,7 @@ fn a_sample_of_the_rows() {
         let name = format!("{seed}.csv");
         fs::write(folder.path().join(&name), text).unwrap();
         let spec = DataSpec { path: name, ..DataSpec::default() };
-        let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+        let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
         match sampled {
             None => Profile::of(&mut source, None, &UNWATCHED).unwrap().0,
             Some(rows_min) => Profile::sampled(&mut source, rows_min, &UNWATCHED).unwrap(),

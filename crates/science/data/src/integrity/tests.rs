@@ -8,6 +8,7 @@ use trackway_core::checks::{CheckResult, Severity, Verdict};
 use trackway_core::{Rng, SignOff, SplitMix64, Timestamp};
 
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::{DataFormat, DataSpec};
 
@@ -35,7 +36,7 @@ fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), text).unwrap();
     let spec = DataSpec { path: "a".into(), format: Some(format), ..DataSpec::default() };
-    let source = Source::open(folder.path(), "train", &spec).unwrap();
+    let source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     (folder, source)
 }
 
@@ -228,7 +229,7 @@ fn parquet_with_nan() -> (tempfile::TempDir, Source) {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
-    let source = Source::open(folder.path(), "train", &spec).unwrap();
+    let source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     (folder, source)
 }
 
@@ -548,7 +549,7 @@ fn columns_in_groups_tell_the_same() {
     let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
     let group_by = ["city".to_owned()];
     let [together, in_groups] = [at_once, wide::gather].map(|gather| {
-        let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+        let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
         let read = gather(&mut source, Some("label"), &group_by, &UNWATCHED).unwrap();
         TableEvidence::of(&source, Some("label"), read)
     });

@@ -11,6 +11,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use super::*;
 use crate::DataSpec;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 
 /// A table in the making: named columns.
@@ -90,7 +91,13 @@ fn look(train: &Table, test: &Table, roles: &Roles) -> (Leakage, Vec<CheckResult
 
 fn look_in(base: &Path, files: [&str; 2], roles: &Roles) -> (Leakage, Vec<CheckResult>) {
     let open = |file: &str| {
-        Source::open(base, file, &DataSpec { path: file.into(), ..DataSpec::default() }).unwrap()
+        Source::open(
+            base,
+            file,
+            &DataSpec { path: file.into(), ..DataSpec::default() },
+            &ReadContext::default(),
+        )
+        .unwrap()
     };
     let (mut train, mut test) = (open(files[0]), open(files[1]));
     let leakage = examine(&mut train, &mut test, roles, &|_| true, &UNWATCHED).unwrap();

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::twins::TwinCounts;
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::read::Source;
 use crate::{DataError, DataSpec};
@@ -20,7 +21,14 @@ fn folder(train: &str, test: &str) -> TempDir {
 }
 
 fn overlap(base: &Path, files: [&str; 2], roles: &Roles) -> Result<Overlap, DataError> {
-    let open = |file: &str| Source::open(base, file, &DataSpec { path: file.into(), ..DataSpec::default() });
+    let open = |file: &str| {
+        Source::open(
+            base,
+            file,
+            &DataSpec { path: file.into(), ..DataSpec::default() },
+            &ReadContext::default(),
+        )
+    };
     find_overlap(&mut open(files[0])?, &mut open(files[1])?, roles, &UNWATCHED)
 }
 

@@ -13,6 +13,7 @@ use crate::DataSpec;
 use crate::error::DataError;
 use crate::pass::PassObserver;
 use crate::read::Source;
+use crate::read_context::ReadContext;
 
 /// The most files that are shown of one kind of finding.
 const EXAMPLES_MAX: usize = 5;
@@ -80,11 +81,12 @@ pub struct SizeCount {
 pub fn check(
     base: &Path,
     request: &MediaRequest,
+    context: &ReadContext,
     watch: &PassObserver<'_>,
 ) -> Result<MediaChecks, DataError> {
-    let files = look_at(base, "images", &request.paths, watch)?;
+    let files = look_at(base, "images", &request.paths, context, watch)?;
     let masks = match &request.masks {
-        Some(path) => Some(look_at(base, "masks", std::slice::from_ref(path), watch)?),
+        Some(path) => Some(look_at(base, "masks", std::slice::from_ref(path), context, watch)?),
         None => None,
     };
     let mut checks = vec![decodes("media.decode", &files, masks.as_deref())];
@@ -101,7 +103,7 @@ pub fn check(
     }
     checks.push(match &request.labels {
         None => CheckResult::not_applicable("media.labels", "no table of labels was given"),
-        Some(path) => labelled(base, path, &files, watch)?,
+        Some(path) => labelled(base, path, &files, context, watch)?,
     });
     let sizes = size_counts(&files);
     Ok(MediaChecks {
@@ -374,11 +376,12 @@ fn labelled(
     base: &Path,
     path: &str,
     files: &[MediaFile],
+    context: &ReadContext,
     watch: &PassObserver<'_>,
 ) -> Result<CheckResult, DataError> {
     const NAME: &str = "media.labels";
-    let mut source =
-        Source::open(base, "labels", &DataSpec { path: path.to_owned(), ..DataSpec::default() })?;
+    let spec = DataSpec { path: path.to_owned(), ..DataSpec::default() };
+    let mut source = Source::open(base, "labels", &spec, context)?;
     let (account, coverage) = labels::account(&mut source, files, watch)?;
     let LabelAccount { column, rows, missing_files, missing_examples, unlabelled, repeated } = match account {
         Ok(account) => account,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::read_context::ReadContext;
 use super::reading::{Format, read_within};
 use super::{Content, images};
 
@@ -30,7 +31,7 @@ pub(super) fn kind_of(path: &Path) -> Option<Kind> {
     })
 }
 
-pub(super) fn content(path: &Path) -> Content {
+pub(super) fn content(path: &Path, context: &ReadContext) -> Content {
     let about = match fs::metadata(path) {
         Ok(about) => about,
         Err(error) if path.is_symlink() => {
@@ -49,8 +50,8 @@ pub(super) fn content(path: &Path) -> Content {
         Kind::OtherImage => {
             Content::NotChecked("PNG, JPEG, BMP and WebP are decoded, this format is not".into())
         }
-        Kind::Text => read_within(path, about.len(), 0, text).unwrap_or_else(Content::from),
-        Kind::Image(promised) => images::read(path, about.len(), promised).unwrap_or_else(Content::from),
+        Kind::Text => read_within(path, about.len(), 0, context, text).unwrap_or_else(Content::from),
+        Kind::Image(promised) => images::read(path, about.len(), promised, context).unwrap_or_else(Content::from),
     }
 }
 

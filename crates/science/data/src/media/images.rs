@@ -9,7 +9,7 @@ use trackway_core::boundary::contained;
 
 use super::reading::{Format, Refusal, read_within, too_large};
 use super::{Content, ImageFacts, Look};
-use crate::limits::limits;
+use crate::read_context::ReadContext;
 
 /// More different pixel values than this are no mask's.
 const VALUES_MAX: usize = 256;
@@ -21,16 +21,21 @@ const SIDE: u32 = 8;
 const COPIES: u64 = 2;
 
 /// Decodes an image once there is memory for it. Its header is read first, which gives the size.
-pub(super) fn read(path: &Path, length: u64, promised: Format) -> Result<Content, Refusal> {
+pub(super) fn read(
+    path: &Path,
+    length: u64,
+    promised: Format,
+    context: &ReadContext,
+) -> Result<Content, Refusal> {
     let promised = match promised {
         Format::Png => ImageFormat::Png,
         Format::Jpeg => ImageFormat::Jpeg,
         Format::Bmp => ImageFormat::Bmp,
         Format::WebP => ImageFormat::WebP,
     };
-    let pixel_bytes = read_within(path, length, 0, |bytes| header(bytes, promised))??;
+    let pixel_bytes = read_within(path, length, 0, context, |bytes| header(bytes, promised, context))??;
     let needed = pixel_bytes.saturating_mul(COPIES);
-    read_within(path, length, needed, |bytes| image(bytes, promised, needed))
+    read_within(path, length, needed, context, |bytes| image(bytes, promised, needed, context))
 }
 
 /// The format according to the first bytes; it counts, as it does for every program that opens the file.
@@ -47,31 +52,31 @@ fn reader(bytes: &[u8], format: ImageFormat, bytes_max: u64) -> ImageReader<Curs
 }
 
 /// Runs the decoder, which belongs to others and may panic at damaged files.
-fn decoded<T>(step: impl FnOnce() -> Result<T, ImageError>) -> Result<T, Refusal> {
+fn decoded<T>(context: &ReadContext, step: impl FnOnce() -> Result<T, ImageError>) -> Result<T, Refusal> {
     match contained(step) {
         Err(panic) => Err(Refusal::Broken(format!("decoding it failed: {panic}"))),
         Ok(Err(ImageError::Unsupported(error))) => Err(Refusal::NotChecked(error.to_string())),
-        Ok(Err(ImageError::Limits(_))) => Err(Refusal::NotChecked(too_large())),
+        Ok(Err(ImageError::Limits(_))) => Err(Refusal::NotChecked(too_large(context))),
         Ok(Err(error)) => Err(Refusal::Broken(error.to_string())),
         Ok(Ok(value)) => Ok(value),
     }
 }
 
 /// How many bytes the pixels will take, from the header.
-fn header(bytes: &[u8], promised: ImageFormat) -> Result<u64, Refusal> {
+fn header(bytes: &[u8], promised: ImageFormat, context: &ReadContext) -> Result<u64, Refusal> {
     let format = format_of(bytes, promised);
     if format == ImageFormat::Jpeg && !jpeg_ends(bytes) {
         return Err(Refusal::Broken("it is cut off: the end of the JPEG is missing".into()));
     }
-    let reader = reader(bytes, format, limits().media_bytes_max);
-    decoded(|| Ok(reader.into_decoder()?.total_bytes()))
+    let reader = reader(bytes, format, context.limits().media_bytes_max);
+    decoded(context, || Ok(reader.into_decoder()?.total_bytes()))
 }
 
-fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64) -> Content {
+fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64, context: &ReadContext) -> Content {
     let format = format_of(bytes, promised);
     // A small image may need more than its pixels.
     let reader = reader(bytes, format, bytes_max.max(SMALL_BYTES));
-    match decoded(|| reader.decode()) {
+    match decoded(context, || reader.decode()) {
         Ok(image) => Content::Image(facts(&image, format, promised)),
         Err(refusal) => refusal.into(),
     }

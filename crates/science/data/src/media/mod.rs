@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 
 use crate::error::DataError;
+use crate::read_context::ReadContext;
 use crate::pass::PassObserver;
 use crate::select::select;
 pub use check::{MediaChecks, MediaRequest, check};
@@ -142,11 +143,16 @@ fn is_image_name(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`DataError`]: a path that names nothing, a folder that cannot be read.
-pub fn are_images(base: &Path, set: &str, paths: &[String]) -> Result<bool, DataError> {
+pub fn are_images(
+    base: &Path,
+    set: &str,
+    paths: &[String],
+    context: &ReadContext,
+) -> Result<bool, DataError> {
     let (mut files, mut images) = (0, 0);
     for path in paths {
         let spec = DataSpec { path: path.clone(), ..DataSpec::default() };
-        let selection = select(set, &spec, base)?;
+        let selection = select(set, &spec, base, context)?;
         files += selection.files.len();
         images += selection.files.iter().filter(|file| is_image_name(file)).count();
     }
@@ -162,12 +168,13 @@ pub fn look_at(
     base: &Path,
     set: &str,
     paths: &[String],
+    context: &ReadContext,
     watch: &PassObserver<'_>,
 ) -> Result<Vec<MediaFile>, DataError> {
     let mut files = Vec::new();
     for path in paths {
         let spec = DataSpec { path: path.clone(), ..DataSpec::default() };
-        let selection = select(set, &spec, base)?;
+        let selection = select(set, &spec, base, context)?;
         files.extend(selection.files.into_iter().map(|file| (relative(&file, &selection.root), file)));
     }
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |about| about.len());
@@ -181,7 +188,7 @@ pub fn look_at(
         let read = batch.par_iter().map(|(name, path)| MediaFile {
             name: name.clone(),
             path: path.clone(),
-            content: decode::content(path),
+            content: decode::content(path, context),
         });
         seen.par_extend(read);
         done_bytes += batch.iter().map(|(_, path)| size(path)).sum::<u64>();

@@ -8,6 +8,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use super::probe::{Coordinate, Grid, judge};
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 
 /// A picture with large shapes, another one for each seed.
@@ -188,7 +189,9 @@ fn images_on_both_sides() {
         let bright = image::imageops::brighten(&picture(index + 30, 64, 64), 4);
         bright.save(test.join(format!("bright{index}.png"))).unwrap();
     }
-    let look = |name: &str| look_at(folder.path(), "x", &[name.to_owned()], &UNWATCHED).unwrap();
+    let look = |name: &str| {
+        look_at(folder.path(), "x", &[name.to_owned()], &ReadContext::default(), &UNWATCHED).unwrap()
+    };
     let found = find_image_overlap(&look("train"), &look("test"));
     assert_eq!((found.test_images, found.equal_images), (190, 10));
     assert!((28..=31).contains(&found.near_images), "{found:?}");

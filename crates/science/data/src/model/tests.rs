@@ -6,6 +6,7 @@ use std::fs;
 use trackway_core::{Rng, SplitMix64};
 
 use super::*;
+use crate::ReadContext;
 use crate::infer::ColumnType;
 use crate::pass::{PassObserver, UNWATCHED};
 use crate::read::Source;
@@ -187,7 +188,7 @@ fn open(text: &str) -> (tempfile::TempDir, Source) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.csv"), text).unwrap();
     let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
-    let source = Source::open(folder.path(), "train", &spec).unwrap();
+    let source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     (folder, source)
 }
 

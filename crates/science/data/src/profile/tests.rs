@@ -9,6 +9,7 @@ use trackway_core::{Rng, SplitMix64};
 use trackway_formats::runfile::DataSpec;
 
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
@@ -21,7 +22,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 
 fn profile_of(base: &Path, path: &str, label: Option<&str>) -> Profile {
     let spec = DataSpec { path: path.into(), ..DataSpec::default() };
-    let mut source = Source::open(base, "train", &spec).unwrap();
+    let mut source = Source::open(base, "train", &spec, &ReadContext::default()).unwrap();
     Profile::of(&mut source, label, &UNWATCHED).unwrap().0
 }
 
@@ -238,7 +239,7 @@ fn a_wide_table_is_profiled_in_groups() {
         text += "short\n";
         std::fs::write(folder.path().join(name), text).unwrap();
         let spec = DataSpec { path: name.into(), ..DataSpec::default() };
-        let mut source = Source::open(folder.path(), "data", &spec).unwrap();
+        let mut source = Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
         Profile::of(&mut source, Some("label"), &UNWATCHED).unwrap()
     };
     let (wide, account) = write("wide.csv", 2_000);

@@ -11,7 +11,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::limits::PAGE_VARIABLE;
-use crate::remote::{ByteSource, remote, url_of};
+use crate::read_context::ReadContext;
+use crate::remote::{ByteSource, url_of};
 
 /// A file on a local disk.
 struct LocalFile {
@@ -38,9 +39,9 @@ impl ByteSource for LocalFile {
 }
 
 /// Opens a local file or, where the path is a URL, an object.
-pub(crate) fn open(path: &Path) -> io::Result<Arc<dyn ByteSource>> {
+pub(crate) fn open(path: &Path, context: &ReadContext) -> io::Result<Arc<dyn ByteSource>> {
     match url_of(path) {
-        Some(url) => remote()?.open(url),
+        Some(url) => context.remote()?.open(url),
         None => Ok(Arc::new(LocalFile::open(path)?)),
     }
 }

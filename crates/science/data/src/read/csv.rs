@@ -12,7 +12,6 @@ use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::split::{RowEnd, Span, Splitter};
 use super::{ChunkSink, Stop};
 use crate::infer::{ColumnType, type_of};
-use crate::limits::limits;
 
 /// Rows per chunk: few enough that a column of them stays in the processor's cache.
 const CHUNK_ROWS: usize = 8192;
@@ -32,6 +31,8 @@ pub(crate) struct CsvLayout {
     pub(crate) has_header: bool,
     /// Fields per row.
     pub(crate) fields: usize,
+    /// Fields of a row that are looked at, at most.
+    pub(crate) fields_max: usize,
 }
 
 /// Reads a block. `columns` has for each column of the source which field it is, and its type.
@@ -44,12 +45,18 @@ pub(crate) fn read_block(
 ) -> Result<(), Stop> {
     // A delimiter that is not ASCII could cut a letter in two.
     let is_utf8 = layout.delimiter.is_ascii() && std::str::from_utf8(&block.text).is_ok();
-    let mut splitter = Splitter::new(&block.text, layout.delimiter, block.first_line);
+    let mut splitter = Splitter::new(&block.text, layout.delimiter, block.first_line, layout.fields_max);
     if layout.has_header && block.is_first {
         splitter.next_row(&mut Vec::new());
     }
-    let mut rows =
-        Rows { text: &block.text, fields: layout.fields, spans: Vec::new(), lines: Vec::new(), is_utf8 };
+    let mut rows = Rows {
+        text: &block.text,
+        fields: layout.fields,
+        fields_max: layout.fields_max,
+        spans: Vec::new(),
+        lines: Vec::new(),
+        is_utf8,
+    };
     loop {
         let more = rows.fill(&mut splitter, sink.file, &mut sink.coverage);
         if rows.lines.is_empty() {
@@ -87,6 +94,7 @@ pub(crate) fn absent(rows: usize, faults: &mut CellFaults) -> ArrayRef {
 struct Rows<'t> {
     text: &'t [u8],
     fields: usize,
+    fields_max: usize,
     spans: Vec<Span>,
     lines: Vec<u64>,
     is_utf8: bool,
@@ -105,8 +113,8 @@ impl Rows<'_> {
                 RowEnd::Row { line } => {
                     let found = self.spans.len() - before;
                     self.spans.truncate(before);
-                    let more = if found > limits().columns_max { "more than " } else { "" };
-                    let found = found.min(limits().columns_max);
+                    let more = if found > self.fields_max { "more than " } else { "" };
+                    let found = found.min(self.fields_max);
                     let detail = || format!("{more}{found} fields instead of {}", self.fields);
                     coverage.reject(RejectKind::Ragged, Place { file, row: line }, detail);
                 }

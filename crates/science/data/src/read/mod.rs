@@ -46,9 +46,9 @@ use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
 use crate::infer::{Column, ColumnType};
-use crate::limits::limits;
+use crate::read_context::ReadContext;
 use crate::remote::url_of;
-pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles, use_remote};
+pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::select::select;
 pub use blocks::MAX_RECORD_BYTES;
 pub(crate) use bytes::{open, read_full};
@@ -78,6 +78,7 @@ pub struct Source {
     columns_are_chosen: bool,
     missing: Missing,
     notes: Vec<String>,
+    context: ReadContext,
 }
 
 /// One file of a source.
@@ -169,28 +170,47 @@ impl Source {
     ///
     /// # Errors
     /// [`DataError`]: no file, none that is a table, an unreadable or corrupt one, `columns` that do not fit.
-    pub fn open(base: &Path, set: &str, spec: &DataSpec) -> Result<Self, DataError> {
-        Self::open_files(base, set, spec, select(set, spec, base)?.files)
+    pub fn open(base: &Path, set: &str, spec: &DataSpec, context: &ReadContext) -> Result<Self, DataError> {
+        Self::open_files(base, set, spec, select(set, spec, base, context)?.files, context)
     }
 
     /// As [`Source::open`], with several paths, each a file, a glob or a folder, in place of the one of `spec`.
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn open_paths(base: &Path, set: &str, spec: &DataSpec, paths: &[String]) -> Result<Self, DataError> {
+    pub fn open_paths(
+        base: &Path,
+        set: &str,
+        spec: &DataSpec,
+        paths: &[String],
+        context: &ReadContext,
+    ) -> Result<Self, DataError> {
         let mut files = Vec::new();
         for path in paths {
-            files.extend(select(set, &DataSpec { path: path.clone(), ..spec.clone() }, base)?.files);
+            let one = DataSpec { path: path.clone(), ..spec.clone() };
+            files.extend(select(set, &one, base, context)?.files);
         }
-        Self::open_files(base, set, spec, files)
+        Self::open_files(base, set, spec, files, context)
     }
 
     /// One file of a data set, opened.
-    pub(crate) fn open_one(base: &Path, set: &str, spec: &DataSpec, path: &Path) -> Result<Self, DataError> {
-        Self::open_files(base, set, spec, vec![path.to_owned()])
+    pub(crate) fn open_one(
+        base: &Path,
+        set: &str,
+        spec: &DataSpec,
+        path: &Path,
+        context: &ReadContext,
+    ) -> Result<Self, DataError> {
+        Self::open_files(base, set, spec, vec![path.to_owned()], context)
     }
 
-    fn open_files(base: &Path, set: &str, spec: &DataSpec, paths: Vec<PathBuf>) -> Result<Self, DataError> {
+    fn open_files(
+        base: &Path,
+        set: &str,
+        spec: &DataSpec,
+        paths: Vec<PathBuf>,
+        context: &ReadContext,
+    ) -> Result<Self, DataError> {
         let missing = Missing::new(&spec.missing);
         let (tables, others): (Vec<_>, Vec<_>) =
             paths.iter().partition(|path| table_format(path, spec).is_some());
@@ -198,8 +218,8 @@ impl Source {
             let path = display(base, others.first().expect("a selection is never empty"));
             return Err(DataError::NotATable { set: set.to_owned(), path });
         }
-        let opener =
-            Opener { base, set, spec, missing: &missing, sample_bytes: sample::bytes_per_file(tables.len()) };
+        let sample_bytes = sample::bytes_per_file(tables.len());
+        let opener = Opener { base, set, spec, missing: &missing, sample_bytes, context };
         let open = |path: &&PathBuf| {
             contained(|| opener.open(path)).unwrap_or_else(|panic| Err(opener.fault(path, panic)))
         };
@@ -213,6 +233,7 @@ impl Source {
             columns_are_chosen: false,
             missing,
             notes: passed_over(base, &others),
+            context: context.clone(),
         };
         for (file, tallies) in opened {
             source.add(file, tallies)?;
@@ -241,12 +262,13 @@ impl Source {
             }
         }
         drop(fresh);
-        if self.columns.len() > limits().columns_max {
+        let limits = self.context.limits();
+        if self.columns.len() > limits.columns_max {
             return Err(DataError::Corrupt {
                 set: self.set.clone(),
                 path: file.path,
                 format: "part of one table",
-                message: limits().too_many("columns, with those of the files before"),
+                message: limits.too_many("columns, with those of the files before"),
             });
         }
         if let (Some(first), Some(name)) = (self.files.first(), extra.first()) {
@@ -363,10 +385,16 @@ impl Source {
         self.rows().unwrap_or_else(guess)
     }
 
+    /// How it is read.
+    #[must_use]
+    pub fn context(&self) -> &ReadContext {
+        &self.context
+    }
+
     /// The first file that is not what it was when it was opened: written to, replaced or gone.
     pub(crate) fn changed_file(&self) -> Option<&SourceFile> {
         let is_changed = |file: &&SourceFile| match &file.opened {
-            Some((path, identity)) => Identity::of(path).map_or(true, |now| now != *identity),
+            Some((path, identity)) => Identity::of_local(path).map_or(true, |now| now != *identity),
             None => false,
         };
         self.files.iter().find(is_changed)
@@ -432,7 +460,8 @@ impl Source {
             wider.tallies[index] = tally;
         }
         if !self.columns_are_chosen {
-            for key in coverage.unknown_keys.keys().take(limits().columns_max - self.columns.len()) {
+            let columns_max = self.context.limits().columns_max;
+            for key in coverage.unknown_keys.keys().take(columns_max - self.columns.len()) {
                 wider.columns.push(Column { name: key.clone(), kind: ColumnType::Null });
                 wider.tallies.push(Tally::default());
             }
@@ -516,6 +545,7 @@ struct Opener<'o> {
     spec: &'o DataSpec,
     missing: &'o Missing,
     sample_bytes: usize,
+    context: &'o ReadContext,
 }
 
 impl Opener<'_> {
@@ -527,9 +557,10 @@ impl Opener<'_> {
         let unreadable =
             |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
         let shown = display(self.base, path);
-        let identity = url_of(path).is_none().then(|| Identity::of(path)).transpose().map_err(unreadable)?;
+        let identity =
+            url_of(path).is_none().then(|| Identity::of_local(path)).transpose().map_err(unreadable)?;
         let opened = identity.map(|identity| (path.to_owned(), identity));
-        let bytes = bytes::open(path).map_err(unreadable)?;
+        let bytes = bytes::open(path, self.context).map_err(unreadable)?;
         let format = table_format(path, self.spec).expect("only tables are opened");
         let corrupt = |message| DataError::Corrupt {
             set: self.set.to_owned(),
@@ -537,12 +568,13 @@ impl Opener<'_> {
             format: format.name(),
             message,
         };
-        let check_count = |count: usize| match count > limits().columns_max {
-            true => Err(corrupt(limits().too_many("columns"))),
+        let limits = self.context.limits();
+        let check_count = |count: usize| match count > limits.columns_max {
+            true => Err(corrupt(limits.too_many("columns"))),
             false => Ok(()),
         };
         if format == TableFormat::Parquet {
-            let parquet = ParquetFile::open(Arc::clone(&bytes)).map_err(corrupt)?;
+            let parquet = ParquetFile::open(Arc::clone(&bytes), limits.page_bytes_max).map_err(corrupt)?;
             let columns = parquet.columns();
             check_count(columns.len())?;
             let tallies = columns.iter().map(|column| certain(column.kind)).collect();
@@ -551,8 +583,8 @@ impl Opener<'_> {
             return Ok((SourceFile { path: shown, size_bytes, opened, bytes, kind, columns }, tallies));
         }
         let sampled = match format {
-            TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes),
-            TableFormat::Jsonl => sample::json(&bytes, self.missing, self.sample_bytes),
+            TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes, limits),
+            TableFormat::Jsonl => sample::json(&bytes, self.missing, self.sample_bytes, limits),
             _ => Ok(sample::lines(&bytes)),
         };
         let Sampled { kind, columns, tallies } = sampled.map_err(|error| match error {

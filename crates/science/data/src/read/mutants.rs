@@ -21,6 +21,7 @@ use trackway_core::boundary::contained;
 use trackway_core::{Rng as _, SplitMix64};
 
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
 
@@ -136,7 +137,7 @@ fn mutate(good: &[u8], random: &mut SplitMix64) -> Vec<u8> {
 fn read(path: &Path) -> Result<(), DataError> {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let spec = DataSpec { path: name, ..DataSpec::default() };
-    let mut source = Source::open(path.parent().unwrap(), "mutant", &spec)?;
+    let mut source = Source::open(path.parent().unwrap(), "mutant", &spec, &ReadContext::default())?;
     let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED)?;
     assert_eq!(profile.rows, coverage.rows_read);
     assert_eq!(coverage.rejects.iter().map(|rejects| rejects.count).sum::<u64>(), coverage.rows_rejected);

@@ -19,7 +19,7 @@ use super::coverage::CellFaults;
 use super::csv::absent;
 use super::{ChunkSink, Stop};
 use crate::infer::{Column, ColumnType};
-use crate::limits::{PAGE_VARIABLE, limits};
+use crate::limits::PAGE_VARIABLE;
 use crate::remote::ByteSource;
 
 /// Rows of a unit: small row groups are combined, large ones are cut.
@@ -67,6 +67,7 @@ fn hinted(error: &str) -> String {
 pub(crate) struct ParquetFile {
     bytes: ParquetBytes,
     metadata: ArrowReaderMetadata,
+    page_bytes_max: u64,
 }
 
 /// Consecutive rows of a file: of several row groups all, or of one a part.
@@ -90,13 +91,13 @@ fn missing_feature(codec: CompressionCodec, has_extra_codecs: bool) -> Option<&'
 
 impl ParquetFile {
     /// Reads the footer. The error explains what is wrong with it.
-    pub(crate) fn open(source: Arc<dyn ByteSource>) -> Result<Self, String> {
+    pub(crate) fn open(source: Arc<dyn ByteSource>, page_bytes_max: u64) -> Result<Self, String> {
         let bytes = ParquetBytes(source);
         let metadata =
             decoded(|| ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?.map_err(|error| {
                 format!("{error}; an incompletely written file has no footer: write or copy it again")
             })?;
-        let file = Self { bytes, metadata };
+        let file = Self { bytes, metadata, page_bytes_max };
         file.check_codecs()?;
         file.check_row_counts()?;
         file.check_nested_columns()?;
@@ -256,8 +257,7 @@ impl ParquetFile {
             .unwrap_or_else(|_| self.metadata.clone());
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), wanted.iter().copied());
         let usize_of = |rows: u64| usize::try_from(rows).map_err(|error| error.to_string());
-        let page_bytes_max = limits().page_bytes_max;
-        let pages = ParquetPages { bytes: self.bytes.clone(), page_bytes_max };
+        let pages = ParquetPages { bytes: self.bytes.clone(), page_bytes_max: self.page_bytes_max };
         ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata)
             .with_projection(mask)
             .with_row_groups(range.groups.clone())

@@ -16,7 +16,7 @@ use super::json::{Cell, describe, parse_line};
 use super::lines::LINE_COLUMN;
 use super::split::{RowEnd, Splitter};
 use crate::infer::{Column, ColumnType, trim, type_of};
-use crate::limits::limits;
+use crate::limits::Limits;
 use crate::remote::ByteSource;
 
 /// Bytes of all files of a set that are read as samples.
@@ -66,6 +66,7 @@ pub(crate) fn csv(
     spec: &DataSpec,
     missing: &Missing,
     sample_bytes: usize,
+    limits: Limits,
 ) -> Result<Sampled, SampleError> {
     // Line ends alone first: to know where rows end, the delimiter must be known.
     let first =
@@ -81,7 +82,7 @@ pub(crate) fn csv(
     let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next(Vec::new())? else {
         return Ok(EMPTY);
     };
-    let (layout, names) = layout(&head.text, delimiter, &spec.columns)?;
+    let (layout, names) = layout(&head.text, delimiter, &spec.columns, limits)?;
     let mut tallies = vec![Tally::default(); layout.fields];
     tally_rows(&head.text, &layout, layout.has_header, missing, &mut tallies);
     for text in places(bytes, sample_bytes).map_err(SampleError::Read)? {
@@ -97,9 +98,10 @@ fn layout(
     text: &[u8],
     delimiter: u8,
     user_names: &[String],
+    limits: Limits,
 ) -> Result<(CsvLayout, Vec<String>), SampleError> {
     let mut spans = Vec::new();
-    match Splitter::new(text, delimiter, 1).next_row(&mut spans) {
+    match Splitter::new(text, delimiter, 1, limits.columns_max).next_row(&mut spans) {
         RowEnd::Row { .. } => {}
         RowEnd::End => return Err(SampleError::Content("it contains only empty lines".into())),
         RowEnd::OpenQuote { line } => {
@@ -108,8 +110,8 @@ fn layout(
             return Err(SampleError::Content(message));
         }
     }
-    if spans.len() > limits().columns_max {
-        return Err(SampleError::Content(limits().too_many("columns")));
+    if spans.len() > limits.columns_max {
+        return Err(SampleError::Content(limits.too_many("columns")));
     }
     let fields: Vec<Vec<u8>> = spans.iter().map(|span| span.get(text, &mut Vec::new()).to_vec()).collect();
     let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
@@ -118,7 +120,8 @@ fn layout(
         return Err(SampleError::ColumnCount(fields.len()));
     }
     let names = if user_names.is_empty() { column_names(&fields, has_header) } else { user_names.to_vec() };
-    Ok((CsvLayout { delimiter, has_header, fields: fields.len() }, unique(names)))
+    let layout = CsvLayout { delimiter, has_header, fields: fields.len(), fields_max: limits.columns_max };
+    Ok((layout, unique(names)))
 }
 
 /// A name that occurs again gets a number, so that every column can be named.
@@ -133,7 +136,7 @@ fn unique(names: Vec<String>) -> Vec<String> {
 }
 
 fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missing, tallies: &mut [Tally]) {
-    let mut splitter = Splitter::new(text, layout.delimiter, 1);
+    let mut splitter = Splitter::new(text, layout.delimiter, 1, layout.fields_max);
     let mut spans = Vec::new();
     if skip_first {
         splitter.next_row(&mut spans);
@@ -181,12 +184,13 @@ pub(crate) fn json(
     bytes: &Arc<dyn ByteSource>,
     missing: &Missing,
     sample_bytes: usize,
+    limits: Limits,
 ) -> Result<Sampled, SampleError> {
     let Some(head) = BlockReader::open(Arc::clone(bytes), RecordEnd::Line, sample_bytes)?.next(Vec::new())?
     else {
         return Ok(EMPTY);
     };
-    let mut keys = JsonTally::default();
+    let mut keys = JsonTally { keys_max: limits.columns_max, ..JsonTally::default() };
     let mut first_error = None;
     let mut texts = vec![head.text];
     texts.extend(places(bytes, sample_bytes).map_err(SampleError::Read)?);
@@ -196,7 +200,7 @@ pub(crate) fn json(
         }
     }
     if keys.is_full() {
-        return Err(SampleError::Content(limits().too_many("different keys")));
+        return Err(SampleError::Content(limits.too_many("different keys")));
     }
     if keys.rows == 0 {
         let detail = first_error.unwrap_or_default();
@@ -214,12 +218,13 @@ struct JsonTally {
     names: Vec<String>,
     tallies: Vec<Tally>,
     rows: u64,
+    keys_max: usize,
 }
 
 impl JsonTally {
     /// Whether there are more keys than are read.
     fn is_full(&self) -> bool {
-        self.names.len() > limits().columns_max
+        self.names.len() > self.keys_max
     }
 
     fn add_line(&mut self, line: &[u8], missing: &Missing) -> Result<(), serde_json::Error> {
@@ -227,7 +232,7 @@ impl JsonTally {
             return Ok(());
         }
         let mut cells = Vec::new();
-        let max = limits().columns_max;
+        let max = self.keys_max;
         parse_line(line, &mut |_, key, cell| {
             if cells.len() <= max {
                 cells.push((key, cell));

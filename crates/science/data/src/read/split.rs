@@ -4,8 +4,6 @@
 //! byte; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the field; a line
 //! ends at `\n`, `\r\n` or `\r`; empty lines are not rows.
 
-use crate::limits::limits;
-
 /// The one quote letter.
 pub(crate) const QUOTE: u8 = b'"';
 
@@ -115,16 +113,10 @@ pub(crate) struct Splitter<'t> {
 }
 
 impl<'t> Splitter<'t> {
-    pub(crate) fn new(text: &'t [u8], delimiter: u8, first_line: u64) -> Self {
-        let mut splitter = Self {
-            text,
-            delimiter,
-            mask: 0,
-            base: 0,
-            position: 0,
-            line: first_line,
-            fields_max: limits().columns_max,
-        };
+    /// Of a row with more than `fields_max` fields, one more than that is given.
+    pub(crate) fn new(text: &'t [u8], delimiter: u8, first_line: u64, fields_max: usize) -> Self {
+        let mut splitter =
+            Self { text, delimiter, mask: 0, base: 0, position: 0, line: first_line, fields_max };
         splitter.mask = splitter.mask_from(0);
         splitter
     }

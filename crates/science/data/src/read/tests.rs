@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::blocks::{BlockReader, RecordEnd};
 use super::split::{RowEnd, Splitter};
 use super::*;
+use crate::ReadContext;
 use crate::pass::{Pass, PassObserver, UNWATCHED, scan};
 
 /// Every row as `place: value|value`.
@@ -49,7 +50,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 fn read_all(base: &Path, spec: &DataSpec) -> Result<(Vec<String>, Coverage, Source), DataError> {
-    let mut source = Source::open(base, "train", spec)?;
+    let mut source = Source::open(base, "train", spec, &ReadContext::default())?;
     let (rows, coverage) = scan(&mut source, &|_| Rows::default(), &UNWATCHED)?;
     assert_eq!(rows.0.len() as u64, coverage.rows_read);
     assert_eq!(coverage.file_rows.values().sum::<u64>(), coverage.rows_read);
@@ -168,7 +169,7 @@ fn types_widen_when_the_file_demands_it() {
     text.insert_str(at, "0.5,7\n");
     let folder = folder(&[("a.csv", text.as_bytes())]);
     let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
-    let sampled = Source::open(folder.path(), "train", &spec).unwrap();
+    let sampled = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     assert_eq!(types(&sampled), "a:Int b:Null");
     let (rows, coverage, source) = read_all(folder.path(), &spec).unwrap();
     assert_eq!(types(&source), "a:Float b:Int");
@@ -205,8 +206,12 @@ fn text_is_lines_and_the_rest_is_noted() {
     assert_eq!(rows, ["0.2: 1|2", "1.2: 3|∅"]);
     assert_eq!(source.notes()[0], "`c.png` was skipped (not a table)");
     assert_eq!(coverage.columns[1].absent, 1);
-    let error =
-        Source::open(folder.path(), "train", &DataSpec { path: "c.png".into(), ..DataSpec::default() });
+    let error = Source::open(
+        folder.path(),
+        "train",
+        &DataSpec { path: "c.png".into(), ..DataSpec::default() },
+        &ReadContext::default(),
+    );
     assert!(matches!(error, Err(DataError::NotATable { .. })));
 }
 
@@ -301,7 +306,7 @@ fn parquet_of_every_codec_is_read() {
 #[test]
 fn packed_text_is_told_what_to_do_about() {
     let folder = folder(&[("a.csv.gz", b"\x1f\x8b"), ("b.csv", b"x\n1\n")]);
-    let error = |path: &str| Source::open(folder.path(), "train", &spec_of(path));
+    let error = |path: &str| Source::open(folder.path(), "train", &spec_of(path), &ReadContext::default());
     let refused = error("a.csv.gz").err().unwrap().to_string();
     assert!(
         refused.contains("is not a table") && refused.ends_with("which compresses internally"),
@@ -352,7 +357,7 @@ fn threads_change_nothing_and_a_scan_can_be_cancelled() {
     assert_eq!(with_threads(1), with_threads(5));
     let cancelled = AtomicBool::new(true);
     let watch = PassObserver { cancelled: &cancelled, ..*UNWATCHED };
-    let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+    let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     let error = scan(&mut source, &|_| Rows::default(), &watch).map(|(_, coverage)| coverage).unwrap_err();
     assert!(matches!(error, DataError::Cancelled { .. }), "{error}");
 }
@@ -379,7 +384,7 @@ fn the_adult_files_are_read_as_published() {
 
 /// All rows of a text as fields, and their lines.
 fn split(text: &[u8], first_line: u64) -> Vec<(u64, Vec<Vec<u8>>)> {
-    let mut splitter = Splitter::new(text, b',', first_line);
+    let mut splitter = Splitter::new(text, b',', first_line, crate::limits::DEFAULT.columns_max);
     let mut rows = Vec::new();
     loop {
         let mut spans = Vec::new();
@@ -433,7 +438,7 @@ fn a_file_that_changes_while_it_is_scanned_is_refused() {
     let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
     let watch = PassObserver { progress: &grow, ..*UNWATCHED };
     let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
-    let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+    let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
     let error = scan(&mut source, &|_| Rows::default(), &watch).err().unwrap();
     assert!(matches!(error, DataError::Changed { .. }), "{error}");
 }

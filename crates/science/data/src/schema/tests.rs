@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::DataSpec;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
 use crate::read::Source;
@@ -21,7 +22,13 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn open(base: &Path, path: &str) -> Source {
-    Source::open(base, "train", &DataSpec { path: path.into(), ..DataSpec::default() }).unwrap()
+    Source::open(
+        base,
+        "train",
+        &DataSpec { path: path.into(), ..DataSpec::default() },
+        &ReadContext::default(),
+    )
+    .unwrap()
 }
 
 /// `a < b`, the only rule of these tests.

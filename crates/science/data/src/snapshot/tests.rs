@@ -9,6 +9,7 @@ use trackway_core::{ManualClock, Timestamp};
 use trackway_formats::runfile::DataSpec;
 
 use super::*;
+use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::profile::Profile;
 use crate::{HashCache, Resolver};
@@ -31,7 +32,13 @@ fn write(folder: &Path, path: &str, text: &str) {
 fn take(folder: &Path, label: Option<&str>) -> (Snapshot, Profile, u64) {
     let clock = ManualClock::at(Timestamp::from_micros(4_000_000_000_000_000));
     let cache = HashCache::load(&folder.join("cache.json"));
-    let resolver = Resolver { base: folder, cache: Some(&cache), clock: &clock, watch: &UNWATCHED };
+    let resolver = Resolver {
+        base: folder,
+        context: &ReadContext::default(),
+        cache: Some(&cache),
+        clock: &clock,
+        watch: &UNWATCHED,
+    };
     let kept = folder.join("kept");
     let keeper = ProfileKeeper { folder: &kept, label };
     let spec = DataSpec { path: "data".into(), ..DataSpec::default() };

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use trackway_formats::subset::{subset_of, unit_of};
 
 use super::*;
+use crate::ReadContext;
 use crate::read::Place;
 
 const THREE: [(&str, f64); 3] = [("train", 0.8), ("validation", 0.1), ("test", 0.1)];
@@ -211,7 +212,8 @@ fn a_table_becomes_rows_to_split() {
     std::fs::write(folder.path().join("a.csv"), "id,plan,day\n1,b,2026-01-02\n2,a,\nbad\n").unwrap();
     std::fs::write(folder.path().join("b.csv"), "id,plan,day\n2,,2026-01-01\n").unwrap();
     let spec = crate::DataSpec { path: "*.csv".into(), ..crate::DataSpec::default() };
-    let mut source = crate::read::Source::open(folder.path(), "data", &spec).unwrap();
+    let mut source =
+        crate::read::Source::open(folder.path(), "data", &spec, &ReadContext::default()).unwrap();
     let named = |name: &str| Some(name.to_owned());
     let columns = SplitColumns { key: named("id"), label: named("plan"), group: None, time: named("day") };
     let (rows, coverage) = read_rows(&mut source, &columns, &crate::pass::UNWATCHED).unwrap();

@@ -7,6 +7,7 @@ use arrow::datatypes::Int64Type;
 
 use super::*;
 use crate::DataSpec;
+use crate::ReadContext;
 use crate::model::Frame;
 use crate::pass::UNWATCHED;
 use crate::read::Source;
@@ -62,7 +63,7 @@ fn all_formats_hold_the_same_rows() {
     for name in ["a.parquet", "a.csv", "a.tsv", "a.jsonl"] {
         written(folder.path(), name);
         let spec = DataSpec { path: name.into(), ..DataSpec::default() };
-        let mut source = Source::open(folder.path(), "t", &spec).unwrap();
+        let mut source = Source::open(folder.path(), "t", &spec, &ReadContext::default()).unwrap();
         let (frame, coverage) = Frame::sample(&mut source, None, (9, 0), &UNWATCHED).unwrap();
         assert_eq!((frame.rows(), coverage.rows_rejected), (3, 0), "{name}");
         let kinds: Vec<ColumnType> = frame.columns().iter().map(|column| column.kind).collect();

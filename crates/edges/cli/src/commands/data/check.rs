@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::CheckAnswer;
 use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
 
@@ -13,13 +14,13 @@ use crate::units::counted;
 /// Groups that are printed; `--json` has all.
 const GROUPS_SHOWN: usize = 40;
 
-pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
-    let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading));
+pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading, read));
     // Column names of the data are not those of the probabilities.
     let probabilities = other(&args.probabilities)
         .map(|it| trackway_flows::data::table::TableRequest { columns: Vec::new(), ..it });
     let asked = CheckRequest {
-        table: table(&args.table),
+        table: table(&args.table, read),
         label: args.label.clone(),
         group_by: args.group_by.clone(),
         against: other(&args.against),

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use trackway_api::data::DiffAnswer;
 use trackway_engine::home::Home;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::snapshot::{SHORT_ID_LENGTH, diff as compare};
 
 use super::{drift, reading, request, snapshot};
@@ -13,8 +14,8 @@ use crate::units::{bytes, counted};
 /// Files of one kind that are shown; `--json` has all.
 const SHOWN_FILES: usize = 20;
 
-pub fn diff(home: &Home, args: &DiffArgs, printer: Printer) -> Result<u8, Failure> {
-    let side = |word: &String| request(std::slice::from_ref(word), &args.reading);
+pub fn diff(home: &Home, args: &DiffArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let side = |word: &String| request(std::slice::from_ref(word), &args.reading, read);
     let sides = (&side(&args.before), &side(&args.after));
     let label = args.label.as_deref();
     let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;

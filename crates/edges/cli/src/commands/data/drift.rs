@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use trackway_engine::home::Home;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::drift::{
     ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, drift as compare,
 };
@@ -11,8 +12,9 @@ use crate::exit::Failure;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::counted;
 
-pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
-    let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
+pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let sides =
+        (&request(&args.reference, &args.reading, read), &request(&args.current, &args.reading, read));
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
     let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::ImagesAnswer;
 use trackway_flows::data::images::{MediaCount, MediaRequest, images as look};
 
@@ -9,10 +10,10 @@ use crate::exit::{BLOCKED, Failure};
 use crate::printer::Printer;
 use crate::units::counted;
 
-pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn images(args: &ImagesArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let request =
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
-    let answer = reading(printer, |onlooker| look(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| look(Path::new(""), &request, read, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

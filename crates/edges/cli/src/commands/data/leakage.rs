@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::LeakageAnswer;
 use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
@@ -8,8 +9,8 @@ use crate::args::LeakageArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub fn leakage(args: &LeakageArgs, printer: Printer) -> Result<u8, Failure> {
-    let sides = (&request(&args.train, &args.reading), &request(&args.test, &args.reading));
+pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let sides = (&request(&args.train, &args.reading, read), &request(&args.test, &args.reading, read));
     let roles = Roles { label: args.label.clone(), group: args.group.clone(), time: args.time.clone() };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
     let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;

@@ -15,6 +15,7 @@ use std::sync::Once;
 
 use trackway_engine::Context;
 use trackway_engine::home::Home;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
@@ -29,34 +30,36 @@ pub fn data(
     command: &DataCommand,
     home: &Home,
     open: impl Fn() -> Result<Context, Failure>,
+    read: &ReadContext,
     printer: Printer,
 ) -> Result<u8, Failure> {
     match command {
-        DataCommand::Profile(args) => profile::profile(args, printer),
-        DataCommand::Infer(args) => schema::infer(args, printer),
-        DataCommand::Validate(args) => schema::validate(args, printer),
-        DataCommand::Check(args) => check::check(args, printer),
-        DataCommand::Images(args) => images::images(args, printer),
-        DataCommand::Drift(args) => drift::drift(home, args, printer),
-        DataCommand::Leakage(args) => leakage::leakage(args, printer),
+        DataCommand::Profile(args) => profile::profile(args, read, printer),
+        DataCommand::Infer(args) => schema::infer(args, read, printer),
+        DataCommand::Validate(args) => schema::validate(args, read, printer),
+        DataCommand::Check(args) => check::check(args, read, printer),
+        DataCommand::Images(args) => images::images(args, read, printer),
+        DataCommand::Drift(args) => drift::drift(home, args, read, printer),
+        DataCommand::Leakage(args) => leakage::leakage(args, read, printer),
         DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
         DataCommand::Ls => snapshot::list(home, printer),
-        DataCommand::Diff(args) => diff::diff(home, args, printer),
-        DataCommand::Split(args) => split::split(args, printer),
+        DataCommand::Diff(args) => diff::diff(home, args, read, printer),
+        DataCommand::Split(args) => split::split(args, read, printer),
     }
 }
 
-pub(super) fn table(args: &TableArgs) -> TableRequest {
-    request(&args.paths, &args.reading)
+pub(super) fn table(args: &TableArgs, read: &ReadContext) -> TableRequest {
+    request(&args.paths, &args.reading, read)
 }
 
-pub(super) fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
+pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContext) -> TableRequest {
     TableRequest {
         paths: paths.to_vec(),
         format: None,
         columns: reading.columns.clone(),
         delimiter: reading.delimiter,
         missing: reading.missing.clone(),
+        read_context: read.clone(),
     }
 }
 

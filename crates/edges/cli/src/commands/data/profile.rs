@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::ProfileAnswer;
 use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as read};
 
@@ -19,9 +20,12 @@ const SHOWN_VALUES: usize = 3;
 /// Width of a distribution.
 const CURVE_WIDTH: usize = 12;
 
-pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
-    let request =
-        ProfileRequest { table: table(&args.table), label: args.label.clone(), save_to: args.save.clone() };
+pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let request = ProfileRequest {
+        table: table(&args.table, read),
+        label: args.label.clone(),
+        save_to: args.save.clone(),
+    };
     let answer = reading(printer, |onlooker| read(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);

@@ -1,6 +1,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::InferredSchema;
 use trackway_flows::data::schema;
 
@@ -9,8 +10,9 @@ use crate::args::{InferArgs, ValidateArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
-    let text = reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
+pub fn infer(args: &InferArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let text =
+        reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table, read), onlooker))?;
     if let Some(path) = &args.out {
         let made = std::fs::File::create_new(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
@@ -29,9 +31,10 @@ pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-pub fn validate(args: &ValidateArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn validate(args: &ValidateArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let rules = (args.schema.as_path(), args.environment.as_deref());
-    let answer =
-        reading(printer, |onlooker| schema::validate(Path::new(""), &table(&args.table), rules, onlooker))?;
+    let answer = reading(printer, |onlooker| {
+        schema::validate(Path::new(""), &table(&args.table, read), rules, onlooker)
+    })?;
     Ok(findings::show(printer, &answer))
 }

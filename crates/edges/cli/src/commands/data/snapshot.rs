@@ -16,7 +16,8 @@ use crate::units::{bytes, counted, timestamp};
 
 pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
-    let request = SnapshotRequest { table: table(&args.table), label: args.label.clone(), name };
+    let request =
+        SnapshotRequest { table: table(&args.table, &context.read_context), label: args.label.clone(), name };
     let answer =
         reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
     if printer.is_json() {

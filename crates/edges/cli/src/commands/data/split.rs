@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use trackway_flows::data::ReadContext;
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart};
 use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
@@ -12,9 +13,9 @@ use crate::units::counted;
 /// Labels shown per part; `--json` has all.
 const SHOWN_LABELS: usize = 6;
 
-pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let request = SplitRequest {
-        table: table(&args.table),
+        table: table(&args.table, read),
         method: method(args)?,
         parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,
         folds: args.folds,

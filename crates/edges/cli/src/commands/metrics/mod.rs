@@ -8,6 +8,7 @@ use trackway_core::MissingPredictions;
 use trackway_flows::assess::{
     AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
 };
+use trackway_flows::data::ReadContext;
 
 use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
@@ -15,8 +16,8 @@ use crate::exit::Failure;
 use crate::page::save;
 use crate::printer::Printer;
 
-pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
-    let request = asked(args)?;
+pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let request = asked(args, read)?;
     for table in std::iter::once(&request.table).chain(&request.baseline) {
         let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
         table.refuse_outputs(Path::new(""), outputs)?;
@@ -38,7 +39,7 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn asked(args: &MetricsArgs) -> Result<AssessRequest, Failure> {
+fn asked(args: &MetricsArgs, read: &ReadContext) -> Result<AssessRequest, Failure> {
     let spec = Spec {
         missing: MissingPredictions::default(),
         tasks: None,
@@ -56,9 +57,9 @@ fn asked(args: &MetricsArgs) -> Result<AssessRequest, Failure> {
         limits: SliceLimits { support_min: args.support_min, width_max: args.width_max },
         margin: args.margin,
     };
-    let baseline = (!args.baseline.is_empty()).then(|| request(&args.baseline, &args.table.reading));
+    let baseline = (!args.baseline.is_empty()).then(|| request(&args.baseline, &args.table.reading, read));
     let slices = args.slices.iter().map(|slice| named(slice)).collect::<Result<_, _>>()?;
-    Ok(AssessRequest { table: table(&args.table), spec, slices, baseline, by_order: args.by_order })
+    Ok(AssessRequest { table: table(&args.table, read), spec, slices, baseline, by_order: args.by_order })
 }
 
 /// `name=predicate`; the predicate may hold further `=`.

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use trackway_flows::data::ReadContext;
 use trackway_api::models::SlicesReport;
 use trackway_flows::slices::{
     Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict, SlicesOnlooker,
@@ -14,8 +15,8 @@ use crate::exit::Failure;
 use crate::printer::{Printer, Shown, Tone, row, say, stderr_is_terminal};
 use crate::units::{counted, duration, metric};
 
-pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
-    let request = request(args);
+pub fn find(args: &SlicesFindArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
+    let request = request(args, read);
     let bar = CandidatesBar::default();
     let searching = |level: usize, done: u64, total: u64| bar.at(level, done, total);
     let answer = reading(printer, |reading| {
@@ -40,7 +41,7 @@ pub fn loss(named: SlicesLoss) -> Loss {
     }
 }
 
-fn request(args: &SlicesFindArgs) -> SlicesRequest {
+fn request(args: &SlicesFindArgs, read: &ReadContext) -> SlicesRequest {
     let loss = args.loss.map(loss);
     let error = match (&args.error, &args.label, &args.prediction) {
         (None, Some(label), Some(prediction)) => {
@@ -49,7 +50,7 @@ fn request(args: &SlicesFindArgs) -> SlicesRequest {
         (error, _, _) => ErrorSource::Column(error.clone().unwrap_or_default()),
     };
     SlicesRequest {
-        table: table(&args.table),
+        table: table(&args.table, read),
         roles: Roles {
             error,
             baseline: args.worse_than.clone(),

@@ -6,9 +6,10 @@ use crate::args::SlicesCommand;
 use crate::exit::Failure;
 use crate::printer::Printer;
 pub use find::loss;
+use trackway_flows::data::ReadContext;
 
-pub fn slices(command: &SlicesCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn slices(command: &SlicesCommand, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     match command {
-        SlicesCommand::Find(args) => find::find(args, printer),
+        SlicesCommand::Find(args) => find::find(args, read, printer),
     }
 }
