@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use trackway_api::models::SlicesReport;
-use trackway_core::Clock;
 use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
     Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict,
 };
-use trackway_system::SystemClock;
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 
@@ -45,7 +43,7 @@ pub fn find(
     request: &SlicesRequest,
     onlooker: &SlicesOnlooker<'_>,
 ) -> Result<SlicesReport, AppError> {
-    let began_micros = SystemClock.monotonic_micros();
+    let began_micros = onlooker.reading.clock.monotonic_micros();
     let earlier = request.since.as_deref().map(|path| earlier(&base.join(path))).transpose()?;
     let mut source = request.table.open(base, "table")?;
     let names: Vec<String> = source.columns().iter().map(|column| column.name.clone()).collect();
@@ -66,7 +64,7 @@ pub fn find(
         rows: coverage.rows_read,
         rows_rejected: coverage.rows_rejected,
         rows_sampled,
-        seconds: (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6,
+        seconds: (onlooker.reading.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Files behind URLs. This crate does not use the network: an application passes in how such files are listed and read.
+//! Files at URLs. This crate does not use the network: an application passes in how such files are listed and read.
 
 use std::io;
 use std::path::Path;

@@ -33,7 +33,6 @@ use trackway_engine::{Context, run};
 pub use trackway_formats::SaveReason;
 use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
-use trackway_system::{SystemClock, SystemIds};
 
 use entry::{Facts, checkpoint, judge};
 pub(crate) use environment::try_out_file_system;
@@ -121,7 +120,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the folder does not exist or is none of checkpoints.
-    pub fn at(root: &Path) -> Result<Self, AppError> {
+    pub fn at(root: &Path, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Result<Self, AppError> {
         let shown = root.display();
         if !root.is_dir() {
             return Err(AppError::new(ErrorKind::NotFound, format!("there is no folder `{shown}`")));
@@ -133,14 +132,7 @@ impl Checkpoints {
                 .hint("name the folder that contains `log` and `step-…`"));
         }
         let subject = quoted(&root.to_string_lossy());
-        Ok(Self {
-            root: root.to_owned(),
-            subject,
-            run: None,
-            remote: None,
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(SystemIds),
-        })
+        Ok(Self { root: root.to_owned(), subject, run: None, remote: None, clock, ids })
     }
 
     /// The folder.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use trackway_api::data::CheckAnswer;
+use trackway_core::SignOff;
 use trackway_core::checks::overall;
 pub use trackway_core::checks::{CheckResult, Verdict};
-use trackway_core::{Clock, SignOff};
 use trackway_data::DataError;
 pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::integrity::{
@@ -14,7 +14,6 @@ use trackway_data::integrity::{
 };
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_system::SystemClock;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
@@ -129,7 +128,7 @@ impl Run<'_> {
             None => None,
         };
         let (noise, found) = self.noise(&mut source)?;
-        let now = SystemClock.now();
+        let now = self.onlooker.clock.now();
         let checks = [
             columns(&evidence),
             rows(&evidence),
@@ -173,7 +172,7 @@ impl Run<'_> {
         if !self.request.wants(NAME) {
             return Ok((CheckResult::not_run(NAME, "not requested"), None));
         }
-        let began_micros = SystemClock.monotonic_micros();
+        let began_micros = self.onlooker.clock.monotonic_micros();
         let watch = self.onlooker.watch();
         let (result, found) = match &self.request.probabilities {
             Some(table) => {
@@ -182,7 +181,7 @@ impl Run<'_> {
             }
             None => label_noise(source, label, SEED, &watch)?,
         };
-        let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+        let seconds = (self.onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
         Ok((result.took(seconds), found))
     }
 

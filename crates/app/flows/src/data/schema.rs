@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use trackway_api::data::FindingsAnswer;
-use trackway_core::Clock;
 use trackway_data::profile::Profile;
 use trackway_data::read::Source;
 use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, check, infer as write};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_sql::RowPredicate;
-use trackway_system::SystemClock;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
@@ -85,7 +83,7 @@ fn obey(
     onlooker: &Onlooker<'_>,
 ) -> Result<FindingsAnswer, AppError> {
     let surroundings = Surroundings {
-        now_micros: SystemClock.now().as_micros(),
+        now_micros: onlooker.clock.now().as_micros(),
         environment,
         compile: &compile,
         open: &|to: &Reference| {

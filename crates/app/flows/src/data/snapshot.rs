@@ -15,7 +15,6 @@ use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::{Context, run};
-use trackway_system::SystemClock;
 
 use super::table::{Onlooker, TableRequest, data_error};
 
@@ -136,7 +135,7 @@ impl Taken {
         let cache = HashCache::load(&home.layout.data_cache());
         let watch = onlooker.watch();
         let context = &table.read_context;
-        let resolver = Resolver { base, context, cache: Some(&cache), clock: &SystemClock, watch: &watch };
+        let resolver = Resolver { base, context, cache: Some(&cache), clock: onlooker.clock, watch: &watch };
         let kept = store(home).profiles();
         let keeper = ProfileKeeper { folder: &kept, label };
         let spec = trackway_data::DataSpec {

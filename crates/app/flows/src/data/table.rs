@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use trackway_core::Clock;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::pass::{PassObserver, default_units_in_flight};
 use trackway_data::read::Source;
@@ -70,6 +71,8 @@ pub struct Onlooker<'o> {
     pub progress: &'o (dyn Fn(u64, u64) + Sync),
     /// Set it to end the reading.
     pub cancelled: &'o AtomicBool,
+    /// The time.
+    pub clock: &'o dyn Clock,
 }
 
 impl<'o> Onlooker<'o> {

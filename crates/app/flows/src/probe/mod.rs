@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use trackway_api::models::ProbeReport;
-use trackway_core::Clock;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 use trackway_engine::error::{AppError, ErrorKind};
 pub use trackway_evaluate::debug as parts;
 use trackway_evaluate::debug::{Model, ProbeError, ProbePart, ProbeSettings, probe as ask};
 use trackway_evaluate::search::Loss;
-use trackway_system::SystemClock;
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 pub use crate::scoring::BatchFormat;
@@ -54,7 +52,7 @@ pub fn probe(
     onlooker: &Onlooker<'_>,
     told: &dyn Fn(ProbePart),
 ) -> Result<ProbeReport, AppError> {
-    let began_micros = SystemClock.monotonic_micros();
+    let began_micros = onlooker.clock.monotonic_micros();
     let mut source = request.table.open(base, "table")?;
     let named = request.features.iter().chain(&request.skip).chain(&request.label);
     for name in named {
@@ -89,7 +87,7 @@ pub fn probe(
     let mut model = model.with_gradients(&mut gradients);
     let found =
         ask(&mut model, &request.settings, told, onlooker.cancelled).map_err(|error| probe_error(&error))?;
-    let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+    let seconds = (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
     Ok(ProbeReport { found, rows_read: coverage.rows_read, seconds })
 }
 

@@ -10,12 +10,10 @@ mod request;
 use std::path::Path;
 
 use trackway_api::models::ScoreReport;
-use trackway_core::Clock as _;
 use trackway_data::pass::scan;
 use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::latency::latency;
-use trackway_system::SystemClock;
 
 use self::answers::{Answers, BinaryClasses};
 use self::batches::{Asking, answer_all};
@@ -58,7 +56,7 @@ pub fn score(
     onlooker: &Onlooker<'_>,
     told: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<ScoreReport, AppError> {
-    let began_micros = SystemClock.monotonic_micros();
+    let began_micros = onlooker.clock.monotonic_micros();
     request.check()?;
     let format = outputs.format()?;
     request.table.refuse_outputs(base, outputs.paths())?;
@@ -101,7 +99,7 @@ pub fn score(
         batch_rows: request.batch_rows,
         metrics,
         notes,
-        seconds: (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6,
+        seconds: (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6,
     })
 }
 

@@ -4,8 +4,14 @@ use std::path::Path;
 
 use super::Content;
 use super::reading::{Format, Refusal};
+use crate::read_context::ReadContext;
 
 /// An image is not checked, and says why.
-pub(super) fn read(_path: &Path, _length: u64, _promised: Format) -> Result<Content, Refusal> {
+pub(super) fn read(
+    _path: &Path,
+    _length: u64,
+    _promised: Format,
+    _context: &ReadContext,
+) -> Result<Content, Refusal> {
     Err(Refusal::NotChecked("this build decodes no images: build it with feature `media`".into()))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use trackway_core::Clock;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
 use trackway_data::integrity::{TableEvidence, label_noise as find_label_noise, unreadable, values};
@@ -72,18 +73,19 @@ struct Readings<'r> {
     before_bytes: u64,
     all_bytes: u64,
     cancelled: &'r AtomicBool,
+    clock: &'r dyn Clock,
 }
 
 impl<'r> Readings<'r> {
     fn new(work: &'r Work<'_>, looker: &'r Looker<'r>, all_bytes: u64) -> Self {
-        Self { looker, before_bytes: 0, all_bytes, cancelled: work.cancelled }
+        Self { looker, before_bytes: 0, all_bytes, cancelled: work.cancelled, clock: &*work.context.clock }
     }
 
     /// One more reading, of so many bytes.
     fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
         let progress =
             |done_bytes: u64, _: u64| self.looker.at(self.before_bytes + done_bytes, self.all_bytes);
-        let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled });
+        let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled, clock: self.clock });
         self.before_bytes += size_bytes;
         answer
     }

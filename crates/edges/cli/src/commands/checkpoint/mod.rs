@@ -12,6 +12,7 @@ use trackway_engine::Context;
 use trackway_flows::checkpoints;
 use trackway_flows::checkpoints::{Checkpoints, SaveReason, BytesProgress, Which};
 use trackway_formats::runfile::parse_duration;
+use trackway_system::{SystemClock, SystemIds};
 
 use super::live::BytesBar;
 use crate::args::{CheckpointCommand, CheckpointSubject};
@@ -51,7 +52,7 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
 fn find(open: &Open<'_>, subject: &CheckpointSubject) -> Result<Checkpoints, Failure> {
     let subject = &subject.subject;
     if Checkpoints::is_root(subject) {
-        return Ok(Checkpoints::at(Path::new(subject))?);
+        return Ok(Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);
     }
     let context = open()?;
     Ok(checkpoints::checkpoints(&context, context.resolve_run(subject)?)?)

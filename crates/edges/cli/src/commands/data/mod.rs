@@ -17,6 +17,7 @@ use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
+use trackway_system::SystemClock;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::BytesBar;
@@ -73,6 +74,7 @@ pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T
             bar.at(done_bytes, total_bytes);
         },
         cancelled: &signals::interruptible(),
+        clock: &SystemClock,
     })
 }
 
