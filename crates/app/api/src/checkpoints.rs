@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trackway_checkpoint::RetireReason;
 pub use trackway_checkpoint::CheckpointState;
+use trackway_checkpoint::RetireReason;
 pub use trackway_checkpoint::doctor::RootSeverity;
 use trackway_core::{AttemptId, RunId, Step, closed_list};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};

@@ -71,7 +71,11 @@ fn names_are_unique() {
 #[test]
 fn golden_documents_are_what_the_types_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
-    assert_eq!(names_in(&folder), document_names(), "one golden file per document: scripts/golden_documents.py");
+    assert_eq!(
+        names_in(&folder),
+        document_names(),
+        "one golden file per document: scripts/golden_documents.py"
+    );
     for entry in DOCUMENTS {
         let name = entry.name;
         let golden: Value =

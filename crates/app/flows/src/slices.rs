@@ -57,7 +57,8 @@ pub fn find(
     let (frame, coverage) =
         Frame::sample(&mut source, None, drawing, &onlooker.reading.watch()).map_err(data_error)?;
     let rows_sampled = frame.rows() as u64;
-    let watch = search::SearchObserver { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
+    let watch =
+        search::SearchObserver { progress: onlooker.searching, cancelled: onlooker.reading.cancelled };
     let found = search::find(frame, &request.roles, &request.settings, earlier.as_ref(), &watch);
     Ok(SlicesReport {
         found: found.map_err(|error| search_error(&error))?,

@@ -99,7 +99,11 @@ impl Watcher<'_> {
         Ok(view)
     }
 
-    fn follow(&mut self, attempt: &AttemptRow, view: &mut RunSample) -> Result<Option<ProgressiveEstimate>, AppError> {
+    fn follow(
+        &mut self,
+        attempt: &AttemptRow,
+        view: &mut RunSample,
+    ) -> Result<Option<ProgressiveEstimate>, AppError> {
         if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt.attempt_id) {
             let record = LiveRecord::with_window(self.context.channel_of(attempt)?, self.window);
             self.followed = Some((attempt.attempt_id, record));

@@ -1,7 +1,7 @@
 //! What the doctor found, with the commands that help.
 
 use trackway_api::checkpoints::{CheckpointDiagnosis, CheckpointFinding, RemoteAnswer};
-use trackway_checkpoint::doctor::{Diagnosis, RootFinding, Remedy, RootSeverity, diagnose};
+use trackway_checkpoint::doctor::{Diagnosis, Remedy, RootFinding, RootSeverity, diagnose};
 use trackway_engine::error::AppError;
 use trackway_engine::run::remote::{Patience, RemotePlan};
 use trackway_formats::shell::quoted;

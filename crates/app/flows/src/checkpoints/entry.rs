@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_api::checkpoints::Checkpoint;
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, CheckpointState};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;

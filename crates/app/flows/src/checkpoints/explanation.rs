@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_api::checkpoints::{CheckpointExplanation, CheckpointKind, CheckpointPin, CheckpointPlace};
-use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, PinInfo, CheckpointState};
+use trackway_checkpoint::{CheckpointInfo, CheckpointState, CheckpointView, Kind, Manifest, PinInfo};
 use trackway_core::Step;
 use trackway_core::text::bytes;
 use trackway_engine::error::AppError;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::checkpoints::CheckpointListing;
-use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, CheckpointState};
+use trackway_checkpoint::{CheckpointError, CheckpointState, CheckpointView, Housekeeper};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};

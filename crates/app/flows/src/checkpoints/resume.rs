@@ -10,7 +10,7 @@ use trackway_engine::error::AppError;
 use trackway_engine::run::remote::remote_error;
 
 use super::Checkpoints;
-use super::reading::{Reading, BytesProgress};
+use super::reading::{BytesProgress, Reading};
 use super::remote_view::{Placed, Remote, RemoteView};
 
 impl Checkpoints {
@@ -63,7 +63,11 @@ impl Checkpoints {
         }
         let CheckpointListing { checkpoints, remote } = self.listing(&view, placed, &remote)?;
         Ok(ResumeTarget {
-            checkpoints: if target.source == FetchSource::Local { verified(checkpoints) } else { checkpoints },
+            checkpoints: if target.source == FetchSource::Local {
+                verified(checkpoints)
+            } else {
+                checkpoints
+            },
             source: match target.source {
                 FetchSource::Local => CheckpointOrigin::Local,
                 FetchSource::Remote => CheckpointOrigin::Remote,

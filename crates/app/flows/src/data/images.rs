@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use trackway_data::ReadContext;
 use trackway_api::data::ImagesAnswer;
 use trackway_core::checks::{CheckResult, Finding, Verdict};
+use trackway_data::ReadContext;
 use trackway_data::media::{Content, are_images, check, find_image_overlap, look_at};
 pub use trackway_data::media::{MediaCount, MediaRequest};
 use trackway_engine::error::AppError;
 
-use super::table::{Onlooker, data_error};
+use super::table::{Onlooker, TableRequest, data_error};
 
 /// Reads every file once and checks it, also against masks and a table of labels.
 ///

@@ -8,6 +8,7 @@ use trackway_data::model::{FRAME_CELLS_MAX, Frame};
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::{Coverage, Place, Source};
 use trackway_data::split::write_parts;
+use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_evaluate::failures::{Failures, Wrong, failures};

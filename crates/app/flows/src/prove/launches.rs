@@ -1,7 +1,7 @@
 //! Launches the parts of a proof and finds the state each ended in.
 
 use trackway_api::rehearsal::{ProofLaunch, ProofPart};
-use trackway_checkpoint::{CheckpointInfo, ManifestFile, CheckpointState};
+use trackway_checkpoint::{CheckpointInfo, CheckpointState, ManifestFile};
 use trackway_core::{LaunchKind, Rung, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::actions::{self, ActionKind};

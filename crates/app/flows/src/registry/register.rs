@@ -12,7 +12,7 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::{NewChange, views};
-use crate::checkpoints::{self, CheckedCheckpoint, BytesProgress, Which};
+use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
 

@@ -138,7 +138,10 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         placement: Some(placement(attempt)),
         timeline: timeline::timeline(&attempts, &events, &retries),
         termination: termination(attempt),
-        resume_step: checkpoints.iter().find(|line| line.state == CheckpointState::Committed).map(|line| line.step),
+        resume_step: checkpoints
+            .iter()
+            .find(|line| line.state == CheckpointState::Committed)
+            .map(|line| line.step),
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,

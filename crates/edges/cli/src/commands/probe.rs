@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::models::ProbeReport;
+use trackway_flows::data::ReadContext;
 use trackway_flows::probe::parts::{
     Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
     Sensitivity, SmallStep,

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::models::ScoreReport;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::TableRequest;
 use trackway_flows::score::{ScoreOutputs, ScoreRequest, score as ask};
 

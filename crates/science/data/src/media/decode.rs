@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::read_context::ReadContext;
 use super::reading::{Format, read_within};
 use super::{Content, images};
+use crate::read_context::ReadContext;
 
 /// What a file's name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,9 @@ pub(super) fn content(path: &Path, context: &ReadContext) -> Content {
             Content::NotChecked("PNG, JPEG, BMP and WebP are decoded, this format is not".into())
         }
         Kind::Text => read_within(path, about.len(), 0, context, text).unwrap_or_else(Content::from),
-        Kind::Image(promised) => images::read(path, about.len(), promised, context).unwrap_or_else(Content::from),
+        Kind::Image(promised) => {
+            images::read(path, about.len(), promised, context).unwrap_or_else(Content::from)
+        }
     }
 }
 

@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 
 use crate::error::DataError;
-use crate::read_context::ReadContext;
 use crate::pass::PassObserver;
+use crate::read_context::ReadContext;
 use crate::select::select;
 pub use check::{MediaChecks, MediaRequest, check};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};

@@ -43,7 +43,7 @@ fn checked(base: &Path, masks: Option<&str>, labels: Option<&str>) -> MediaCheck
         masks: masks.map(str::to_owned),
         labels: labels.map(str::to_owned),
     };
-    check(base, &request, &UNWATCHED).unwrap()
+    check(base, &request, &ReadContext::default(), &UNWATCHED).unwrap()
 }
 
 fn result<'c>(checks: &'c MediaChecks, name: &str) -> &'c CheckResult {

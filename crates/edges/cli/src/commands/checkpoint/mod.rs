@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trackway_api::checkpoints::{CheckpointExplanation, CheckpointListing, RemoteAnswer, RequestOutcome};
 use trackway_engine::Context;
 use trackway_flows::checkpoints;
-use trackway_flows::checkpoints::{Checkpoints, SaveReason, BytesProgress, Which};
+use trackway_flows::checkpoints::{BytesProgress, Checkpoints, SaveReason, Which};
 use trackway_formats::runfile::parse_duration;
 use trackway_system::{SystemClock, SystemIds};
 

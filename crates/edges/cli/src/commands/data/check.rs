@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::CheckAnswer;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
 
 use super::findings::print_finding;

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::ImagesAnswer;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::images::{MediaCount, MediaRequest, images as look};
 
 use super::{findings, reading};

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::LeakageAnswer;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::leakage::{Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};

@@ -1,8 +1,8 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::ProfileAnswer;
-use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as read};
+use trackway_flows::data::ReadContext;
+use trackway_flows::data::profile::{ColumnSummary, ProfileRequest, Value, profile as profile_table};
 
 use super::{reading, table};
 use crate::args::ProfileArgs;
@@ -26,7 +26,7 @@ pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Resu
         label: args.label.clone(),
         save_to: args.save.clone(),
     };
-    let answer = reading(printer, |onlooker| read(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| profile_table(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

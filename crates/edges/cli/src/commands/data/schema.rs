@@ -1,8 +1,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::InferredSchema;
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::schema;
 
 use super::{findings, reading, table};

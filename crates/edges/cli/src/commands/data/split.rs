@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use trackway_flows::data::ReadContext;
 use trackway_api::data::{LabelCount, SplitAnswer, SplitPart};
+use trackway_flows::data::ReadContext;
 use trackway_flows::data::split::{SplitMethod, SplitRequest, split as make};
 
 use super::{reading, table};

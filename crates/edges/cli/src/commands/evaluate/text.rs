@@ -158,7 +158,11 @@ fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
             metric(compared.baseline),
             metric(compared.candidate),
             metric(difference.value),
-            format!("{} … {}", number(difference.interval.known_low()), number(difference.interval.known_high())),
+            format!(
+                "{} … {}",
+                number(difference.interval.known_low()),
+                number(difference.interval.known_high())
+            ),
             compared.verdict.as_str().replace('_', " "),
         ]
     };

@@ -2,8 +2,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use trackway_flows::data::ReadContext;
 use trackway_api::models::SlicesReport;
+use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
     Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict, SlicesOnlooker,
     SlicesRequest, find as search,
