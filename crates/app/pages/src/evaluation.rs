@@ -122,7 +122,7 @@ fn reported(receipt: &EvaluationReceipt) -> Markup {
         return html! {};
     }
     let rows = metrics.iter().map(|(name, it)| {
-        let interval = it.low.zip(it.high).map(|(low, high)| format!("{} to {}", metric(low), metric(high)));
+        let interval = it.interval.bounds().map(|(low, high)| format!("{} to {}", metric(low), metric(high)));
         html! {
             td { code { (name) } }
             td.n { (metric(it.value)) }

@@ -64,7 +64,7 @@ pub fn estimate_cells(estimate: Option<&Estimate>, scale: &Axis, mark: Option<f6
         @if let Some(it) = estimate {
             td.n { (metric(it.value)) }
             td.n.dim { (interval(it)) }
-            td { (interval_bar(it.value, it.low.zip(it.high), scale, mark)) }
+            td { (interval_bar(it.value, it.interval.bounds(), scale, mark)) }
         } @else {
             td.n.dim { "–" } td {} td {}
         }
