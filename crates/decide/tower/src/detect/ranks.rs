@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity::{Critical, Warn};
-use trackway_statistics::median;
 
 use super::anomaly::{Anomaly, DetectorChange, Sample, number};
 use super::rules::Rule;
@@ -47,7 +46,12 @@ impl Speed {
     }
 
     fn median(&self) -> Option<f64> {
-        (self.ring.len() == SPEED_STEPS).then(|| median(self.ring.iter().copied()))
+        if self.ring.len() < SPEED_STEPS {
+            return None;
+        }
+        let mut sorted = self.ring.clone();
+        sorted.sort_by(f64::total_cmp);
+        Some(sorted[SPEED_STEPS / 2])
     }
 }
 

@@ -146,7 +146,7 @@ impl Ratio {
         let support =
             if self.is_share { below.round() as u64 } else { (0..items).filter(in_it).count() as u64 };
         let method = if is_alone { Method::Analytic } else { Method::Clustered };
-        value.is_finite().then(|| Estimate::new(value, interval, support, method))
+        value.is_finite().then(|| Estimate { method, ..Estimate::new(value, interval, support, method) })
     }
 
     /// The variance of the ratio, and its number of independent units.
