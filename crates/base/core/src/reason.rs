@@ -1,16 +1,27 @@
 /// A value that is not in a closed list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid {list} `{word}`")]
+#[error("invalid {list} `{word}`{}", expected(.words))]
 pub struct UnknownWord {
     word: String,
     list: &'static str,
+    words: &'static [&'static str],
 }
 
 impl UnknownWord {
-    /// `word` is not in the list that is called `list`.
+    /// `word` is not in the list that is called `list`. The message shows `words`.
     #[must_use]
-    pub fn new(word: &str, list: &'static str) -> Self {
-        Self { word: word.into(), list }
+    pub fn new(word: &str, list: &'static str, words: &'static [&'static str]) -> Self {
+        Self { word: word.into(), list, words }
+    }
+}
+
+/// The end of the message; empty for a list that is too long to be shown.
+fn expected(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match &quoted[..] {
+        [] => String::new(),
+        [only] => format!(": expected {only}"),
+        several => format!(": expected one of {}", several.join(", ")),
     }
 }
 
@@ -45,7 +56,7 @@ macro_rules! closed_list {
             fn from_str(word: &str) -> Result<Self, $crate::UnknownWord> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err($crate::UnknownWord::new(word, $list)),
+                    _ => Err($crate::UnknownWord::new(word, $list, &[$($word),+])),
                 }
             }
         }
