@@ -346,7 +346,7 @@ fn a_file_that_changes_meanwhile_is_refused() {
     );
 }
 
-/// One object behind URLs, and how often it was asked for.
+/// One object behind URLs, and how often it was requested.
 struct OneObject {
     text: &'static str,
     asked: std::sync::atomic::AtomicUsize,
@@ -381,7 +381,7 @@ impl crate::read::RemoteFiles for OneObject {
     }
 }
 
-/// Proves that two readers in one process have limits and remote files of their own, at the same time.
+/// Proves that each of two readers in one process has its limits and its remote files, at the same time.
 #[test]
 fn two_readers_have_limits_and_remote_files_of_their_own() {
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -180,7 +180,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
-    /// answer and `there` was asked for. Damage is `verified: false`, not an error.
+    /// answer and `there` is set. Damage is `verified: false`, not an error.
     pub fn verify(
         &self,
         step: Option<Step>,

@@ -9,7 +9,7 @@ use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
 use trackway_api::models::PredictionKind;
-use trackway_core::Clock as _;
+use trackway_core::Clock;
 use trackway_data::ColumnType;
 use trackway_data::model::FrameColumn;
 use trackway_data::pass::{Pass, PassObserver, default_units_in_flight, scan};
@@ -18,7 +18,6 @@ use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::Unscored;
 use trackway_evaluate::latency::BatchTime;
-use trackway_system::SystemClock;
 
 use super::answers::Answers;
 use super::outputs::write_error;
@@ -35,6 +34,8 @@ pub(super) struct Asking<'a> {
     /// Rows that are scored.
     pub rows_max: u64,
     pub cancelled: &'a AtomicBool,
+    /// Measures how long each batch takes.
+    pub clock: &'a dyn Clock,
     pub told: &'a (dyn Fn(u64, u64) + Sync),
 }
 
@@ -160,9 +161,9 @@ impl BatchScorer<'_> {
         let features: Vec<FrameColumn> = given.indexes.iter().filter_map(column).collect();
         let asked = Asked { command: &request.command, format: request.format, gradients: false };
         let scorer = self.scorer.get_or_insert_with(|| Scorer::new(base, asked, &features, cancelled));
-        let began_micros = SystemClock.monotonic_micros();
+        let began_micros = self.asking.clock.monotonic_micros();
         let answered = scorer.score(&features);
-        let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+        let seconds = (self.asking.clock.monotonic_micros() - began_micros) as f64 / 1e6;
         let answered = answered.map_err(|why| self.unanswered(why, batch.num_rows()))?;
         let label = request.label.as_ref().and_then(|label| batch.column_by_name(label));
         let label = label.map_or(DataType::Utf8, |label| label.data_type().clone());

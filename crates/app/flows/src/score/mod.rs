@@ -84,6 +84,7 @@ pub fn score(
         table: (&outputs.table, format),
         rows_max: request.limit.unwrap_or(u64::MAX).min(coverage.rows_read),
         cancelled: onlooker.cancelled,
+        clock: onlooker.clock,
         told,
     };
     let done = answer_all(source, &asking, Answers::new(chances))?;
