@@ -24,6 +24,7 @@ pub mod run;
 pub mod save_reason;
 pub mod stop;
 pub mod stored;
+pub mod testing;
 
 pub use context::{Context, Dependencies};
 pub use roll_back::RollBackRequest;

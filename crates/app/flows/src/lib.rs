@@ -27,4 +27,6 @@ pub mod rehearsal;
 pub mod score;
 mod scoring;
 pub mod slices;
+#[cfg(test)]
+mod tests;
 pub mod train;

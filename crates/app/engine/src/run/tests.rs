@@ -1,90 +1,41 @@
 //! The whole run loop on a manual clock: a real ledger, real scripts on the fake engine, and no waiting.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trackway_api::runs::RunOutcome;
-use trackway_core::{Clock as _, ManualClock, TerminationReason, Timestamp};
-use trackway_data::ReadContext;
+use trackway_core::{Clock as _, TerminationReason};
 use trackway_formats::layout::{AttemptLayout, Entry, HomeLayout, RowCopyKind, RunLayout};
 use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
-use trackway_launch::testing::FakeEngine;
 use trackway_ledger::{AttemptRow, RetryRow};
-use trackway_system::{Cancel, SystemIds};
 
 use super::*;
-use crate::home::Home;
-use crate::reporter::{Notice, Progress, Reporter, Stream};
-use crate::{Context, Dependencies};
-
-/// Real time that a script gets to end at once, on a machine that does other things too.
-const SETTLES: Duration = Duration::from_secs(5);
-/// 2026-01-01, in microseconds since 1970.
-const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
+use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
-struct World {
-    folder: tempfile::TempDir,
-    clock: Arc<ManualClock>,
-    engine: FakeEngine,
-    cancel: Cancel,
-    notes: Notes,
+struct Trial {
+    world: World,
+    _folder: tempfile::TempDir,
 }
 
-/// Keeps what a person would read.
-#[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
+impl std::ops::Deref for Trial {
+    type Target = World;
 
-impl Reporter for Notes {
-    fn notice(&self, notice: &Notice) {
-        if let Notice::Note { text } = notice {
-            self.0.lock().unwrap().push(text.clone());
-        }
+    fn deref(&self) -> &World {
+        &self.world
     }
-
-    fn output(&self, _: Stream, _: &[u8]) {}
-
-    fn progress(&self, _: &Progress) {}
-
-    fn reading_data(&self, _: u64, _: u64) {}
 }
 
-impl World {
+impl Trial {
     fn new(settles: Duration) -> Self {
-        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(NEW_YEAR_MICROS)));
-        let engine = FakeEngine::on(clock.clone(), settles);
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, clock, engine, cancel: Cancel::default(), notes: Notes::default() }
-    }
-
-    /// A supervisor that was just started.
-    fn context(&self) -> Context {
-        let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
-        let dependencies = Dependencies {
-            clock: self.clock.clone(),
-            ids: Arc::new(SystemIds),
-            launchers: vec![Arc::new(launcher)],
-            binary: "/no/such/program".into(),
-            cancel: self.cancel.clone(),
-            read_context: ReadContext::default(),
-        };
-        Context::open_with(Home::new(self.folder.path().join("home"), None), dependencies, true).unwrap()
-    }
-
-    fn file(&self, script: &str, more: &str) -> PathBuf {
-        let path = self.folder.path().join("run.toml");
-        let script = serde_json::to_string(script).unwrap();
-        let text = format!("[run]\nname = \"a\"\ncommand = [\"sh\", \"-c\", {script}]\n{more}");
-        std::fs::write(&path, text).unwrap();
-        path
+        Self { world: World::new(folder.path(), settles), _folder: folder }
     }
 
     /// Runs a script to the end of its run.
     fn run(&self, script: &str, more: &str) -> Finished {
         let context = self.context();
-        let source = RunSource::File { path: self.file(script, more), overrides: Vec::new() };
+        let source = RunSource::File { path: self.run_file(script, more), overrides: Vec::new() };
         let start = read(&context, &source, false, &self.notes).unwrap();
         let prepared = begin(&context, &start, trackway_core::LaunchKind::Train, &self.notes).unwrap();
         let run_id = prepared.run.run_id;
@@ -127,7 +78,7 @@ fn fails(times: u32) -> String {
 /// the run completes.
 #[test]
 fn retries_wait_by_the_clock() {
-    let world = World::new(SETTLES);
+    let world = Trial::new(SETTLES);
     let done = world.run(&fails(3), "[retry]\nnetwork_error = { attempts = 9, backoff = \"10m..2h\" }\n");
     assert_eq!(done.outcome.state.as_str(), "completed");
     assert_eq!(done.attempts.len(), 4, "{:?}", done.reasons());
@@ -148,7 +99,7 @@ fn names_in(folder: &std::path::Path) -> Vec<String> {
 /// Proves that a run leaves only files in its home that the layout names.
 #[test]
 fn a_run_leaves_what_the_layout_names() {
-    let world = World::new(SETTLES);
+    let world = Trial::new(SETTLES);
     let done = world.run("echo hello; exit 3", "");
     let home = world.context().home.layout;
     let attempt = &done.attempts[0];
@@ -170,7 +121,7 @@ fn a_run_leaves_what_the_layout_names() {
 /// Proves that a budget ends a run when it is spent, and that the receipts show it.
 #[test]
 fn a_spent_budget_ends_the_run() {
-    let world = World::new(SETTLES);
+    let world = Trial::new(SETTLES);
     let done =
         world.run(&fails(u32::MAX), "[retry]\nnetwork_error = { attempts = 2, backoff = \"1m..1m\" }\n");
     assert_eq!(done.outcome.state.as_str(), "failed");
@@ -182,7 +133,7 @@ fn a_spent_budget_ends_the_run() {
 /// Proves that the time limit of an attempt is one of the clock: two hours pass without waiting, and the time in the queue does not count.
 #[test]
 fn a_time_limit_passes_by_the_clock() {
-    let world = World::new(Duration::from_millis(500));
+    let world = Trial::new(Duration::from_millis(500));
     world.engine.hold(720);
     let more = "[supervise]\ntimeout = \"2h\"\ngrace = \"5s\"\n[retry]\ntimeout = { attempts = 0 }\n";
     let done = world.run("exec sleep 100000", more);
@@ -195,12 +146,12 @@ fn a_time_limit_passes_by_the_clock() {
 /// Proves that an engine that does not answer for five minutes costs neither the attempt nor a retry.
 #[test]
 fn an_engine_that_is_away_costs_nothing() {
-    let world = World::new(SETTLES);
+    let world = Trial::new(SETTLES);
     world.engine.hold(2);
     world.engine.hide(12);
     let done = world.run("exit 0", "");
     assert_eq!((done.outcome.state.as_str(), done.attempts.len()), ("completed", 1));
-    let notes = world.notes.0.lock().unwrap();
+    let notes = world.notes.all();
     assert!(notes.iter().any(|note| note.contains("cannot be observed now")), "{notes:?}");
     assert!(notes.iter().any(|note| note.contains("observed again")), "{notes:?}");
 }
@@ -215,7 +166,7 @@ fn the_words_of_an_engine_are_evidence() {
         ("kubernetes", "Evicted", "Preempted", false, "kubernetes.preempted", TerminationReason::Preempted),
     ];
     for (engine, state, reason, is_recorded, rule, found) in states {
-        let world = World::new(SETTLES);
+        let world = Trial::new(SETTLES);
         let state = EngineState { engine: engine.into(), state: state.into(), reason: reason.into() };
         world.engine.end_next(3, state.clone(), is_recorded);
         let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";

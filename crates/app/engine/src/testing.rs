@@ -1,0 +1,104 @@
+//! What tests of use cases run in: a home, a manual clock and the fake engine, with real scripts and a real ledger.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use trackway_core::{ManualClock, Timestamp};
+use trackway_data::ReadContext;
+use trackway_launch::testing::FakeEngine;
+use trackway_system::{Cancel, SystemIds};
+
+use crate::home::Home;
+use crate::reporter::{Notice, Progress, Reporter, Stream};
+use crate::{Context, Dependencies};
+
+/// 2026-01-01, in microseconds since 1970: when the clock of a [`World`] starts.
+pub const NEW_YEAR_MICROS: i64 = 1_767_225_600_000_000;
+
+/// Real time that a script gets to end at once, on a machine that does other things too.
+pub const SETTLES: Duration = Duration::from_secs(5);
+
+/// A separate home, engine and clock.
+pub struct World {
+    folder: PathBuf,
+    /// The time of everything but the scripts themselves.
+    pub clock: Arc<ManualClock>,
+    /// Launches what is launched.
+    pub engine: FakeEngine,
+    /// Ends the use cases.
+    pub cancel: Cancel,
+    /// What a person would read.
+    pub notes: Notes,
+}
+
+/// Keeps the notes that a person would read.
+#[derive(Default)]
+pub struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    /// Every note so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Reporter for Notes {
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Note { text } = notice {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text.clone());
+        }
+    }
+
+    fn output(&self, _: Stream, _: &[u8]) {}
+
+    fn progress(&self, _: &Progress) {}
+
+    fn reading_data(&self, _: u64, _: u64) {}
+}
+
+impl World {
+    /// In an empty folder. `settles` is the real time that a script gets to end at once.
+    #[must_use]
+    pub fn new(folder: &Path, settles: Duration) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_micros(NEW_YEAR_MICROS)));
+        let engine = FakeEngine::on(clock.clone(), settles);
+        Self { folder: folder.to_owned(), clock, engine, cancel: Cancel::default(), notes: Notes::default() }
+    }
+
+    /// A supervisor that was just started.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
+        let dependencies = Dependencies {
+            clock: self.clock.clone(),
+            ids: Arc::new(SystemIds),
+            launchers: vec![Arc::new(launcher)],
+            binary: "/no/such/program".into(),
+            cancel: self.cancel.clone(),
+            read_context: ReadContext::default(),
+        };
+        Context::open_with(Home::new(self.folder.join("home"), None), dependencies, true).unwrap()
+    }
+
+    /// A file in the folder.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A run file `run.toml` whose script is a command line of `sh`, with `more` behind its `[run]`.
+    pub fn run_file(&self, script: &str, more: &str) -> PathBuf {
+        let script = serde_json::to_string(script).unwrap();
+        self.write("run.toml", &format!("[run]\nname = \"a\"\ncommand = [\"sh\", \"-c\", {script}]\n{more}"))
+    }
+
+    /// Days pass.
+    pub fn advance_days(&self, days: i64) {
+        self.clock.advance_micros(days * 86_400_000_000);
+    }
+}

@@ -1,0 +1,264 @@
+//! Use cases on a manual clock and the fake engine: a model from its training to production and back, evaluators that fail, a
+//! launch that pre-flight forbids, and what gc deletes.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use trackway_api::evaluations::EvaluationReceipt;
+use trackway_api::registry::ModelChanged;
+use trackway_api::runs::RunReport;
+use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_core::{Clock as _, RunId};
+use trackway_engine::Context;
+use trackway_engine::error::ErrorKind;
+use trackway_engine::run::RunSource;
+use trackway_engine::testing::{NEW_YEAR_MICROS, Notes, SETTLES, World};
+use trackway_ledger::{EvaluationRow, EvaluationState, RunState};
+use trackway_recorder::{Kind, Recorder};
+use trackway_tower::registry::RefusalRule;
+use trackway_tower::retention::RetentionRule;
+
+use crate::checkpoints::{BytesProgress, CheckpointRef, Which};
+use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate};
+use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_gates};
+use crate::gc::{GcRequest, gc};
+use crate::preflight::{PreflightReporter, Selection, Verdict};
+use crate::registry::{
+    PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, promote_model, register_model,
+    roll_back_model,
+};
+use crate::train::{RunRequest, run};
+
+/// Tells the toy how many steps to train.
+const STEPS: &str = "TOY_STEPS";
+/// An evaluator whose `grade` is 0.5, with an interval from 0.304 to 0.696.
+const GRADES: &str = r#"echo '{"grade": {"value": 0.5, "stderr": 0.1, "support": 4}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json""#;
+const GATE: &str = "grade >= 0.3";
+
+/// Proves nothing by itself: it is the training script of the tests below. It commits every step and ends.
+#[test]
+fn toy() {
+    let Ok(steps) = std::env::var(STEPS) else { return };
+    let run = Recorder::attach();
+    for step in 1..=steps.parse().unwrap() {
+        let weights = format!("step {step}");
+        run.save_checkpoint(step, &[], |writer| {
+            writer.file("weights.bin", Kind::Weights, weights.as_bytes())
+        })
+        .unwrap();
+    }
+    run.finish();
+}
+
+impl PreflightReporter for Notes {}
+
+/// A world with one use case after the other, as commands call them.
+struct Team {
+    world: World,
+    context: Context,
+    folder: TempDir,
+}
+
+impl Team {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        Self { context: world.context(), world, folder }
+    }
+
+    fn train(&self, script: &str, more: &str) -> RunReport {
+        let request = RunRequest {
+            source: RunSource::File { path: self.world.run_file(script, more), overrides: Vec::new() },
+            injection: None,
+            retry_data_error: false,
+            selection: Selection::default(),
+        };
+        run(&self.context, request, &self.world.notes).unwrap()
+    }
+
+    /// Trains the toy for three steps. `evaluator` is a line of `sh`.
+    fn train_toy(&self, evaluator: &str, more: &str) -> RunId {
+        let binary = std::env::current_exe().unwrap();
+        self.world.write("eval.sh", evaluator);
+        let report = self.train(
+            &format!("exec '{}' tests::toy --exact", binary.display()),
+            &format!(
+                "environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n\
+                 [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\n{more}\n"
+            ),
+        );
+        assert_eq!(report.outcome.state, RunState::Completed, "{:?}", self.world.notes.all());
+        report.outcome.run_id
+    }
+
+    fn evaluate(&self, run_id: RunId, step: u64) -> EvaluationReceipt {
+        let request = EvaluateRequest {
+            subject: EvaluationSubject::Run(run_id),
+            checkpoint: CheckpointRef::Step(step),
+            overrides: Vec::new(),
+        };
+        evaluate(&self.context, &request, &self.world.notes).unwrap()
+    }
+
+    fn row_of(&self, receipt: &EvaluationReceipt) -> EvaluationRow {
+        let found = self.context.ledger_read(|ledger| ledger.evaluation(&receipt.evaluation_id));
+        found.unwrap().unwrap()
+    }
+
+    fn register(&self, run_id: RunId, step: u64) -> u32 {
+        let request = RegisterRequest {
+            model: "income".into(),
+            run: run_id,
+            which: Which::Step(step),
+            signature: None,
+            description: None,
+        };
+        register_model(&self.context, &request, &unwatched()).unwrap().version.version
+    }
+
+    fn promote(&self, version: u32) -> ModelChanged {
+        let request = PromoteRequest {
+            model: "income".into(),
+            version: version.to_string(),
+            to: ModelStage::Production,
+            expect: None,
+            deploy: None,
+            why: None,
+        };
+        promote_model(&self.context, &request, &unwatched()).unwrap()
+    }
+}
+
+fn unwatched() -> BytesProgress {
+    Arc::new(|_, _| {})
+}
+
+fn rules(changed: &ModelChanged) -> Vec<RefusalRule> {
+    changed.refusals.iter().map(|refusal| refusal.rule).collect()
+}
+
+/// Proves that a model reaches production only with an evaluation of its weights, a gate that passes and a gate that has
+/// blocked a bad model; that production goes back to the version before; and that every date is that of the clock.
+#[test]
+fn a_model_reaches_production_and_goes_back() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, &format!("after = false\ngates = [\"{GATE}\"]"));
+    assert_eq!((team.register(run_id, 2), team.register(run_id, 3)), (1, 2));
+    assert_eq!(team.register(run_id, 2), 1, "the same weights are the same version");
+    assert_eq!(rules(&team.promote(1)), [RefusalRule::NotEvaluated]);
+
+    team.world.advance_days(1);
+    let receipts = [team.evaluate(run_id, 2), team.evaluate(run_id, 3)];
+    assert!(receipts.iter().all(|receipt| receipt.state == EvaluationState::Completed), "{receipts:?}");
+    assert_eq!(rules(&team.promote(1)), [RefusalRule::UnverifiedGate]);
+    let fixture = fixture_of(&team.context, team.row_of(&receipts[0]), Some("bad")).unwrap();
+    let bad = changed_fixture(fixture, &[("grade".into(), -0.9)]).unwrap();
+    let tests = test_gates(&team.context, &[GATE.to_owned()], &[bad]).unwrap();
+    assert_eq!((tests.tests[0].verdict, tests.unverified), (GateVerdict::Fail, Vec::new()));
+
+    let first = team.promote(1);
+    assert_eq!((rules(&first), first.stage), (vec![], Some(ModelStage::Production)));
+    team.world.advance_days(1);
+    // The gates were applied when another version was in production.
+    assert_eq!(rules(&team.promote(2)), []);
+    let back = RollBackModel { model: "income".into(), to: None, expect: None, deploy: None, why: None };
+    let back = roll_back_model(&team.context, &back, &unwatched()).unwrap();
+    assert_eq!((back.version, back.was_version), (Some(1), Some(2)));
+
+    let view = model_view(&team.context, "income").unwrap();
+    assert_eq!(view.production_version, Some(1));
+    let days: Vec<i64> = model_history(&team.context, "income")
+        .unwrap()
+        .iter()
+        .map(|change| (change.at.as_micros() - NEW_YEAR_MICROS) / 86_400_000_000)
+        .collect();
+    assert!(days.iter().min() == Some(&0) && days.iter().max() == Some(&2), "{days:?}");
+}
+
+/// Proves that a gate judges by the interval of a metric: it passes, fails, or is inconclusive; and that an evaluation
+/// without gates is refused.
+#[test]
+fn a_gate_judges_by_the_interval() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, "after = false");
+    let evaluation = team.row_of(&team.evaluate(run_id, 3));
+    let judge = |rules: &[&str]| {
+        let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+        judge_gates(&team.context, &JudgeRequest { evaluation: evaluation.clone(), rules, baseline: None })
+    };
+    for (rule, verdict) in [
+        ("grade >= 0.3", GateVerdict::Pass),
+        ("grade >= 0.9", GateVerdict::Fail),
+        ("grade >= 0.4", GateVerdict::Inconclusive),
+    ] {
+        assert_eq!(judge(&[rule]).unwrap().verdict, verdict, "{rule}");
+    }
+    assert_eq!(judge(&[]).unwrap_err().kind, ErrorKind::Usage);
+}
+
+/// Proves that an evaluator that fails for a reason that passes by is launched again after the pause of its budget, by the clock,
+/// and that one that is wrong is not: its evaluation failed, and the run it is about did not.
+#[test]
+fn evaluators_are_retried_by_the_clock() {
+    let team = Team::new();
+    let flaky = format!(
+        "if [ ! -e '{0}/tried' ]; then touch '{0}/tried'; \
+         echo 'requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded' >&2; exit 1; fi\n{GRADES}",
+        team.folder.path().display()
+    );
+    let run_id = team.train_toy(&flaky, "after = false\nretry = { attempts = 2, backoff = \"10m..10m\" }");
+    let began = team.world.clock.now();
+    let receipt = team.evaluate(run_id, 3);
+    let seconds = team.world.clock.now().seconds_since(began);
+    assert_eq!((receipt.state, receipt.launches.len()), (EvaluationState::Completed, 2), "{receipt:?}");
+    assert!((300.0..1_200.0).contains(&seconds), "{seconds}");
+
+    team.world.write("eval.sh", "echo 'SyntaxError: invalid syntax' >&2; exit 1");
+    let receipt = team.evaluate(run_id, 3);
+    assert_eq!((receipt.state, receipt.launches.len()), (EvaluationState::Failed, 1), "{receipt:?}");
+    let run = team.context.run_by_id(run_id).unwrap();
+    assert_eq!(run.state, RunState::Completed);
+}
+
+/// Proves that a run whose data pre-flight blocks launches nothing, and is in the ledger with the checks that blocked it.
+#[test]
+fn a_blocked_run_launches_nothing() {
+    let team = Team::new();
+    team.world.write("train.csv", "x,y\n1,0\n2,1\n");
+    let marker = team.folder.path().join("launched");
+    let report = team.train(
+        &format!("touch '{}'", marker.display()),
+        "[data.train]\npath = \"train.csv\"\n[data.test]\npath = \"train.csv\"\n",
+    );
+    assert_eq!(report.outcome.state, RunState::Blocked);
+    let run_id = report.outcome.run_id;
+    assert!(team.context.attempts_of(run_id).unwrap().is_empty() && !marker.exists(), "nothing was launched");
+    let recorded = crate::preflight::recorded(&team.context, run_id).unwrap();
+    let blocking: Vec<&str> =
+        recorded.iter().filter(|check| check.verdict == Verdict::Block).map(|check| &*check.name).collect();
+    assert!(blocking.contains(&"leakage.same_file"), "{blocking:?}");
+}
+
+/// Proves that gc deletes by the age of a run on the clock, nothing in a dry run, and that it refuses to run without a rule.
+#[test]
+fn gc_deletes_what_is_old() {
+    let team = Team::new();
+    let request = |dry_run| GcRequest {
+        rule: RetentionRule { older_than_seconds: Some(30.0 * 86_400.0), ..RetentionRule::default() },
+        dry_run,
+        ..GcRequest::default()
+    };
+    assert_eq!(gc(&team.context, &GcRequest::default()).unwrap_err().kind, ErrorKind::Usage);
+    let old = team.train("exit 0", "").outcome.run_id;
+    team.world.advance_days(40);
+    let new = team.train("exit 0", "").outcome.run_id;
+    let would = gc(&team.context, &request(true)).unwrap();
+    let folder = |run_id| {
+        let attempt = team.context.attempts_of(run_id).unwrap()[0].attempt_id;
+        team.context.home.layout.attempt(attempt).folder().to_owned()
+    };
+    assert!(folder(old).exists(), "a dry run deletes nothing: {would:?}");
+    let done = gc(&team.context, &request(false)).unwrap();
+    assert_eq!((folder(old).exists(), folder(new).exists()), (false, true), "{done:?}");
+    assert!(done.freed_bytes > 0 && done.freed_bytes == would.freed_bytes, "{done:?} {would:?}");
+}
