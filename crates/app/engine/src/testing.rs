@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use trackway_core::{ManualClock, Timestamp};
+use trackway_api::runs::RunOutcome;
+use trackway_core::{LaunchKind, ManualClock, Timestamp};
 use trackway_data::ReadContext;
 use trackway_launch::testing::FakeEngine;
 use trackway_system::{Cancel, SystemIds};
 
 use crate::home::Home;
 use crate::reporter::{Notice, Progress, Reporter, Stream};
+use crate::run::{RunSource, begin, drive, read};
 use crate::{Context, Dependencies};
 
 /// 2026-01-01, in microseconds since 1970: when the clock of a [`World`] starts.
@@ -95,6 +97,14 @@ impl World {
     pub fn run_file(&self, script: &str, more: &str) -> PathBuf {
         let script = serde_json::to_string(script).unwrap();
         self.write("run.toml", &format!("[run]\nname = \"a\"\ncommand = [\"sh\", \"-c\", {script}]\n{more}"))
+    }
+
+    /// Runs a script to the end of its run.
+    pub fn run(&self, context: &Context, script: &str, more: &str) -> RunOutcome {
+        let source = RunSource::File { path: self.run_file(script, more), overrides: Vec::new() };
+        let start = read(context, &source, false, &self.notes).unwrap();
+        let prepared = begin(context, &start, LaunchKind::Train, &self.notes).unwrap();
+        drive(context, prepared, None, &self.notes).unwrap()
     }
 
     /// Days pass.

@@ -4,4 +4,6 @@ pub mod compare;
 pub mod explain;
 pub mod logs;
 pub mod progressive;
+#[cfg(test)]
+mod tests;
 pub mod watch;

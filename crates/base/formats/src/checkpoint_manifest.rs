@@ -419,7 +419,9 @@ mod tests {
             ("`stored_in` of `cursor.json`", |json| json["files"][0]["stored_in"] = "step-1/../..".into()),
             ("`chunks` of `cursor.json`", |json| json["files"][0]["chunks"] = serde_json::json!(["ab"])),
             ("`rank` of `cursor.json`", |json| json["files"][0]["rank"] = 1.into()),
-            ("invalid kind of file `wheels`: expected one of `weights`, ", |json| json["files"][0]["kind"] = "wheels".into()),
+            ("invalid kind of file `wheels`: expected one of `weights`, ", |json| {
+                json["files"][0]["kind"] = "wheels".into()
+            }),
             ("`state_digest` is the digest", |json| json["files"][0]["size_bytes"] = 4.into()),
             ("`config_sha256` is 64", |json| json["config_sha256"] = "x".into()),
             ("invalid metric value", |json| json["metrics"]["loss"] = "great".into()),

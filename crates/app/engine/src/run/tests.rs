@@ -9,7 +9,6 @@ use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{AttemptRow, RetryRow};
 
-use super::*;
 use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
@@ -35,11 +34,8 @@ impl Trial {
     /// Runs a script to the end of its run.
     fn run(&self, script: &str, more: &str) -> Finished {
         let context = self.context();
-        let source = RunSource::File { path: self.run_file(script, more), overrides: Vec::new() };
-        let start = read(&context, &source, false, &self.notes).unwrap();
-        let prepared = begin(&context, &start, trackway_core::LaunchKind::Train, &self.notes).unwrap();
-        let run_id = prepared.run.run_id;
-        let outcome = drive(&context, prepared, None, &self.notes).unwrap();
+        let outcome = self.world.run(&context, script, more);
+        let run_id = outcome.run_id;
         Finished {
             outcome,
             attempts: context.attempts_of(run_id).unwrap(),

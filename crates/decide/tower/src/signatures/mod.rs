@@ -136,6 +136,8 @@ impl FromStr for RuleName {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::every().find(|name| name.as_str() == word).ok_or_else(|| UnknownWord::new(word, "signature", &[]))
+        Self::every()
+            .find(|name| name.as_str() == word)
+            .ok_or_else(|| UnknownWord::new(word, "signature", &[]))
     }
 }

@@ -1,0 +1,105 @@
+//! Explanations, comparisons and samples of runs that ended on the fake engine, on a manual clock.
+
+use tempfile::TempDir;
+use trackway_core::{RunId, SequentialIds, TerminationReason};
+use trackway_engine::Context;
+use trackway_engine::error::ErrorKind;
+use trackway_engine::testing::{SETTLES, World};
+use trackway_ledger::{Decision, Found, RunState};
+use trackway_recorder::Recorder;
+
+use crate::compare::{CompareRequest, compare};
+use crate::explain::explain;
+use crate::watch::watch;
+
+/// Tells the toy how fast its loss falls.
+const RATE: &str = "TOY_RATE";
+
+/// Proves nothing by itself: it is the training script of the tests below. It logs a loss for ten steps and ends.
+#[test]
+fn toy() {
+    let Ok(rate) = std::env::var(RATE) else { return };
+    let rate: f64 = rate.parse().unwrap();
+    let run = Recorder::attach();
+    for step in 1..=10 {
+        run.log(step, &[("loss", 1.0 / (rate * step as f64))]);
+    }
+    run.finish();
+}
+
+struct Bench {
+    world: World,
+    context: Context,
+    _folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        Self { context: world.context(), world, _folder: folder }
+    }
+
+    fn train(&self, rate: u32) -> RunId {
+        let binary = std::env::current_exe().unwrap();
+        let script = format!("exec '{}' tests::toy --exact", binary.display());
+        let more = format!("environment = {{ {RATE} = \"{rate}\" }}\n");
+        self.world.run(&self.context, &script, &more).run_id
+    }
+
+    fn run_of(&self, run_id: RunId) -> Found {
+        Found::Run(Box::new(self.context.run_by_id(run_id).unwrap()))
+    }
+}
+
+/// Proves that an explanation of a failed run has the reason with the line of output that shows it, every attempt, the
+/// decision that ended the run with its budget, and what happened in the order of the clock.
+#[test]
+fn a_failed_run_is_explained() {
+    let bench = Bench::new();
+    let script =
+        "echo 'requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded' >&2; exit 1";
+    let more = "[retry]\nnetwork_error = { attempts = 2, backoff = \"10m..10m\" }\n";
+    let run_id = bench.world.run(&bench.context, script, more).run_id;
+    let page = explain(&bench.context, bench.run_of(run_id)).unwrap();
+    assert_eq!((page.run.state, page.attempts.len()), (RunState::Failed, 3));
+    let termination = page.termination.unwrap();
+    assert_eq!(termination.reason, TerminationReason::NetworkError);
+    let evidence: Vec<&str> = termination.evidence.iter().map(|one| one.text.as_str()).collect();
+    assert!(evidence.iter().any(|text| text.contains("Max retries exceeded")), "{evidence:?}");
+    let last = page.retries.last().unwrap();
+    assert_eq!(last.decision, Decision::Stop, "{}", last.why);
+    assert_eq!((last.budget_spent, last.budget_limit), (Some(2.0), Some(2.0)));
+    assert!(page.timeline.is_sorted_by_key(|event| event.at), "{:?}", page.timeline);
+    let (first, end) = (page.timeline.first().unwrap().at, page.timeline.last().unwrap().at);
+    assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
+}
+
+/// Proves that a comparison shows which setting differs and what became of the metric, and that one run cannot be compared
+/// with itself.
+#[test]
+fn a_comparison_shows_what_differs() {
+    let bench = Bench::new();
+    let (slow, fast) = (bench.train(1), bench.train(4));
+    let of = |runs: &[RunId]| CompareRequest { runs: runs.to_vec(), metrics: Vec::new() };
+    let page = compare(&bench.context, &of(&[slow, fast])).unwrap();
+    let differing: Vec<&str> =
+        page.config.iter().filter(|value| value.differs).map(|value| value.name.as_str()).collect();
+    assert!(matches!(differing[..], [only] if only.contains(RATE)), "{differing:?}");
+    let loss = page.metrics.iter().find(|metric| metric.name == "loss").unwrap();
+    let last = loss.values.iter().map(|curve| curve.as_ref().and_then(|curve| curve.last));
+    assert_eq!(last.collect::<Vec<_>>(), [Some(0.1), Some(0.025)]);
+    assert_eq!(compare(&bench.context, &of(&[slow, slow])).unwrap_err().kind, ErrorKind::Usage);
+}
+
+/// Proves that the sample of a run that ended has its last step and its curve, and that an unknown run is not found.
+#[test]
+fn a_run_that_ended_is_sampled() {
+    let bench = Bench::new();
+    let run_id = bench.train(1);
+    let sample = watch(&bench.context, run_id).unwrap().look().unwrap();
+    assert_eq!((sample.state, sample.ended, sample.progress.step), (RunState::Completed, true, Some(10)));
+    assert_eq!(sample.attempt_number, Some(1));
+    let unknown = watch(&bench.context, RunId::new(&SequentialIds::default())).err().map(|error| error.kind);
+    assert_eq!(unknown, Some(ErrorKind::NotFound));
+}
