@@ -29,7 +29,7 @@ use crate::registry::{
 };
 use crate::train::{RunRequest, run};
 
-/// Tells the toy how many steps to train.
+/// The variable with the number of steps of the toy.
 const STEPS: &str = "TOY_STEPS";
 /// An evaluator whose `grade` is 0.5, with an interval from 0.304 to 0.696.
 const GRADES: &str = r#"

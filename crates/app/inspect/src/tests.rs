@@ -12,7 +12,7 @@ use crate::compare::{CompareRequest, compare};
 use crate::explain::explain;
 use crate::watch::watch;
 
-/// Tells the toy how fast its loss falls.
+/// The variable with how fast the loss of the toy falls.
 const RATE: &str = "TOY_RATE";
 
 /// Proves nothing by itself: it is the training script of the tests below. It logs a loss for ten steps and ends.
