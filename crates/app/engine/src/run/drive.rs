@@ -281,21 +281,8 @@ fn watch(
             remember_dropped_uploads(context, row, &text);
             reporter.notice(&Notice::Note { text });
         }
-        let facts = &record.facts;
         let touched = launched.note_now(context).and_then(|()| {
-            // What it was given may become known only now.
-            let news = |names: &[String], noted: &Option<String>| {
-                listed(names).filter(|now| noted.as_ref() != Some(now))
-            };
-            let progress = AttemptProgress {
-                hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
-                devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
-                first_step: facts.first_step,
-                last_step: facts.last_step,
-                last_committed_step: facts.last_committed_step,
-                heartbeat_at: facts.heartbeat_at,
-                ..AttemptProgress::default()
-            };
+            let progress = progress_of(row, record, seen);
             context.ledger_write_now(|ledger| {
                 ledger.touch_attempt(row.run_id, (row.attempt_id, row.kind), &progress)
             })
@@ -312,6 +299,22 @@ fn watch(
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
     Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
+}
+
+/// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.
+fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&Seen>) -> AttemptProgress {
+    let news =
+        |names: &[String], noted: &Option<String>| listed(names).filter(|now| noted.as_ref() != Some(now));
+    let facts = &record.facts;
+    AttemptProgress {
+        hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
+        devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
+        first_step: facts.first_step,
+        last_step: facts.last_step,
+        last_committed_step: facts.last_committed_step,
+        heartbeat_at: facts.heartbeat_at,
+        ..AttemptProgress::default()
+    }
 }
 
 /// The notice is for a user who watches now; the event completes the history of the run.

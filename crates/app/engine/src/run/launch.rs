@@ -112,28 +112,14 @@ pub fn launch_next(
         additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
     }
     let additions = &additions;
-    match &prepared.remote {
-        None => {
-            let target = resume_target(context, prepared, &row, reporter)?;
-            note_resume(&mut row, target);
-        }
-        Some(remote) => {
-            let follows = previous_here.filter(|_| !asked_for);
-            fetch_for(context, &remote.at(rung_of(&row)), &mut row, follows, reporter)?;
-        }
-    }
+    let follows = previous_here.filter(|_| !asked_for);
+    start_from(context, prepared, &mut row, follows, reporter)?;
     let warm_start = match row.resumed_from_step {
         None => WarmStart::find(context, &prepared.run, &row)?,
         Some(_) => None,
     };
     let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
-    context.ledger_write(|ledger| ledger.insert_attempt(&row))?;
-    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
-    if let Some(previous) = previous {
-        context.ledger_write(|ledger| {
-            ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id)
-        })?;
-    }
+    record_planned(context, &row, previous)?;
     row.started_at = Some(context.clock.now());
     store_capture(context, prepared, &spec)?;
     if let Some(warm_start) = &warm_start {
@@ -169,6 +155,36 @@ pub fn launch_next(
         warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
     Ok(launched)
+}
+
+/// Notes the checkpoint that the attempt continues from, brought to this disk where it is only at the remote.
+fn start_from(
+    context: &Context,
+    prepared: &Prepared,
+    row: &mut AttemptRow,
+    follows: Option<&AttemptRow>,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    match &prepared.remote {
+        None => {
+            let target = resume_target(context, prepared, row, reporter)?;
+            note_resume(row, target);
+            Ok(())
+        }
+        Some(remote) => fetch_for(context, &remote.at(rung_of(row)), row, follows, reporter),
+    }
+}
+
+/// Writes an attempt down before anything of it starts.
+fn record_planned(
+    context: &Context,
+    row: &AttemptRow,
+    previous: Option<&AttemptRow>,
+) -> Result<(), AppError> {
+    context.ledger_write(|ledger| ledger.insert_attempt(row))?;
+    context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(row));
+    let Some(previous) = previous else { return Ok(()) };
+    context.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))
 }
 
 /// What the attempt started from, as `capture.json` holds it.

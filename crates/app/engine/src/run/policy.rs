@@ -73,14 +73,14 @@ fn jitter(context: &Context) -> f64 {
     SplitMix64::new(context.ids.next_ulid() as u64).next_unit()
 }
 
-fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
-    let rule = decision.rule();
-    let mut retry = RetryRow {
+/// The row of a decision to stop, without its reason.
+fn undecided(context: &Context, row: &AttemptRow, rule: &str) -> RetryRow {
+    RetryRow {
         attempt_id: row.attempt_id,
         run_id: row.run_id,
         at: context.clock.now(),
         decision: DecisionWord::Stop,
-        rule: rule.as_str().into(),
+        rule: rule.into(),
         why: String::new(),
         delay_seconds: None,
         budget_name: None,
@@ -88,7 +88,12 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
         budget_limit: None,
         changes_json: None,
         next_attempt_id: None,
-    };
+    }
+}
+
+fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
+    let rule = decision.rule();
+    let mut retry = undecided(context, row, rule.as_str());
     let mut spend = |budget: Option<BudgetUse>| {
         if let Some(budget) = budget {
             retry.budget_name = Some(budget.name);

@@ -148,30 +148,7 @@ pub fn supervise<'a>(
     touch: Touch<'_>,
 ) -> Ended {
     let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
-    let record = LiveRecord::of(Arc::clone(&watched.channel));
-    let began_micros = clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64;
-    let interval_seconds = launcher.poll_interval().as_secs_f64();
-    let sight = Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros());
-    let mut supervisor = Supervisor {
-        watched,
-        launcher,
-        clock,
-        reporter,
-        record,
-        detection,
-        sight,
-        ask_micros: i64::MIN,
-        seen: None,
-        hidden: None,
-        rate: Rate::default(),
-        stop_requests_seen: 0,
-        stopping: false,
-        undelivered: None,
-        leftovers_told: false,
-        began_micros,
-        last_sign_micros: None,
-        frame_count_seen: 0,
-    };
+    let mut supervisor = Supervisor::new(watched, detection, launcher, clock, reporter);
     let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());
     loop {
         let answer = supervisor.ask();
@@ -240,7 +217,38 @@ fn beside(
     }
 }
 
-impl Supervisor<'_> {
+impl<'a> Supervisor<'a> {
+    /// Before its first look.
+    fn new(
+        watched: Watched<'a>,
+        detection: Option<Detection<'a>>,
+        launcher: &'a dyn Launcher,
+        clock: &'a dyn Clock,
+        reporter: &'a dyn Reporter,
+    ) -> Self {
+        let interval_seconds = launcher.poll_interval().as_secs_f64();
+        Self {
+            record: LiveRecord::of(Arc::clone(&watched.channel)),
+            sight: Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros()),
+            began_micros: clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64,
+            watched,
+            launcher,
+            clock,
+            reporter,
+            detection,
+            ask_micros: i64::MIN,
+            seen: None,
+            hidden: None,
+            rate: Rate::default(),
+            stop_requests_seen: 0,
+            stopping: false,
+            undelivered: None,
+            leftovers_told: false,
+            last_sign_micros: None,
+            frame_count_seen: 0,
+        }
+    }
+
     /// Polls the launcher when it is time to, and sleeps otherwise; takes a turn at most.
     fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
         let now_micros = self.clock.monotonic_micros();
