@@ -12,7 +12,7 @@ pub struct Residuals {
     pub of: ResidualOf,
     /// Rows that have one.
     pub rows: u64,
-    /// Their mean: how far predictions are too low (or, for [`ResidualOf::Wrong`], the fraction of wrong ones).
+    /// Their mean: how far predictions are too low (or, for [`ResidualOf::WrongClass`], the fraction of wrong ones).
     pub mean: Estimate,
     /// By what was predicted; `None` where that is always the same.
     pub by_prediction: Option<ResidualCurve>,
