@@ -49,7 +49,8 @@ impl Entry {
     /// The JSON Schema (draft 2020-12) of what is printed; of one line if every line is an object.
     #[must_use]
     pub fn schema(&self) -> Value {
-        let schema = (self.type_schema)().to_value();
+        let mut schema = (self.type_schema)().to_value();
+        without_links(&mut schema);
         if self.shape != Shape::Array {
             return schema;
         }
@@ -84,6 +85,24 @@ impl From<&Entry> for schemas::ListedDocument {
             shape: entry.shape,
             remarks: entry.remarks.into(),
         }
+    }
+}
+
+/// Descriptions come from documentation, whose links lead nowhere in a schema.
+fn without_links(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if name == "description" => {
+                        *text = text.replace("[`", "`").replace("`]", "`");
+                    }
+                    _ => without_links(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_links),
+        _ => {}
     }
 }
 
