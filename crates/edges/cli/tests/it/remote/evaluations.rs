@@ -56,7 +56,7 @@ fn what_is_only_at_the_remote_is_evaluated() {
     assert!(brought[0].starts_with(home.state().join("evaluations").join(&held[0])), "{brought:?}");
     let collect = ["checkpoint", "gc", "last", "--keep-last", "2", "--older-than", "0s", "--yes"];
     let kept = home.json(&collect);
-    assert_eq!(kept["remote"]["retire"], json!([]), "{kept}");
+    assert_eq!(kept["places"][1]["retire"], json!([]), "{kept}");
     home.write("go", "");
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
