@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::checkpoints::STEPS_OF_A_KILLED;
 use crate::examples::{STEPS, final_digest, wine_mlp};
 use crate::harness::{Home, answer, eventually, signal};
 
@@ -329,8 +330,8 @@ fn an_outage_is_told_and_fills_no_disk() {
 fn a_load_that_crashes_steps_back_to_the_remote() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
     let home = Home::with(&moto.environment());
-    home.write("arguments", "--batch 64");
-    let command = format!("exec {} --steps {STEPS} --step-millis 5 $(cat arguments)", wine.display());
+    home.write("arguments", &format!("--batch 64 --steps {STEPS_OF_A_KILLED}"));
+    let command = format!("exec {} --step-millis 5 $(cat arguments)", wine.display());
     home.write(
         "crash.toml",
         &format!(
@@ -342,7 +343,8 @@ fn a_load_that_crashes_steps_back_to_the_remote() {
     let newest = run["attempts"][0]["last_committed_step"].as_u64().unwrap();
     assert_eq!(run["remote"]["uploaded_step"], newest, "{run}");
     std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
-    home.write("arguments", "--batch 65");
+    let steps = newest + 40;
+    home.write("arguments", &format!("--batch 65 --steps {steps}"));
     let resume = || {
         let answer = home.trackway(&["resume", "crash", "--json"]);
         let run: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
@@ -358,7 +360,7 @@ fn a_load_that_crashes_steps_back_to_the_remote() {
     let suspect: Vec<&Value> =
         ls["checkpoints"].as_array().unwrap().iter().filter(|it| it["state"] == "suspect").collect();
     assert_eq!((suspect.len(), &suspect[0]["step"]), (1, &newest.into()), "{ls}");
-    home.write("arguments", "--batch 64");
+    home.write("arguments", &format!("--batch 64 --steps {steps}"));
     let run = home.json(&["resume", "crash"]);
     assert_eq!(run["state"], "completed", "{run}");
 }
