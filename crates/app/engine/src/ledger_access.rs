@@ -148,14 +148,14 @@ impl Context {
 
     fn note_answer(&self) {
         let outage = std::mem::take(&mut *self.outage());
-        if let (true, Some(tell)) = (outage.told, &self.patience.tell) {
+        if let (true, Some(tell)) = (outage.reported, &self.patience.tell) {
             let seconds = (self.clock.monotonic_micros() - outage.since_micros) as f64 / 1e6;
             tell(&format!("the ledger is available again after {seconds:.0} s"));
         }
     }
 
     fn tell_once(&self, error: &AppError) {
-        let first = !std::mem::replace(&mut self.outage().told, true);
+        let first = !std::mem::replace(&mut self.outage().reported, true);
         if let (true, Some(tell)) = (first, &self.patience.tell) {
             tell(&format!("waiting for the ledger; nothing is lost meanwhile: {error}"));
         }

@@ -20,5 +20,5 @@ pub(crate) struct Outage {
     pub(crate) failures: u32,
     pub(crate) since_micros: i64,
     pub(crate) next_try_micros: i64,
-    pub(crate) told: bool,
+    pub(crate) reported: bool,
 }

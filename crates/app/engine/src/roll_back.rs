@@ -8,7 +8,7 @@ use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
-use crate::run::roll_back::{go_back, place, rows, skipped, told};
+use crate::run::roll_back::{go_back, place, rows, skipped, sentence};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
 
@@ -40,11 +40,11 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
             .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
     })?;
     let decided = RollBackDecided { asked, back };
-    let (state, told) = if last.state == AttemptState::Sealed {
+    let (state, sentence) = if last.state == AttemptState::Sealed {
         (RollbackState::Done, roll_back_at_rest(context, &run, &last, &decided)?)
     } else {
         end_to_roll_back(context, &last, &decided)?;
-        (RollbackState::Asked, told(&decided.back))
+        (RollbackState::Asked, sentence(&decided.back))
     };
     let mut all = skipped(context, run.run_id, &last.rung)?;
     if let Some(range) = back.skip {
@@ -52,7 +52,7 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
     }
     let skip_batches = all.to_string();
     let (run_id, attempt_id) = (run.run_id, last.attempt_id);
-    Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, summary: told })
+    Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, summary: sentence })
 }
 
 fn asked_by_person(context: &Context, request: &RollBackRequest) -> Asked {
@@ -87,7 +87,7 @@ fn end_to_roll_back(context: &Context, last: &AttemptRow, decided: &RollBackDeci
     })?;
     let failed = |error| AppError::file("write in", files.folder(), &error);
     decided.asked.write(&files).map_err(failed)?;
-    let why = format!("{}: {}", told(&decided.back), decided.asked.why);
+    let why = format!("{}: {}", sentence(&decided.back), decided.asked.why);
     let action = OwnAction { kind: ActionKind::Superseded, at: context.clock.now(), kill_sent: true, why };
     actions::append(&files, &action).map_err(failed)?;
     context
@@ -112,10 +112,10 @@ fn roll_back_at_rest(
         }
     };
     let id = format!("{}:{}", last.attempt_id, rows(context, run.run_id)?.len() + 1);
-    let told = go_back(context, run, last, id, decided)?;
+    let sentence = go_back(context, run, last, id, decided)?;
     // What blocked it is what the person answers with this.
     if run.state == RunState::Blocked {
         context.set_run_state(run.run_id, RunState::Stopped)?;
     }
-    Ok(told)
+    Ok(sentence)
 }

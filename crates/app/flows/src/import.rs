@@ -17,7 +17,7 @@ pub fn import(
     context: &Context,
     tool: ForeignTool,
     path: &Path,
-    mut told: impl FnMut(&ImportedRun),
+    mut on_run: impl FnMut(&ImportedRun),
 ) -> Result<ImportReport, AppError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if !path.exists() {
@@ -40,7 +40,7 @@ pub fn import(
             metric_count: foreign.metrics.len() as u64,
             point_count: imported.point_count,
         };
-        told(&run);
+        on_run(&run);
         report.runs.push(run);
     }
     report.imported_count = report.runs.iter().filter(|run| run.is_new).count() as u64;

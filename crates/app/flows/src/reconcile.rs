@@ -34,10 +34,10 @@ pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
         context.home.layout.attempt(attempt.attempt_id).folder()
             == std::path::Path::new(&attempt.log_directory)
     });
-    let mut told: Vec<String> =
+    let mut lines: Vec<String> =
         tightened.into_iter().chain(own.filter_map(|attempt| reconcile_one(context, attempt))).collect();
-    told.extend(evaluate::close_lost_evaluations(context, &running));
-    Ok(told)
+    lines.extend(evaluate::close_lost_evaluations(context, &running));
+    Ok(lines)
 }
 
 /// Seals every attempt of this home that ended, whether it was set aside or not; returns how many. `locks`: those of

@@ -6,7 +6,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, read, remote, take_up};
+use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, read, remote, reopen};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
@@ -133,7 +133,7 @@ pub fn resume(
         let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
         return Ok(RunReport::of(outcome));
     }
-    let prepared = take_up(context, &row)?;
+    let prepared = reopen(context, &row)?;
     let outcome = drive(context, prepared, None, reporter)?;
     evaluate_after(context, outcome, reporter)
 }

@@ -103,7 +103,7 @@ closed_list!(
         /// The weights that a rung starts with.
         RungWarmStart = "rung_warm_start",
         /// A checkpoint was deleted from this disk before it was at the remote.
-        CheckpointLetGo = "checkpoint_let_go",
+        UploadDropped = "upload_dropped",
         /// A checkpoint is suspect: it did not verify, or loading it ended several attempts.
         CheckpointSuspect = "checkpoint_suspect",
         /// The checkpoint log disagrees with the ledger, which keeps its rows.

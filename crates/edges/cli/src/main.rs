@@ -161,8 +161,8 @@ fn open(
     printer: Printer,
 ) -> Result<Context, Failure> {
     let context = open_home(settings, run_file, create, printer)?;
-    for told in reconcile::reconcile(&context)? {
-        printer.note(&told);
+    for line in reconcile::reconcile(&context)? {
+        printer.note(&line);
     }
     Ok(context)
 }

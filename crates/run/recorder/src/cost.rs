@@ -61,13 +61,13 @@ impl Inner {
         let seconds = |seconds: f64| format!("{seconds:.3}");
         let save_seconds = seconds(cost.commit_lag_seconds);
         let too_short = cost.reason == SaveReason::Cadence && cost.interval_seconds < cost.commit_lag_seconds;
-        if too_short && once(&slot.told.cadence_too_short) {
+        if too_short && once(&slot.reported.cadence_too_short) {
             let fields =
                 [("interval_seconds", &*seconds(cost.interval_seconds)), ("save_seconds", &*save_seconds)];
             slot.segment().event(EventKind::CheckpointCadenceTooShort.as_str(), Some(step), &fields);
         }
         let Some(grace) = self.settings.grace_seconds else { return };
-        if cost.commit_lag_seconds * SAVE_MARGIN > grace && once(&slot.told.exceeds_grace) {
+        if cost.commit_lag_seconds * SAVE_MARGIN > grace && once(&slot.reported.exceeds_grace) {
             let fields = [("grace_seconds", &*seconds(grace)), ("save_seconds", &*save_seconds)];
             slot.segment().event(EventKind::CheckpointExceedsGrace.as_str(), Some(step), &fields);
         }

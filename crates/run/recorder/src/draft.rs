@@ -189,7 +189,7 @@ impl Inner {
         let step = save.step();
         let pending = slot.pending().take();
         let before_commit = || {
-            self.hold_in_save_if_told(slot, step);
+            self.hold_in_save_if_requested(slot, step);
             Ok(())
         };
         let saved = self.with_root(slot, |root| root.save_draft(save, before_commit));
@@ -208,12 +208,12 @@ impl Inner {
         }
         let commit = saved.as_ref().map(|saved| &saved.commit);
         self.record_save(slot, step, pending.reason, &pending.asked, commit);
-        slot.told.skipped.store(false, Ordering::Relaxed);
+        slot.reported.skipped.store(false, Ordering::Relaxed);
         saved
     }
 
     fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
-        if once(&slot.told.skipped) {
+        if once(&slot.reported.skipped) {
             let why = "the previous checkpoint is still being written";
             slot.segment().event(EventKind::CheckpointSkipped.as_str(), Some(step), &[("why", why)]);
         }

@@ -59,7 +59,7 @@ impl Inner {
     /// Whether the end was requested, or is reached.
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
-        if at_last_step && once(&slot.told.max_steps) {
+        if at_last_step && once(&slot.reported.max_steps) {
             slot.segment().event(EventKind::MaxStepsReached.as_str(), Some(slot.seen_step()), &[]);
         }
         if let Some(board) = slot.board() {
@@ -70,7 +70,7 @@ impl Inner {
 
     /// Records once that SIGTERM arrived, and whether there is time for a checkpoint.
     pub(crate) fn notice_sigterm(&self, slot: &ProcessSlot) {
-        if self.sigterm.at_micros().is_none() || !once(&slot.told.sigterm) {
+        if self.sigterm.at_micros().is_none() || !once(&slot.reported.sigterm) {
             return;
         }
         let text = |seconds: Option<f64>| seconds.map_or("unknown".into(), |it: f64| format!("{it:.3}"));

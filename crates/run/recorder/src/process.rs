@@ -59,7 +59,7 @@ pub(crate) struct ProcessSlot {
     /// How long the last save took until it was committed; negative while none was.
     last_save_micros: AtomicI64,
     /// What is reported only once.
-    pub told: Told,
+    pub reported: Reported,
     pace: Mutex<Pace>,
     losses: Mutex<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
@@ -70,7 +70,7 @@ const NO_STEP: Step = Step::MAX;
 
 /// What was reported already.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     pub sigterm: AtomicBool,
     pub max_steps: AtomicBool,
     pub held: AtomicBool,
@@ -82,8 +82,8 @@ pub(crate) struct Told {
 }
 
 /// True the first time only.
-pub(crate) fn once(told: &AtomicBool) -> bool {
-    !told.swap(true, Ordering::Relaxed)
+pub(crate) fn once(reported: &AtomicBool) -> bool {
+    !reported.swap(true, Ordering::Relaxed)
 }
 
 /// The control file and the commands that wait for being obeyed.
@@ -124,7 +124,7 @@ impl ProcessSlot {
             begun_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
-            told: Told::default(),
+            reported: Reported::default(),
             pace: Mutex::new(Pace::default()),
             losses: Mutex::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -151,8 +151,8 @@ impl ProcessSlot {
     /// Notes which batch a step trains on; true where that does not follow from what was noted before.
     pub fn moves_to(&self, step: Step, batch: u64) -> bool {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let follows = place.is_some_and(|(told_step, told)| {
-            step.checked_sub(told_step) == batch.checked_sub(told) && step >= told_step
+        let follows = place.is_some_and(|(reported_step, reported)| {
+            step.checked_sub(reported_step) == batch.checked_sub(reported) && step >= reported_step
         });
         if !follows {
             *place = Some((step, batch));

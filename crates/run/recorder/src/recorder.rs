@@ -231,7 +231,7 @@ impl Recorder {
     pub fn should_stop(&self) -> bool {
         let Some(inner) = &self.inner else { return signal::SIGTERM.at_micros().is_some() };
         let slot = inner.poll_control();
-        inner.hold_if_told(slot);
+        inner.hold_if_requested(slot);
         inner.should_end(slot)
     }
 
@@ -286,7 +286,7 @@ impl Recorder {
         };
         let slot = inner.poll_control();
         slot.see(step);
-        inner.hold_if_told(slot);
+        inner.hold_if_requested(slot);
         let due = inner.due(slot, step).is_some();
         if due {
             slot.leave_unsaved()
@@ -332,7 +332,7 @@ impl Recorder {
         slot.pace().save_begins(began_micros, step);
         let fill = |writer: &mut CheckpointWriter<'_>| {
             fill(writer)?;
-            inner.hold_in_save_if_told(slot, step);
+            inner.hold_in_save_if_requested(slot, step);
             Ok(())
         };
         let saved = inner.with_root(slot, |root| root.save(save, fill));
@@ -467,10 +467,10 @@ impl Inner {
 
     /// Holds the loop at the step of `TRACKWAY_HOLD_AT_STEP`, once, until it is killed, asked to stop, or time is up.
     /// Checkpoints in the background continue meanwhile.
-    fn hold_if_told(&self, slot: &ProcessSlot) {
+    fn hold_if_requested(&self, slot: &ProcessSlot) {
         let step = slot.seen_step();
         let here = self.settings.hold_at_step.is_some_and(|at| step >= at);
-        if !here || !once(&slot.told.held) {
+        if !here || !once(&slot.reported.held) {
             return;
         }
         // The process that waits for this step reads it in the record.
@@ -480,9 +480,9 @@ impl Inner {
 
     /// Holds a save whose files are written and which is not committed yet, at the step of `TRACKWAY_HOLD_IN_SAVE`,
     /// once.
-    pub(crate) fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
+    pub(crate) fn hold_in_save_if_requested(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
-        if here && once(&slot.told.held_in_save) {
+        if here && once(&slot.reported.held_in_save) {
             slot.segment().event(EventKind::HeldInSave.as_str(), Some(step), &[]);
             self.hold();
         }
@@ -504,8 +504,8 @@ impl Inner {
         let slot = self.slot();
         let started_micros = self.clock.monotonic_micros();
         let loaded = self.with_root(slot, load);
-        let told = loaded.as_ref().map(|found| found.as_ref().map(|(loaded, _)| loaded));
-        self.record_resume(slot, told, started_micros);
+        let reported = loaded.as_ref().map(|found| found.as_ref().map(|(loaded, _)| loaded));
+        self.record_resume(slot, reported, started_micros);
         loaded
     }
 
@@ -597,7 +597,7 @@ impl Inner {
                     slot.segment().checkpoint(&self.committed_frame(commit));
                     record_reason(slot, step, reason, asked);
                 }
-                slot.told.given_up.store(false, Ordering::Relaxed);
+                slot.reported.given_up.store(false, Ordering::Relaxed);
                 ControlOutcome::Done
             }
             Err(error) if is_given_up(error) => {

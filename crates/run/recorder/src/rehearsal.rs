@@ -64,11 +64,11 @@ impl Inner {
         let Some(plan) = self.settings.rehearsal else { return };
         let mut losses = slot.losses();
         values.iter().for_each(|(name, value)| losses.take(&plan, name, *value));
-        if losses.told {
+        if losses.reported {
             return;
         }
         let Some((mean, target)) = losses.reached(&plan) else { return };
-        losses.told = true;
+        losses.reported = true;
         let fields = [("loss", &*mean.to_string()), ("target", &*target.to_string())];
         slot.segment().event(EventKind::RehearsalTargetReached.as_str(), Some(step), &fields);
         slot.stop_asked.store(true, Ordering::Relaxed);
@@ -198,8 +198,8 @@ mod tests {
             let at_target = step == 5;
             assert_eq!((run.checkpoint_due(step), run.should_stop()), (at_target, at_target), "step {step}");
         }
-        let told = attempt.events(EventKind::RehearsalTargetReached.as_str());
-        assert_eq!((told.len(), told[0].step), (1, Some(5)));
+        let reported = attempt.events(EventKind::RehearsalTargetReached.as_str());
+        assert_eq!((reported.len(), reported[0].step), (1, Some(5)));
     }
 
     /// Proves that the target is measured from the best constant answer when the loss begins far above it, and that

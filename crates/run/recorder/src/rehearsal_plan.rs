@@ -37,7 +37,7 @@ pub(crate) struct LossWatch {
     first: Vec<f64>,
     last: VecDeque<f64>,
     pub baseline: Option<f64>,
-    pub told: bool,
+    pub reported: bool,
 }
 
 impl LossWatch {

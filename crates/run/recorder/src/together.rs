@@ -48,8 +48,8 @@ impl Inner {
         let now_micros = self.now_micros();
         board.note_pace(step, now_micros);
         self.look_ahead(slot, &mut board, step);
-        let told = board.take_saves(step).map(|reason| reason.max(self.asked_reason(slot)));
-        let answer = told.max(self.due_by_steps(board.decided_step, step));
+        let requested = board.take_saves(step).map(|reason| reason.max(self.asked_reason(slot)));
+        let answer = requested.max(self.due_by_steps(board.decided_step, step));
         if answer.is_some() {
             board.decided_step = step;
         }
@@ -151,16 +151,16 @@ impl Inner {
         let step = slot.step_in_hand();
         // A loop that does not report its steps may be within the next one.
         self.look_ahead(slot, &mut board, step + 1);
-        let told = board.stop_step.is_some_and(|stop| step >= stop);
+        let stops = board.stop_step.is_some_and(|stop| step >= stop);
         let waited_seconds = board.stop_wanted_micros.map(|since_micros| self.seconds_since(since_micros));
         let alone = board.stop_step.is_none()
             && waited_seconds.is_some_and(|seconds| seconds > STOP_PUT_OFF_SECONDS_MAX);
-        told || alone || slot.fenced.load(Ordering::Relaxed)
+        stops || alone || slot.fenced.load(Ordering::Relaxed)
     }
 
     /// Records that all ranks abandoned a checkpoint.
     pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
-        if self.leads() && once(&slot.told.given_up) {
+        if self.leads() && once(&slot.reported.given_up) {
             slot.segment().event(
                 EventKind::CheckpointGivenUp.as_str(),
                 Some(step),

@@ -115,13 +115,13 @@ fn read<'t, T: Deserialize<'t>>(text: &'t str, file: &str) -> Result<T, ReportEr
 
 impl<'de> Deserialize<'de> for ReportedMetrics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ToldVisitor)
+        deserializer.deserialize_map(ReportedVisitor)
     }
 }
 
-struct ToldVisitor;
+struct ReportedVisitor;
 
-impl<'de> Visitor<'de> for ToldVisitor {
+impl<'de> Visitor<'de> for ReportedVisitor {
     type Value = ReportedMetrics;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,7 +129,7 @@ impl<'de> Visitor<'de> for ToldVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReportedMetrics, A::Error> {
-        let mut told = ReportedMetrics::default();
+        let mut reported = ReportedMetrics::default();
         let (mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new());
         while let Some(key) = map.next_key::<String>()? {
             if !keys.insert(key.clone()) {
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for ToldVisitor {
                 "metrics" => map.next_value::<Unique<One>>()?.0,
                 "slices" => {
                     for (name, metrics) in map.next_value::<Unique<Unique<One>>>()?.0 {
-                        told.slices.insert(name, given(metrics.0)?);
+                        reported.slices.insert(name, given(metrics.0)?);
                     }
                     continue;
                 }
@@ -148,9 +148,9 @@ impl<'de> Visitor<'de> for ToldVisitor {
             if let Some(name) = metrics.keys().find(|name| !seen.insert((*name).clone())) {
                 return Err(twice(name));
             }
-            told.metrics.extend(given(metrics)?);
+            reported.metrics.extend(given(metrics)?);
         }
-        Ok(told)
+        Ok(reported)
     }
 }
 
@@ -338,13 +338,13 @@ mod tests {
     fn metrics_are_read() {
         let text = r#"{"accuracy": 0.5, "rows": 3, "auc": null, "f1": {"value": 0.5, "stderr": 0.1, "support": 9},
             "metrics": {"brier": {"value": 0.2, "low": 0.1, "high": 0.3}}, "slices": {"women": {"accuracy": 1}}}"#;
-        let told = read_metrics(text, "metrics.json").unwrap();
-        assert_eq!(told.metrics.keys().collect::<Vec<_>>(), ["accuracy", "brier", "f1", "rows"]);
-        let f1 = told.metrics["f1"];
+        let reported = read_metrics(text, "metrics.json").unwrap();
+        assert_eq!(reported.metrics.keys().collect::<Vec<_>>(), ["accuracy", "brier", "f1", "rows"]);
+        let f1 = reported.metrics["f1"];
         assert_eq!((f1.support, f1.method), (9, Method::Analytic));
         assert!((f1.interval.high - 0.696).abs() < 1e-3);
-        assert_eq!(told.metrics["accuracy"].method, Method::None);
-        assert_eq!(told.slices["women"]["accuracy"].value, 1.0);
+        assert_eq!(reported.metrics["accuracy"].method, Method::None);
+        assert_eq!(reported.slices["women"]["accuracy"].value, 1.0);
     }
 
     /// Proves that an interval without width becomes that of its rows, or none; one row decides nothing.
@@ -363,7 +363,7 @@ mod tests {
     /// Proves that every mistake is reported with its place and what was expected.
     #[test]
     fn mistakes_have_a_place() {
-        for (text, told) in [
+        for (text, reported) in [
             ("{\n \"a\": \"good\"}", "`m.json`:2:12: invalid type: string \"good\", expected a number"),
             ("{\"a\": NaN}", "JSON has no NaN"),
             ("{\"a\": 1", "`m.json`:1:7: EOF while parsing"),
@@ -385,7 +385,7 @@ mod tests {
             ("{\"slices\": {\"w\": 3}}", "invalid type: integer `3`, expected an object"),
         ] {
             let error = read_metrics(text, "m.json").unwrap_err().to_string();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(reported), "{text}: {error}");
         }
         let error = read_evaluation("{\"sed\": 1}", "evaluation.json").unwrap_err().to_string();
         assert!(error.contains("unknown field `sed`"), "{error}");

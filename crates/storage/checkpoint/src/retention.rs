@@ -184,7 +184,7 @@ pub(crate) fn plan_along(
         plan.keep(number, KeepReason::NotUploaded);
     }
     let on_branch: BTreeSet<u64> = history.live_chain().into_iter().collect();
-    let settled = history.newest_epoch_stands();
+    let settled = history.newest_epoch_is_committed();
     for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
         let why = reason_to_go(record, on_branch.contains(&number));
         if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {

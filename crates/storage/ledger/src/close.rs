@@ -97,10 +97,10 @@ pub struct ClosedRecords {
 pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords, LedgerError> {
     let subject = Subject::of(attempt);
     let segments = read_segments(home, attempt.attempt_id)?;
-    let (telemetry, told): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
+    let (telemetry, recorded): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
     let mut closed = ClosedRecords::default();
-    told.iter().for_each(|named| closed.take(&subject, named));
-    let metrics = closed.close(home, &subject, &told, Points::Metrics)?;
+    recorded.iter().for_each(|named| closed.take(&subject, named));
+    let metrics = closed.close(home, &subject, &recorded, Points::Metrics)?;
     closed.point_count = metrics.iter().map(|row| row.point_count).sum();
     closed.summaries = metrics;
     closed.segments.extend(telemetry.iter().map(|named| segment_row(&subject, named)));
@@ -230,7 +230,7 @@ impl ClosedRecords {
                 Frame::Heartbeat(heartbeat) => self.see(heartbeat.at, Some(heartbeat.step)),
                 Frame::Event(event) => {
                     self.see(event.at, None);
-                    if !self.take_told(subject, event) {
+                    if !self.take_reported(subject, event) {
                         self.events.push(event_row(subject, id, event, named.origin()));
                     }
                 }
@@ -251,18 +251,18 @@ impl ClosedRecords {
     }
 
     /// Takes an event that has a table of its kind. False: it is any other.
-    fn take_told(&mut self, subject: &Subject, event: &Event) -> bool {
+    fn take_reported(&mut self, subject: &Subject, event: &Event) -> bool {
         let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
         if let Some((name, value)) = event.as_tag() {
             let tag = TagRow { attempt_id, run_id, name: name.into(), value: value.into() };
             put(&mut self.tags, tag, |one, other| one.name == other.name);
-        } else if let Some(told) = event.as_artifact() {
+        } else if let Some(artifact) = event.as_artifact() {
             let artifact = ArtifactRow {
                 attempt_id,
                 run_id,
-                name: told.name.into(),
-                blake3: told.blake3.into(),
-                size_bytes: told.size_bytes,
+                name: artifact.name.into(),
+                blake3: artifact.blake3.into(),
+                size_bytes: artifact.size_bytes,
                 step: event.step,
                 at: event.at,
             };
@@ -333,8 +333,8 @@ fn message_of(event: &Event) -> String {
     if let Some((kind, message, digest)) = event.as_exception() {
         return format!("{kind}: {message} [{digest}]");
     }
-    let told: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    told.join(" ")
+    let fields: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    fields.join(" ")
 }
 
 fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {

@@ -45,7 +45,7 @@ pub fn fall_back_cost(steps: Step, pace: Option<Pace>) -> FallBackCost {
 }
 
 /// The message before the launch of an attempt that steps back.
-pub fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
+pub fn notice(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
     let newest = loaded.fallbacks.first()?;
     let what = newest.step.map_or_else(|| "a newer checkpoint".into(), |step| format!("step {step}"));
     let cost = fall_back_cost(loaded.lost_steps, pace).sentence();
@@ -54,7 +54,7 @@ pub fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<String> {
 
 /// What an attempt skipped when it resumed, as the log has it now: the newest step that was suspect, why, and the steps
 /// between.
-pub fn passed_over<'a>(
+pub fn skipped_newer<'a>(
     infos: &'a [CheckpointInfo],
     attempt: &AttemptRow,
 ) -> Option<(&'a CheckpointInfo, Step)> {

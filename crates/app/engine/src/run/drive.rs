@@ -272,7 +272,7 @@ fn watch(
         superseded_by: &|| prepared.supervision.superseded_by(),
         cancel: &context.cancel,
     };
-    let mut told = false;
+    let mut reported = false;
     let mut noted_drops = false;
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
@@ -288,8 +288,8 @@ fn watch(
             })
         });
         // Progress in the ledger is a convenience; the flight record has it all.
-        if let (Err(error), false) = (touched, told) {
-            told = true;
+        if let (Err(error), false) = (touched, reported) {
+            reported = true;
             reporter
                 .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
         }
@@ -320,11 +320,11 @@ fn progress_of(row: &AttemptRow, record: &LiveRecord, seen: Option<&Seen>) -> At
 /// The notice is for a user who watches now; the event completes the history of the run.
 fn remember_dropped_uploads(context: &Context, row: &AttemptRow, text: &str) {
     let event = EventRow {
-        event_id: format!("{}:checkpoint_let_go", row.attempt_id),
+        event_id: format!("{}:upload_dropped", row.attempt_id),
         run_id: row.run_id,
         attempt_id: Some(row.attempt_id),
         at: context.clock.now(),
-        kind: EventKind::CheckpointLetGo.as_str().into(),
+        kind: EventKind::UploadDropped.as_str().into(),
         step: None,
         message: text.into(),
         fields_json: None,

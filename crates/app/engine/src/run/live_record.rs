@@ -152,7 +152,7 @@ impl LiveRecord {
                 self.facts.take(&frame);
                 match &frame {
                     Frame::Event(event) => {
-                        if let Some(rank) = rank_told(event)
+                        if let Some(rank) = reported_rank(event)
                             && self.ranks.len() < SEGMENTS_MAX
                         {
                             self.ranks.insert(followed.pid, rank);
@@ -315,7 +315,7 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
 }
 
 /// The rank that a process reports.
-fn rank_told(event: &Event) -> Option<u32> {
+fn reported_rank(event: &Event) -> Option<u32> {
     let field = event.fields.iter().find(|(name, _)| EventKind::Rank.is(&event.kind) && name == "rank")?;
     field.1.parse().ok()
 }

@@ -34,9 +34,9 @@ pub(crate) fn step_back(context: &Context, run: &RunRow) -> Result<Option<String
     let remote = RemotePlan::of_run(context, run, rung)?;
     let why = why(&crash, &attempts);
     let Some(info) = mark(context, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };
-    let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);
-    remember(context, &attempts, &info, &told);
-    Ok(Some(told))
+    let message = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);
+    remember(context, &attempts, &info, &message);
+    Ok(Some(message))
 }
 
 fn as_seen(attempt: &AttemptRow) -> LoadAttempt {
@@ -98,7 +98,7 @@ fn older_by_truth(remote: &RemotePlan, crash: &LoadCrash) -> bool {
 }
 
 /// The mark in the log is what counts; the event makes the story of the run whole.
-fn remember(context: &Context, attempts: &[AttemptRow], info: &CheckpointInfo, told: &str) {
+fn remember(context: &Context, attempts: &[AttemptRow], info: &CheckpointInfo, message: &str) {
     let Some(last) = attempts.last() else { return };
     let event = EventRow {
         event_id: format!("{}:checkpoint_suspect:{}", last.attempt_id, info.number),
@@ -107,7 +107,7 @@ fn remember(context: &Context, attempts: &[AttemptRow], info: &CheckpointInfo, t
         at: context.clock.now(),
         kind: EventKind::CheckpointSuspect.as_str().into(),
         step: Some(info.step),
-        message: told.into(),
+        message: message.into(),
         fields_json: None,
         source: "supervisor".into(),
     };

@@ -121,7 +121,7 @@ fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
 }
 
 /// A run whose supervisor is gone, as it was prepared.
-pub fn take_up(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
+pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     let supervision = supervised(supervision::try_supervise(context, run.run_id)?, run)?;
     // Another command may have sealed its attempt since the row was read.
     let run = context.run_by_id(run.run_id)?;

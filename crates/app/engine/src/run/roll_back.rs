@@ -146,7 +146,7 @@ pub fn go_back(
     decided: &RollBackDecided,
 ) -> Result<String, AppError> {
     let RollBackDecided { asked, back } = decided;
-    let summary = told(back);
+    let summary = sentence(back);
     let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &left.rung);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house =
@@ -193,7 +193,7 @@ pub fn go_back(
 }
 
 /// `rolled back to step 400; skips the batches 449..503`
-pub fn told(back: &Back) -> String {
+pub fn sentence(back: &Back) -> String {
     let to = back.to_step.map_or("the beginning".into(), |step| format!("step {step}"));
     let skip = back.skip.map(|range| format!("; skips the batches {range}")).unwrap_or_default();
     format!("rolled back to {to}{skip}")
@@ -202,7 +202,7 @@ pub fn told(back: &Back) -> String {
 /// The same of a row.
 pub fn of_row(row: &RollBackRow) -> String {
     let range = row.skip_first_batch.zip(row.skip_end_batch);
-    told(&Back { to_step: row.to_step, skip: range.map(|(first, end)| BatchRange { first, end }) })
+    sentence(&Back { to_step: row.to_step, skip: range.map(|(first, end)| BatchRange { first, end }) })
 }
 
 /// The row is what counts; the event makes the story of the run whole.

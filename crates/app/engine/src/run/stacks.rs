@@ -7,7 +7,7 @@ use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
 /// Dumps of one attempt that are kept.
 const DUMPS_MAX: usize = 20;
 /// Processes that a line names.
-const PROCESSES_TOLD: usize = 3;
+const PROCESSES_LISTED: usize = 3;
 
 /// A dump that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,12 +48,12 @@ pub fn lines(attempt: &AttemptLayout, path: &str) -> Vec<String> {
     let dump = std::fs::read(attempt.folder().join(path))
         .ok()
         .and_then(|bytes| serde_json::from_slice::<StackDump>(&bytes).ok());
-    dump.map(|dump| dump.processes.iter().map(ProcessStack::told).collect()).unwrap_or_default()
+    dump.map(|dump| dump.processes.iter().map(ProcessStack::in_one_line).collect()).unwrap_or_default()
 }
 
 fn summary(dump: &StackDump) -> String {
-    let told: Vec<String> = dump.processes.iter().take(PROCESSES_TOLD).map(ProcessStack::told).collect();
-    let more = dump.processes.len() + dump.left_out - told.len();
+    let lines: Vec<String> = dump.processes.iter().take(PROCESSES_LISTED).map(ProcessStack::in_one_line).collect();
+    let more = dump.processes.len() + dump.left_out - lines.len();
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("{}{more}", told.join("; "))
+    format!("{}{more}", lines.join("; "))
 }

@@ -106,7 +106,7 @@ struct Supervisor<'a> {
     stopping: bool,
     /// A stop that could not be delivered, and when it was tried.
     undelivered: Option<(StopMode, i64)>,
-    leftovers_told: bool,
+    leftovers_reported: bool,
     began_micros: i64,
     last_sign_micros: Option<i64>,
     frame_count_seen: u64,
@@ -243,7 +243,7 @@ impl<'a> Supervisor<'a> {
             stop_requests_seen: 0,
             stopping: false,
             undelivered: None,
-            leftovers_told: false,
+            leftovers_reported: false,
             last_sign_micros: None,
             frame_count_seen: 0,
         }
@@ -387,8 +387,8 @@ impl<'a> Supervisor<'a> {
 
     /// A script that ended and left processes behind which hold its output is waited for; the user is informed.
     fn tell_leftovers(&mut self, running: &Running) {
-        if running.main_ended_at.is_some() && !self.leftovers_told {
-            self.leftovers_told = true;
+        if running.main_ended_at.is_some() && !self.leftovers_reported {
+            self.leftovers_reported = true;
             let text =
                 "the script exited with code 0; waiting for child processes that still hold its output";
             self.tell(text.into());

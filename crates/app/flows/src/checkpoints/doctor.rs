@@ -72,7 +72,7 @@ impl Checkpoints {
                 let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
                 let safe = "running training continues; its commits stay on this disk for now";
                 let action = "check the address, the network and the credentials, then run the doctor again";
-                return vec![told(severity, "remote", message, safe, action)];
+                return vec![finding(severity, "remote", message, safe, action)];
             }
         };
         let mut findings = self.tried_out(plan);
@@ -83,7 +83,7 @@ impl Checkpoints {
             let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
             let safe = "they are on this disk, and are handed over in order";
             let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
-            findings.push(told(RootSeverity::Note, "remote_behind", message, safe, &action));
+            findings.push(finding(RootSeverity::Note, "remote_behind", message, safe, &action));
         }
         if lost > 0 {
             let message = format!(
@@ -93,7 +93,7 @@ impl Checkpoints {
             let safe = "they are never resumed from; their files are kept until they expire";
             let action =
                 format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
-            findings.push(told(RootSeverity::Note, "lost_work", message, safe, &action));
+            findings.push(finding(RootSeverity::Note, "lost_work", message, safe, &action));
         }
         findings
     }
@@ -172,7 +172,7 @@ impl Checkpoints {
 }
 
 /// A finding about the remote, which no file or entry of this disk is the subject of.
-fn told(
+fn finding(
     severity: RootSeverity,
     check: &'static str,
     message: String,

@@ -91,8 +91,8 @@ impl Checkpoints {
                     break;
                 }
             }
-            let told = std::mem::take(&mut record.facts.save_reasons);
-            reasons.0.extend(told.into_iter().map(|(step, reason)| ((attempt.attempt_id, step), reason)));
+            let reported = std::mem::take(&mut record.facts.save_reasons);
+            reasons.0.extend(reported.into_iter().map(|(step, reason)| ((attempt.attempt_id, step), reason)));
         }
         Ok(reasons)
     }

@@ -166,13 +166,13 @@ impl Checkpoints {
         let plan = self.remote.as_ref().ok_or_else(missing)?;
         let done = plan.interruptibly(|cancelled| work(&plan.open(Patience::Long, cancelled)?));
         done.map_err(|error| {
-            let told =
+            let failure =
                 remote_error(&format!("step {step} cannot be brought from {}", plan.location()), &error);
-            match told.kind {
+            match failure.kind {
                 ErrorKind::Integrity => {
-                    told.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
+                    failure.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
                 }
-                _ => told,
+                _ => failure,
             }
         })
     }

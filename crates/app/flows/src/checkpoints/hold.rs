@@ -124,7 +124,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub(crate) fn let_go(&self, name: &str) -> Result<(), AppError> {
+    pub(crate) fn release(&self, name: &str) -> Result<(), AppError> {
         match self.housekeeper()?.unpin(name) {
             Ok(()) => Ok(()),
             Err(CheckpointError::NoSuchPin { .. }) => self.unpin_there(name),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_api::checkpoints::{Checkpoint, FallBack};
 use trackway_checkpoint::{CheckpointInfo, CheckpointView, KeepReason};
 use trackway_core::Timestamp;
-use trackway_engine::checkpoints::{Pace, fall_back_cost, passed_over};
+use trackway_engine::checkpoints::{Pace, fall_back_cost, skipped_newer};
 use trackway_engine::error::AppError;
 use trackway_ledger::AttemptRow;
 
@@ -50,7 +50,7 @@ impl Checkpoints {
     /// What an attempt skipped when it resumed, and what that costs by the pace of the attempts before it.
     pub fn fall_back_of(&self, attempt: &AttemptRow) -> Result<Option<FallBack>, AppError> {
         let infos = self.view()?.list();
-        let Some((passed, steps)) = passed_over(&infos, attempt) else { return Ok(None) };
+        let Some((passed, steps)) = skipped_newer(&infos, attempt) else { return Ok(None) };
         let before = self.attempts().iter().filter(|it| it.attempt_number < attempt.attempt_number);
         Ok(Some(FallBack {
             from_step: passed.step,

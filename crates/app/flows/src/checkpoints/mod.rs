@@ -288,12 +288,12 @@ impl Checkpoints {
             (_, Kind::Retry) => ErrorKind::Locked,
             (_, Kind::Storage | Kind::State) => ErrorKind::Fault,
         };
-        let told = AppError::new(kind, error.to_string());
+        let failure = AppError::new(kind, error.to_string());
         match kind {
             ErrorKind::Integrity => {
-                told.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
+                failure.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
             }
-            _ => told,
+            _ => failure,
         }
     }
 }

@@ -192,10 +192,10 @@ impl Run<'_> {
             name => CheckResult::not_run(name, "a file cannot be read"),
         };
         // A damaged file is reported whatever was requested.
-        let told = TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
+        let requested = TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
         CheckAnswer {
             verdict: Verdict::Block,
-            checks: told.map(answer).collect(),
+            checks: requested.map(answer).collect(),
             groups: Vec::new(),
             personal: Vec::new(),
             label_noise: None,

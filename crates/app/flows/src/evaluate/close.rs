@@ -33,7 +33,7 @@ pub(super) fn rest_launches(context: &Context, launch_run_id: RunId) -> Result<(
 }
 
 /// Releases the checkpoint of an evaluation that no longer reads it. What was fetched for it is deleted.
-pub(super) fn let_go_of(
+pub(super) fn release(
     context: &Context,
     checkpoints: &Checkpoints,
     evaluation_id: &str,
@@ -41,7 +41,7 @@ pub(super) fn let_go_of(
     let brought = context.home.layout.evaluation(evaluation_id).checkpoint();
     writable_again(&brought);
     context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
-    checkpoints.let_go(evaluation_id)
+    checkpoints.release(evaluation_id)
 }
 
 fn close_lost(context: &Context, row: &EvaluationRow) -> Option<String> {
@@ -70,10 +70,10 @@ fn end_if_lost(
     rest_launches(context, launch_run_id)?;
     let EvaluationRow { evaluation_id, run_id, .. } = &end.evaluation;
     // The pin ends by itself if it cannot be taken away now.
-    let let_go = checkpoints::checkpoints(context, *run_id)
-        .and_then(|checkpoints| let_go_of(context, &checkpoints, evaluation_id));
+    let released = checkpoints::checkpoints(context, *run_id)
+        .and_then(|checkpoints| release(context, &checkpoints, evaluation_id));
     let stored = context.end_evaluation(&end)?;
-    let held = let_go.err().map(|error| format!("; its checkpoint is still held: {error}"));
+    let held = released.err().map(|error| format!("; its checkpoint is still held: {error}"));
     Ok(Some(format!("{}{}", sentence(&stored), held.unwrap_or_default())))
 }
 

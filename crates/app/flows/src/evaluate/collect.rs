@@ -40,7 +40,7 @@ pub(super) fn collected(
         read_outputs(context, folder, &section, seed)
             .and_then(|outputs| completed(context, row.clone(), &section, &outputs))
     });
-    clean_told(context, folder)?;
+    redact_reported(context, folder)?;
     match judged {
         Err(panic) => {
             Ok(failed(context, row, &format!("evaluating its output failed inside Trackway: {panic}")))
@@ -51,15 +51,15 @@ pub(super) fn collected(
 }
 
 /// Takes secrets out of what the evaluator wrote of itself: the file stays in the home, beside the receipt that does not hold them.
-fn clean_told(context: &Context, folder: &Path) -> Result<(), AppError> {
+fn redact_reported(context: &Context, folder: &Path) -> Result<(), AppError> {
     let path = folder.join(EVALUATION);
     // Output that is not text or too long was refused, and is invalid.
     let Ok(Some(text)) = text_of(folder, EVALUATION) else { return Ok(()) };
     let cleaned = match serde_json::from_str::<Json>(&text) {
-        Ok(mut told) => {
-            let before = told.clone();
-            context.redactor.json(&mut told);
-            (told != before).then(|| told.to_string())
+        Ok(mut reported) => {
+            let before = reported.clone();
+            context.redactor.json(&mut reported);
+            (reported != before).then(|| reported.to_string())
         }
         Err(_) => Some(context.redactor.text(&text).into_owned()).filter(|cleaned| *cleaned != text),
     };
@@ -91,7 +91,7 @@ fn completed(
     if section.baseline.is_some() && baseline.is_none() {
         notes.push("there is no baseline to compare with yet".into());
     }
-    let row = by_its_own_word(row, &outputs.told, &mut notes);
+    let row = by_its_own_word(row, &outputs.reported, &mut notes);
     let tasks = task_set::tasks(context, &row)?;
     let terms = Terms { section, seed, task: None, tasks: &tasks, baseline: baseline.as_ref() };
     let judged = Judged::of(context, outputs, &terms)?;
@@ -127,7 +127,7 @@ pub(super) fn bound(
 }
 
 /// The row with what the evaluator reported about itself. A contradiction to the run file is noted.
-fn by_its_own_word(row: EvaluationRow, told: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
+fn by_its_own_word(row: EvaluationRow, reported: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
     let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
         (Some(asked), Some(found)) if asked != found => {
             notes
@@ -136,18 +136,18 @@ fn by_its_own_word(row: EvaluationRow, told: &ReportedEvaluation, notes: &mut Ve
         }
         (asked, found) => found.or(asked),
     };
-    let judge = told.judge.as_ref();
-    let decoding = (!told.decoding.is_empty()).then(|| json!(told.decoding).to_string());
+    let judge = reported.judge.as_ref();
+    let decoding = (!reported.decoding.is_empty()).then(|| json!(reported.decoding).to_string());
     let decoding = take("decoding", row.decoding_json.as_ref().map(Json::to_string), decoding);
-    let seed = take("seed", row.seed.map(|seed| seed.to_string()), told.seed.map(|seed| seed.to_string()));
-    let version = take("the task set's version", row.task_set_version, told.task_set_version.clone());
+    let seed = take("seed", row.seed.map(|seed| seed.to_string()), reported.seed.map(|seed| seed.to_string()));
+    let version = take("the task set's version", row.task_set_version, reported.task_set_version.clone());
     let judge_model = take("the judge", row.judge_model, judge.map(|judge| judge.model.clone()));
     let judge_rubric = take("the rubric", row.judge_rubric, judge.and_then(|judge| judge.rubric.clone()));
-    let named = told.evaluator.as_ref().map(|evaluator| match &evaluator.version {
+    let named = reported.evaluator.as_ref().map(|evaluator| match &evaluator.version {
         Some(version) => format!("{} {version}", evaluator.name),
         None => evaluator.name.clone(),
     });
-    notes.extend(told.notes.iter().cloned());
+    notes.extend(reported.notes.iter().cloned());
     EvaluationRow {
         evaluator_name: named.unwrap_or(row.evaluator_name),
         task_set_version: version,

@@ -44,7 +44,7 @@ pub fn import_evaluations(
     context: &Context,
     request: &ImportRequest,
 ) -> Result<Vec<ImportedEvaluation>, AppError> {
-    let found = read(&request.path).map_err(told)?;
+    let found = read(&request.path).map_err(import_error)?;
     let run = context.run_by_id(request.run)?;
     let chosen = checkpoints::checkpoints(context, run.run_id)?.chosen(&request.checkpoint)?;
     let known = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
@@ -97,7 +97,7 @@ fn take_over(
     };
     let judged = match task {
         true => Judged::of(context, &outputs, &terms)?,
-        false => Judged::told(&outputs.metrics),
+        false => Judged::reported(&outputs.metrics),
     };
     let end = collect::bound(context, row, &outputs, judged, notes, seed);
     let stored = context.take_ended_evaluation(&end)?;
@@ -157,7 +157,7 @@ fn write_rows(folder: &Path, foreign: &ForeignEvaluation) -> Result<(), AppError
     write().map_err(|error| AppError::file("write", &path, &error))
 }
 
-fn told(error: ImportError) -> AppError {
+fn import_error(error: ImportError) -> AppError {
     let kind = match &error {
         ImportError::Disk { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             ErrorKind::NotFound

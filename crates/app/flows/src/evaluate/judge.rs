@@ -22,7 +22,7 @@ use crate::assess::{NamedPredicate, slices};
 use crate::baseline::{self, TASKS_UNMATCHED, spec_of};
 
 /// The name of a slice whose rows only the evaluator has.
-const TOLD: &str = "reported by the evaluator";
+const REPORTED: &str = "reported by the evaluator";
 /// Why such a slice has no verdict.
 const NOT_COMPARED: &str = "its rows are not in the outputs, so it was not compared with the rest";
 /// Two numbers of one metric that differ by more than this part are not the same.
@@ -68,7 +68,7 @@ impl Judged {
             Tasks::Table(tasks) => (Some(tasks.rows() as u64), None),
             Tasks::Unreadable(why) => (None, Some(why.clone())),
         };
-        judged.take_told(&outputs.metrics, count);
+        judged.take_reported(&outputs.metrics, count);
         judged.unmatched = judged.unmatched.or(unreadable);
         judged.note_unmatched(terms.section.unmatched_tasks);
         Ok(judged)
@@ -136,18 +136,18 @@ impl Judged {
     }
 
     /// What was reported, and nothing computed.
-    pub fn told(told: &ReportedMetrics) -> Self {
+    pub fn reported(reported: &ReportedMetrics) -> Self {
         let mut judged = Self::default();
-        judged.take_told(told, None);
+        judged.take_reported(reported, None);
         judged
     }
 
     /// Adds what the evaluator reports and the rows do not have; of two numbers the computed one counts. A metric over
     /// all rows has to cover every task.
-    fn take_told(&mut self, told: &ReportedMetrics, tasks: Option<u64>) {
+    fn take_reported(&mut self, reported: &ReportedMetrics, tasks: Option<u64>) {
         let rows = self.assessment.as_ref().map(|assessment| assessment.coverage.rows_expected);
         let expected = tasks.max(rows);
-        for (name, estimate) in &told.metrics {
+        for (name, estimate) in &reported.metrics {
             match self.metrics.get(name) {
                 Some(own) if differ(own.value, estimate.value) => self.notes.push(format!(
                     "`{name}`: {} reported by the evaluator, {} computed from the rows and used",
@@ -157,9 +157,9 @@ impl Judged {
                 None => drop(self.metrics.insert(name.clone(), covering(name, *estimate, expected))),
             }
         }
-        for (name, metrics) in &told.slices {
+        for (name, metrics) in &reported.slices {
             if self.slices.iter().all(|slice| slice.name != *name) {
-                self.slices.push(told_slice(name, metrics));
+                self.slices.push(reported_slice(name, metrics));
             }
         }
     }
@@ -242,10 +242,10 @@ fn covering(name: &str, estimate: Estimate, expected: Option<u64>) -> Estimate {
     Estimate { coverage: coverage.unwrap_or(estimate.coverage), ..estimate }
 }
 
-fn told_slice(name: &str, metrics: &Metrics) -> Slice {
+fn reported_slice(name: &str, metrics: &Metrics) -> Slice {
     Slice {
         name: name.to_owned(),
-        predicate: TOLD.into(),
+        predicate: REPORTED.into(),
         support: metrics.values().map(|estimate| estimate.support).max().unwrap_or(0),
         verdict: ComparisonVerdict::Inconclusive,
         why: Some(NOT_COMPARED.into()),

@@ -76,11 +76,11 @@ pub(crate) fn check_before_launch(
     job: &trackway_engine::run::Job,
 ) -> Result<(), AppError> {
     let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
-    let told = |error: AppError| {
+    let usage_error = |error: AppError| {
         error.hint("the evaluation after the run could not start; run it with `trackway eval run`, or set `evaluate.after = false`")
     };
-    asked.check(context).map_err(told)?;
-    asked.task_set(context).map_err(told).map(drop)
+    asked.check(context).map_err(usage_error)?;
+    asked.task_set(context).map_err(usage_error).map(drop)
 }
 
 /// One evaluation that was begun.
@@ -152,7 +152,7 @@ pub(crate) fn evaluate_subject(
     };
     // The receipt comes last: until it is there, the next command does all of this again.
     close::rest_launches(context, case.prepared.run.run_id)?;
-    case.let_go(reporter);
+    case.release_checkpoint(reporter);
     let stored = context.end_evaluation(&end)?;
     match error {
         Some(error) => Err(error),
@@ -266,8 +266,8 @@ impl Case<'_> {
     }
 
     /// A pin that cannot be taken away ends by itself.
-    fn let_go(&self, reporter: &dyn Reporter) {
-        if let Err(error) = close::let_go_of(self.context, &self.checkpoints, &self.evaluation_id) {
+    fn release_checkpoint(&self, reporter: &dyn Reporter) {
+        if let Err(error) = close::release(self.context, &self.checkpoints, &self.evaluation_id) {
             let text = format!("the pin `{}` stays until it expires: {error}", self.evaluation_id);
             reporter.notice(&Notice::Note { text });
         }

@@ -44,7 +44,7 @@ pub struct Outputs {
     /// Its own metrics.
     pub metrics: ReportedMetrics,
     /// What it reports about itself.
-    pub told: ReportedEvaluation,
+    pub reported: ReportedEvaluation,
     /// Notes for a reader.
     pub notes: Vec<String>,
 }
@@ -79,7 +79,7 @@ pub fn read_outputs(
         outputs.metrics = read_metrics(text, METRICS).map_err(|error| broken(error.to_string()))?;
     }
     if let Some(text) = text_of(folder, EVALUATION)? {
-        outputs.told = read_evaluation(&text, EVALUATION).map_err(|error| broken(error.to_string()))?;
+        outputs.reported = read_evaluation(&text, EVALUATION).map_err(|error| broken(error.to_string()))?;
     }
     let found: Vec<&str> = PREDICTIONS.into_iter().filter(|name| folder.join(name).is_file()).collect();
     match found.as_slice() {

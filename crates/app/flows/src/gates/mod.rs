@@ -278,12 +278,12 @@ fn read_gates(rules: &[String]) -> Result<Vec<Gate>, AppError> {
 }
 
 fn mistake(rule: &str, error: &RuleError) -> AppError {
-    let told = AppError::new(ErrorKind::Usage, format!("the gate `{rule}` {}", error.message));
+    let failure = AppError::new(ErrorKind::Usage, format!("the gate `{rule}` {}", error.message));
     match &error.hint {
-        Some(hint) => told.hint(hint.clone()),
+        Some(hint) => failure.hint(hint.clone()),
         None => {
             let column = rule[..error.span.start].chars().count() + 1;
-            told.hint(format!("the mistake is at column {column}: `{}`", &rule[error.span.clone()]))
+            failure.hint(format!("the mistake is at column {column}: `{}`", &rule[error.span.clone()]))
         }
     }
 }

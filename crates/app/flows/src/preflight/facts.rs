@@ -3,7 +3,7 @@
 use trackway_formats::runfile::{DataRole, DataSpec, Plan};
 
 /// Why a check of settings does not apply where the run file has no `[training]`.
-pub const NOT_TOLD: &str = "(checked only with a `[training]` section)";
+pub const NEEDS_SETTINGS: &str = "(checked only with a `[training]` section)";
 
 /// The known facts for planning.
 pub struct PlanFacts<'f> {

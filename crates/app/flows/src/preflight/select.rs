@@ -8,7 +8,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
-use super::facts::NOT_TOLD;
+use super::facts::NEEDS_SETTINGS;
 
 /// The command line's selection of checks. A name is that of a check, or of a family: `leakage` means `leakage.rows`
 /// and the others.
@@ -44,8 +44,8 @@ impl Policy {
         let section = plan.preflight.clone().unwrap_or_default();
         let PreflightSection { require, skip, severity, one_batch, overfit_batches, label_noise, .. } =
             section;
-        let told = skip.into_iter().map(|skip| Skipped { check: skip.check, why: skip.why });
-        let skip: Vec<Skipped> = told.chain(selection.skip.iter().cloned()).collect();
+        let requested = skip.into_iter().map(|skip| Skipped { check: skip.check, why: skip.why });
+        let skip: Vec<Skipped> = requested.chain(selection.skip.iter().cloned()).collect();
         let all = require.iter().chain(&selection.only).chain(severity.keys());
         for name in all.chain(skip.iter().map(|skip| &skip.check)) {
             known(name, names)?;
@@ -123,7 +123,7 @@ impl Policy {
     fn weigh(&self, result: CheckResult) -> CheckResult {
         if self.required.contains(&result.name)
             && result.verdict == Verdict::NotApplicable
-            && result.why.as_deref().is_some_and(|why| why.ends_with(NOT_TOLD))
+            && result.why.as_deref().is_some_and(|why| why.ends_with(NEEDS_SETTINGS))
         {
             return result.left_open();
         }

@@ -50,7 +50,7 @@ pub fn probe(
     base: &Path,
     request: &ProbeRequest,
     onlooker: &Onlooker<'_>,
-    told: &dyn Fn(ProbePart),
+    on_part: &dyn Fn(ProbePart),
 ) -> Result<ProbeReport, AppError> {
     let began_micros = onlooker.clock.monotonic_micros();
     let mut source = request.table.open(base, "table")?;
@@ -86,7 +86,7 @@ pub fn probe(
         .map_err(|error| probe_error(&error))?;
     let mut model = model.with_gradients(&mut gradients);
     let found =
-        ask(&mut model, &request.settings, told, onlooker.cancelled).map_err(|error| probe_error(&error))?;
+        ask(&mut model, &request.settings, on_part, onlooker.cancelled).map_err(|error| probe_error(&error))?;
     let seconds = (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
     Ok(ProbeReport { found, rows_read: coverage.rows_read, seconds })
 }
@@ -126,11 +126,11 @@ fn probe_error(error: &ProbeError) -> AppError {
         ProbeError::Cancelled => ErrorKind::Cancelled,
         _ => ErrorKind::Usage,
     };
-    let told = AppError::new(kind, error.to_string());
+    let failure = AppError::new(kind, error.to_string());
     match error {
         ProbeError::Scoring(_) | ProbeError::Refused(_) => {
-            told.hint("docs/scoring.md describes what a scoring command must do")
+            failure.hint("docs/scoring.md describes what a scoring command must do")
         }
-        _ => told,
+        _ => failure,
     }
 }

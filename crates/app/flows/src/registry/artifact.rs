@@ -67,9 +67,9 @@ pub(super) fn bring(
 fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &BytesProgress) -> Result<u64, AppError> {
     let total_bytes = files.iter().map(|file| file.size_bytes).sum();
     let done_bytes = AtomicU64::new(0);
-    let told = |bytes: u64| watch(done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes, total_bytes);
+    let on_bytes = |bytes: u64| watch(done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes, total_bytes);
     fs::create_dir_all(to).map_err(|error| AppError::file("make", to, &error))?;
-    files.par_iter().try_for_each(|file| copy_file(from, to, file, &told))?;
+    files.par_iter().try_for_each(|file| copy_file(from, to, file, &on_bytes))?;
     sync_folder(to)?;
     Ok(total_bytes)
 }
@@ -78,13 +78,13 @@ fn copy_file(
     from: &Path,
     to: &Path,
     file: &ManifestFile,
-    told: &(dyn Fn(u64) + Sync),
+    on_bytes: &(dyn Fn(u64) + Sync),
 ) -> Result<(), AppError> {
     let (source, target) = (from.join(&file.name), to.join(&file.name));
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
     }
-    let hash = copy_bytes(&source, &target, told)?;
+    let hash = copy_bytes(&source, &target, on_bytes)?;
     if hash.to_hex().as_str() == file.blake3 {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn copy_file(
     Err(AppError::new(ErrorKind::Integrity, message).hint("find out more with: trackway checkpoint doctor"))
 }
 
-fn copy_bytes(source: &Path, target: &Path, told: &(dyn Fn(u64) + Sync)) -> Result<blake3::Hash, AppError> {
+fn copy_bytes(source: &Path, target: &Path, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<blake3::Hash, AppError> {
     let reading = |error| AppError::file("read", source, &error);
     let writing = |error| AppError::file("write", target, &error);
     let mut reader = File::open(source).map_err(reading)?;
@@ -106,7 +106,7 @@ fn copy_bytes(source: &Path, target: &Path, told: &(dyn Fn(u64) + Sync)) -> Resu
         }
         hasher.update(&buffer[..count]);
         writer.write_all(&buffer[..count]).map_err(writing)?;
-        told(count as u64);
+        on_bytes(count as u64);
     }
     writer.sync_all().map_err(writing)?;
     Ok(hasher.finalize())

@@ -109,8 +109,8 @@ pub fn promote_model(
     let refusals = refusals(request.to, &evidence.facts, &model.standing.policy, context.clock.now());
     let mut answer = unchanged(&model, Some(version));
     answer.verify_seconds = verify_seconds;
-    let stands = model.standing.stages.get(&version.version) == Some(&request.to);
-    if !refusals.is_empty() && !stands {
+    let already_there = model.standing.stages.get(&version.version) == Some(&request.to);
+    if !refusals.is_empty() && !already_there {
         answer.refusals = refusals;
         return Ok(answer);
     }
@@ -121,7 +121,7 @@ pub fn promote_model(
         why: request.why.clone(),
         ..evidence.add_to(registry::new_change(context, ModelChange::Promote), context.clock.now())
     };
-    carry_out(context, &model, change, request.deploy.as_deref(), stands, (began, watch), answer)
+    carry_out(context, &model, change, request.deploy.as_deref(), already_there, (began, watch), answer)
 }
 
 /// Puts an earlier version back into production, its files verified first.
@@ -152,8 +152,8 @@ pub fn roll_back_model(
         why: request.why.clone(),
         ..registry::new_change(context, ModelChange::RollBack)
     };
-    let stands = model.standing.production() == Some(version.version);
-    carry_out(context, &model, change, request.deploy.as_deref(), stands, (began, watch), answer)
+    let already_there = model.standing.production() == Some(version.version);
+    carry_out(context, &model, change, request.deploy.as_deref(), already_there, (began, watch), answer)
 }
 
 /// Copies first, then changes, then points to the copy: whatever ends in between, the same command again ends it.
@@ -162,7 +162,7 @@ fn carry_out(
     model: &Model,
     change: NewChange,
     deploy: Option<&std::path::Path>,
-    stands: bool,
+    already_there: bool,
     (began, watch): (Timestamp, &BytesProgress),
     mut answer: ModelChanged,
 ) -> Result<ModelChanged, AppError> {
@@ -176,7 +176,7 @@ fn carry_out(
     answer.was_version = change.was_version;
     answer.gate_receipt_id.clone_from(&change.gate_receipt_id);
     answer.approvals = change.approvals.clone().unwrap_or_default();
-    let released_by = if stands {
+    let released_by = if already_there {
         registry::keep_missing(context, model);
         model.newest_release()
     } else {

@@ -119,7 +119,7 @@ mod tests {
         classes
     }
 
-    fn told(found: &[&str], positive: &str) -> String {
+    fn refusal(found: &[&str], positive: &str) -> String {
         BinaryClasses::new(&classes(found), positive).err().map(|error| error.message).unwrap_or_default()
     }
 
@@ -152,7 +152,7 @@ mod tests {
             (&["a", "b"][..], "a ", "no label is `a `; the classes are `a`, `b`"),
             (&[][..], "a", "no label is `a`"),
         ] {
-            let why = told(found, positive);
+            let why = refusal(found, positive);
             assert!(why.contains(expected), "{found:?} {positive}: {why}");
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Asking<'a> {
     pub cancelled: &'a AtomicBool,
     /// Measures how long each batch takes.
     pub clock: &'a dyn Clock,
-    pub told: &'a (dyn Fn(u64, u64) + Sync),
+    pub on_rows: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 /// What was answered.
@@ -188,7 +188,7 @@ impl BatchScorer<'_> {
         let rows = RecordBatch::try_new(Arc::clone(schema), columns.collect()).map_err(unfit)?;
         file.write(&rows).map_err(write_error)?;
         self.done.rows += batch.num_rows() as u64;
-        (self.asking.told)(self.done.rows, self.asking.rows_max);
+        (self.asking.on_rows)(self.done.rows, self.asking.rows_max);
         Ok(())
     }
 

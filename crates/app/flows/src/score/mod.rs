@@ -54,7 +54,7 @@ pub fn score(
     request: &ScoreRequest,
     outputs: &ScoreOutputs,
     onlooker: &Onlooker<'_>,
-    told: &(dyn Fn(u64, u64) + Sync),
+    on_rows: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<ScoreReport, AppError> {
     let began_micros = onlooker.clock.monotonic_micros();
     request.check()?;
@@ -85,7 +85,7 @@ pub fn score(
         rows_max: request.limit.unwrap_or(u64::MAX).min(coverage.rows_read),
         cancelled: onlooker.cancelled,
         clock: onlooker.clock,
-        told,
+        on_rows,
     };
     let done = answer_all(source, &asking, Answers::new(chances))?;
     let metrics = latency(&done.times);

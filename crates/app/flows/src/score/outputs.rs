@@ -50,7 +50,7 @@ impl ScoreOutputs {
     }
 
     pub(super) fn write_beside(&self, metrics: &Metrics, notes: &[String]) -> Result<(), AppError> {
-        let told = |metrics: &Metrics| -> Json {
+        let as_json = |metrics: &Metrics| -> Json {
             let one = |(name, it): (&String, &trackway_evaluate::Estimate)| {
                 let members = json!({ "value": it.value, "low": it.interval.known_low(), "high": it.interval.known_high(), "support": it.support });
                 (name.clone(), members)
@@ -59,7 +59,7 @@ impl ScoreOutputs {
         };
         let evaluator = json!({ "name": EVALUATOR, "version": VERSION });
         for (path, document) in [
-            (&self.metrics, told(metrics)),
+            (&self.metrics, as_json(metrics)),
             (&self.evaluation, json!({ "evaluator": evaluator, "notes": notes })),
         ] {
             if let Some(path) = path {

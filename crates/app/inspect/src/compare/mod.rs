@@ -80,8 +80,8 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
 
 /// The parameters that the script reported; nothing yet of an attempt that is not sealed.
 fn parameters_of(context: &Context, attempt: &AttemptRow) -> Result<BTreeMap<String, String>, AppError> {
-    let told = context.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
-    Ok(told.into_iter().map(|row| (row.name, row.value)).collect())
+    let parameters = context.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
+    Ok(parameters.into_iter().map(|row| (row.name, row.value)).collect())
 }
 
 /// A run that climbs a ladder is compared where it is on it.
@@ -145,8 +145,8 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
         let found = rows(&[of(&[("lr", "0.1"), ("seed", "1")]), of(&[("seed", "1"), ("extra", "x")])]);
-        let told: Vec<(&str, bool)> = found.iter().map(|row| (&*row.name, row.differs)).collect();
-        assert_eq!(told, [("extra", true), ("lr", true), ("seed", false)]);
+        let parameters: Vec<(&str, bool)> = found.iter().map(|row| (&*row.name, row.differs)).collect();
+        assert_eq!(parameters, [("extra", true), ("lr", true), ("seed", false)]);
         assert_eq!(found[0].values, [None, Some("x".into())]);
     }
 }

@@ -471,8 +471,8 @@ fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(Str
     here.iter()
         .filter(|row| !of_machine(&row.name))
         .filter_map(|row| {
-            let twin = there.iter().find(|twin| twin.name == row.name && twin.last_step == row.last_step)?;
-            let (there, here) = (twin.last_value?, row.last_value?);
+            let same = there.iter().find(|same| same.name == row.name && same.last_step == row.last_step)?;
+            let (there, here) = (same.last_value?, row.last_value?);
             (there != here).then(|| (row.name.clone(), there, here))
         })
         .collect()

@@ -34,7 +34,7 @@ struct Track {
     pending: Option<PrintedMetrics>,
     /// The values reported last.
     reported: Vec<(String, f64)>,
-    told_step: Option<u64>,
+    reported_step: Option<u64>,
 }
 
 /// Where the script is.
@@ -210,7 +210,7 @@ impl Track {
             has_values: false,
             pending: None,
             reported: Vec::new(),
-            told_step: None,
+            reported_step: None,
         }
     }
 
@@ -248,9 +248,9 @@ impl Track {
     /// The pending drawing, without what was reported at its step already and without evaluations that did not change.
     fn tell(&mut self) -> Option<PrintedMetrics> {
         let mut metrics = self.pending.take()?;
-        let same_step = self.told_step == Some(metrics.step);
+        let same_step = self.reported_step == Some(metrics.step);
         let reported = std::mem::replace(&mut self.reported, metrics.values.clone());
-        self.told_step = Some(metrics.step);
+        self.reported_step = Some(metrics.step);
         metrics.values.retain(|(name, value)| {
             let unchanged =
                 reported.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());

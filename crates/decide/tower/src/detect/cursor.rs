@@ -34,8 +34,8 @@ impl DataCursor {
     /// The place at this step; none if nothing was reported up to it.
     #[must_use]
     pub fn at(&self, step: Step) -> Option<DataPlace> {
-        let (told_step, place) = self.reported.range(..=step).next_back()?;
-        Some(DataPlace { batch: place.batch.checked_add(step - told_step)?, ..*place })
+        let (reported_step, place) = self.reported.range(..=step).next_back()?;
+        Some(DataPlace { batch: place.batch.checked_add(step - reported_step)?, ..*place })
     }
 }
 

@@ -235,7 +235,7 @@ impl Detectors {
 
     /// The same settings, with nothing seen: for a training that begins from nothing.
     #[must_use]
-    pub fn anew(&self) -> Self {
+    pub fn restarted(&self) -> Self {
         Self { memory_limit_bytes: self.memory_limit_bytes, ..Self::new(self.rules.clone()) }
     }
 
@@ -296,7 +296,7 @@ impl Detectors {
         let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
         let numeric = is_numeric(detector);
         let beside = known.filter(|_| numeric).map(Rank::beside).unwrap_or_default();
-        let told = known.filter(|_| numeric).and_then(|rank| rank.told_cause(found.first_step));
+        let reported_cause = known.filter(|_| numeric).and_then(|rank| rank.reported_cause(found.first_step));
         firings.push(Firing {
             detector,
             severity: found.severity,
@@ -308,7 +308,7 @@ impl Detectors {
             threshold: found.threshold,
             batch_digest: known.and_then(|rank| rank.digest_of(found.first_step)),
             evidence: format!("{}{beside}", found.evidence),
-            cause: told.unwrap_or_else(|| symptom.causes.into()),
+            cause: reported_cause.unwrap_or_else(|| symptom.causes.into()),
             advice: symptom.try_first.into(),
         });
     }

@@ -131,7 +131,7 @@ impl Rank {
     }
 
     /// A cause that the numbers themselves show.
-    pub(super) fn told_cause(&self, step: Step) -> Option<String> {
+    pub(super) fn reported_cause(&self, step: Step) -> Option<String> {
         let (rose_at, factor) =
             self.rate_rose.filter(|(rose_at, _)| step.saturating_sub(*rose_at) <= RATE_ROSE_STEPS)?;
         Some(format!("the learning rate rose {}-fold at step {rose_at}", number(factor)))

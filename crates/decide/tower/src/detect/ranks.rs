@@ -120,7 +120,7 @@ struct StepValue {
 /// Numbers that ranks should have in common.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Agreement {
-    told: [Option<StepValue>; STEPS_OPEN],
+    reported: [Option<StepValue>; STEPS_OPEN],
     agreed: u32,
     streaks: BTreeMap<u32, Streak>,
 }
@@ -128,13 +128,13 @@ pub(super) struct Agreement {
 impl Agreement {
     /// Takes a rank's number of a step.
     pub(super) fn take(&mut self, rule: Rule, rank: u32, sample: Sample) -> Option<DetectorChange> {
-        let slot = &mut self.told[sample.step as usize % STEPS_OPEN];
-        let Some(told) = slot.filter(|told| told.step == sample.step) else {
+        let slot = &mut self.reported[sample.step as usize % STEPS_OPEN];
+        let Some(reported) = slot.filter(|reported| reported.step == sample.step) else {
             *slot = Some(StepValue { step: sample.step, value: sample.value });
             return None;
         };
-        let scale = told.value.abs().max(sample.value.abs());
-        let difference = (told.value - sample.value).abs() / scale.max(f64::MIN_POSITIVE);
+        let scale = reported.value.abs().max(sample.value.abs());
+        let difference = (reported.value - sample.value).abs() / scale.max(f64::MIN_POSITIVE);
         let differs = difference > rule.threshold;
         if !differs {
             self.agreed = self.agreed.saturating_add(1);
@@ -154,7 +154,7 @@ impl Agreement {
                 evidence: format!(
                     "rank {rank} has {} where another rank has {}; they were equal before",
                     number(sample.value),
-                    number(told.value)
+                    number(reported.value)
                 ),
             })),
         }

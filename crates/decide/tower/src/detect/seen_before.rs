@@ -33,7 +33,7 @@ pub(super) struct SeenBefore {
     first: Option<(Step, Step)>,
     last_step: Step,
     progressive_step: Option<Step>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl SeenBefore {
@@ -43,7 +43,7 @@ impl SeenBefore {
             self.steps.retain(|_, step| *step < sample.step);
         }
         let digest = sample.value.to_bits().wrapping_mul(SPREAD);
-        if self.told || !self.watches(digest) {
+        if self.is_reported || !self.watches(digest) {
             return None;
         }
         let known = self.steps.insert(digest, sample.step);
@@ -63,7 +63,7 @@ impl SeenBefore {
     /// Takes note that the loss of a batch from before it is trained on was recorded.
     pub(super) fn progressive(&mut self, rule: Rule, step: Step) -> Option<DetectorChange> {
         self.progressive_step = self.progressive_step.max(Some(step));
-        if self.told || self.repeated == 0 { None } else { self.judge(rule) }
+        if self.is_reported || self.repeated == 0 { None } else { self.judge(rule) }
     }
 
     /// A resume: what comes from its first step on was not trained on.
@@ -81,7 +81,7 @@ impl SeenBefore {
             return None;
         }
         let (before, step) = self.first?;
-        self.told = true;
+        self.is_reported = true;
         let batches = self.steps.len() as u64 + u64::from(self.repeated);
         Some(DetectorChange::fires(Anomaly {
             severity: Warn,

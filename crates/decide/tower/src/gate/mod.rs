@@ -116,7 +116,7 @@ fn put_together<'c>(
 }
 
 fn compare(comparison: &Comparison<Number>, evidence: &GateEvidence) -> JudgedComparison {
-    let told = |verdict, why| JudgedComparison {
+    let judged = |verdict, why| JudgedComparison {
         text: comparison.text.clone(),
         verdict,
         margin: None,
@@ -128,17 +128,17 @@ fn compare(comparison: &Comparison<Number>, evidence: &GateEvidence) -> JudgedCo
     if evidence.baseline.is_none() && operands.iter().any(|number| number.baseline) {
         let own = operands.iter().filter(|number| !number.baseline);
         return match own.map(|number| look_up(number, evidence)).find_map(Result::err) {
-            Some(why) => told(GateVerdict::Inconclusive, why),
-            None => told(GateVerdict::Pass, "there is no model to compare with yet".into()),
+            Some(why) => judged(GateVerdict::Inconclusive, why),
+            None => judged(GateVerdict::Pass, "there is no model to compare with yet".into()),
         };
     }
     let found: Result<Vec<Found>, String> = operands.iter().map(|number| look_up(number, evidence)).collect();
     let found = match found {
         Ok(found) => found,
-        Err(why) => return told(GateVerdict::Inconclusive, why),
+        Err(why) => return judged(GateVerdict::Inconclusive, why),
     };
     let Some(range) = linear::difference(comparison, evidence, &operands, &found) else {
-        return told(GateVerdict::Inconclusive, "it is not a finite number".into());
+        return judged(GateVerdict::Inconclusive, "it is not a finite number".into());
     };
     let verdict = judged_by(comparison.relation, range);
     let support = found.iter().filter_map(|found| found.support).min();

@@ -200,7 +200,7 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
         return None;
     }
     let others = facts.approvals.iter().filter(|it| !valid.contains(it.by.as_str()));
-    let passed_over: Vec<String> = others
+    let excluded: Vec<String> = others
         .map(|it| {
             let why = match () {
                 () if !may(&it.by) => "registered it",
@@ -210,10 +210,10 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
             format!("{} ({why})", it.by)
         })
         .collect();
-    let rest = if passed_over.is_empty() {
+    let rest = if excluded.is_empty() {
         String::new()
     } else {
-        format!("; do not count: {}", passed_over.join(", "))
+        format!("; do not count: {}", excluded.join(", "))
     };
     let why = format!("{} of {wanted} approvals{rest}", valid.len());
     Some(refusal(RefusalRule::NotApproved, why, "trackway registry approve MODEL VERSION"))

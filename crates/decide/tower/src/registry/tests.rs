@@ -182,10 +182,10 @@ fn an_approval_is_of_this_evidence_and_of_somebody_else() {
     let (ben, cem) = (approval("ben", "d", 200), approval("cem", "d", 200));
     assert_eq!(refused(&[ben.clone(), cem.clone()], policy), None);
     assert_eq!(refused(&[ben.clone(), ben.clone()], policy), Some("1 of 2 approvals".into()));
-    let passed_over =
+    let excluded =
         [ben.clone(), approval("cem", "old", 200), approval("dia", "d", 100), approval("ana", "d", 200)];
     let why = "1 of 2 approvals; do not count: cem (approved other evidence), dia (approval has expired), ana (registered it)";
-    assert_eq!(refused(&passed_over, policy), Some(why.into()));
+    assert_eq!(refused(&excluded, policy), Some(why.into()));
     let own = Policy { own_approval: true, ..policy };
     assert_eq!(refused(&[ben, approval("ana", "d", 200)], own), None);
 }

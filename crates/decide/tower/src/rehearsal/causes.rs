@@ -439,9 +439,9 @@ fn zero_gradients(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -
 
 fn unmoved_parameters(_: &RehearsalEvidence, facts: &RehearsalFacts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
-    let told =
+    let explained =
         updates.not_in_optimizer.tensors + updates.without_gradient.tensors + updates.zero_gradient.tensors;
-    if updates.optimizer_steps == 0 || updates.unmoved.tensors <= told {
+    if updates.optimizer_steps == 0 || updates.unmoved.tensors <= explained {
         return None;
     }
     let action = "look at the learning rate of their group";

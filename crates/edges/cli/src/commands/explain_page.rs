@@ -108,8 +108,8 @@ fn preflight(printer: Printer, checks: &[RecordedCheck]) {
     let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
     let skipped = checks.iter().filter(|check| check.skipped_why.is_some()).count();
     section(printer, "Pre-flight");
-    let told = format!("{}; the longest took {}", counted_verdicts(&verdicts, skipped), duration(seconds));
-    fact(printer, "checked", &told);
+    let checked = format!("{}; the longest took {}", counted_verdicts(&verdicts, skipped), duration(seconds));
+    fact(printer, "checked", &checked);
     for check in checks.iter().filter(|check| rank(check) > 0 && worst > 0) {
         let tone = if check.blocks { Tone::Bad } else { Tone::Warning };
         let word = if check.blocks { "block" } else { check.verdict.as_str() };
@@ -655,13 +655,13 @@ fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
     section(printer, "Evaluations");
     let cells = |evaluation: &EvaluationReceipt| {
         let step = evaluation.step.map(|step| step.to_string());
-        let told = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
+        let result = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
         vec![
             format!("  {}", evaluation.evaluation_id),
             step.unwrap_or_default(),
             evaluation.evaluator.name.clone(),
             evaluation.state.to_string(),
-            told,
+            result,
         ]
     };
     printer

@@ -30,8 +30,8 @@ pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u
     }
     let request = request(args, read);
     request.table.refuse_outputs(Path::new(""), args.html.as_deref())?;
-    let told = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
-    let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
+    let on_part = |part: ProbePart| printer.note(format!("probing {}", part.as_str()));
+    let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &on_part))?;
     if let Some(path) = &args.html {
         let subject = format!("`{}` with {}", args.command, args.table.paths.join(", "));
         save(path, "page", printer, |about| trackway_pages::probe(&subject, &report, about))?;
@@ -242,8 +242,8 @@ fn sensitivity(printer: Printer, it: &Sensitivity) {
     section(printer, "slopes", &["feature", "shift per standard deviation"], it.slopes.iter().map(slope));
     if !it.check.features.is_empty() {
         let names = it.check.features.join(", ");
-        let told = format!("the gradients of {names} do not match the predictions");
-        printer.line(printer.tone(Tone::Warning, told));
+        let message = format!("the gradients of {names} do not match the predictions");
+        printer.line(printer.tone(Tone::Warning, message));
         printer.line("");
     }
 }

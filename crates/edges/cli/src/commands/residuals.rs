@@ -20,7 +20,7 @@ pub fn print(printer: Printer, residuals: &Residuals) {
         ResidualOf::WrongClass => "fraction of wrong predictions",
     };
     let curves = residuals.by_prediction.iter().chain(&residuals.by_feature);
-    let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_told(curve)).collect();
+    let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_shown(curve)).collect();
     if shown.is_empty() {
         let line =
             format!("residuals ({what}): no dependence on {} shown", counted(residuals.features, "column"));
@@ -37,7 +37,7 @@ pub fn print(printer: Printer, residuals: &Residuals) {
     }
 }
 
-fn is_told(curve: &ResidualCurve) -> bool {
+fn is_shown(curve: &ResidualCurve) -> bool {
     let is_shown = |depends: &Option<Depends>| depends.is_some_and(|it| it.adjusted_p_value <= LEVEL);
     is_shown(&curve.mean_depends) || is_shown(&curve.spread_depends)
 }

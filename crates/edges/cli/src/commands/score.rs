@@ -16,8 +16,8 @@ use crate::units::{counted, duration, metric};
 pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let (request, outputs) = (request(args, read), outputs(args)?);
     let bar = RowsBar::new("scoring");
-    let told = |done, all| bar.at(done, all);
-    let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &told))?;
+    let on_rows = |done, all| bar.at(done, all);
+    let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &on_rows))?;
     if printer.is_json() {
         printer.document(&report);
     } else {

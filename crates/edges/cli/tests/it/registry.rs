@@ -285,12 +285,12 @@ fn two_at_once_do_not_overwrite_each_other() {
     );
     assert_eq!(home.trackway(&[&unpin[..], &["last", "--force"]].concat()).code, 0);
 
-    let twins: Vec<_> = ["1", "2", "3"]
+    let duplicates: Vec<_> = ["1", "2", "3"]
         .map(|step| home.spawn(&["registry", "register", "twins", "--run", "last", "--step", step]))
         .into_iter()
         .map(|child| child.wait_with_output().unwrap().status.code().unwrap())
         .collect();
-    assert_eq!(twins, [0, 0, 0]);
+    assert_eq!(duplicates, [0, 0, 0]);
     let versions = home.sql("select version from model_versions where model = 'twins' order by version");
     assert_eq!(versions, [1, 2, 3].map(|version| json!({ "version": version })));
 }

@@ -311,7 +311,7 @@ fn an_outage_is_told_and_fills_no_disk() {
     for words in ["older ones were deleted", "not everything was uploaded", "trackway resume"] {
         assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
     }
-    let events = home.sql("select message from events where kind = 'checkpoint_let_go'");
+    let events = home.sql("select message from events where kind = 'upload_dropped'");
     assert_eq!(events.len(), 1, "{events:?}");
     let ls = home.json(&["checkpoint", "ls"]);
     assert_eq!(ls["remote"]["answers"], false, "{ls}");

@@ -31,7 +31,7 @@ pub struct KernelThread {
 impl KernelThread {
     /// A description of what it does.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn in_one_line(&self) -> String {
         let place = self.call.as_ref().or(self.sleeps_in.as_ref());
         match (self.state.as_str(), place) {
             ("R", _) => "computes".into(),
@@ -151,14 +151,14 @@ mod tests {
         assert_eq!((thread.name.as_str(), thread.state.as_str()), ("pt_main_thread", "S"));
         assert_eq!((thread.call.as_deref(), &thread.sleeps_in), (Some("clock_nanosleep"), &None));
         assert_eq!(thread.kernel[0], "hrtimer_nanosleep");
-        assert_eq!(thread.told(), "waits in clock_nanosleep");
+        assert_eq!(thread.in_one_line(), "waits in clock_nanosleep");
         let numbered = format!("{} 0x1 0x2", libc::SYS_futex);
         assert_eq!(parse(7, status, &numbered, "", "").call.as_deref(), Some("futex"));
         assert_eq!(parse(7, status, "9999 0x0", "", "").call.as_deref(), Some("system call 9999"));
-        assert_eq!(parse(7, status, "-1 0x0 0x0", "pipe_read", "").told(), "waits in pipe_read");
+        assert_eq!(parse(7, status, "-1 0x0 0x0", "pipe_read", "").in_one_line(), "waits in pipe_read");
         assert_eq!(parse(7, "", "", "", ""), KernelThread { tid: 7, ..KernelThread::default() });
         assert_eq!(
-            parse(7, "State:\tD (disk sleep)", "x", "nfs_wait", "a\n] \n").told(),
+            parse(7, "State:\tD (disk sleep)", "x", "nfs_wait", "a\n] \n").in_one_line(),
             "waits for a device in nfs_wait"
         );
         assert!(catches(status, 41) && catches(status, 33) && !catches(status, 40) && !catches("", 41));

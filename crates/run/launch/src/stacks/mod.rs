@@ -29,7 +29,7 @@ pub const PROGRAM_BYTES_MAX: u64 = 256 * 1024;
 pub const DUMP_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Frames that [`ProcessStack::told`] names.
-const FRAMES_TOLD: usize = 3;
+const FRAMES_LISTED: usize = 3;
 
 /// All processes of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,14 +60,14 @@ pub struct ProcessStack {
 impl ProcessStack {
     /// The innermost frames of the main thread and the call it waits in, in one line.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn in_one_line(&self) -> String {
         let rank = self.rank.map(|rank| format!("rank {rank}, ")).unwrap_or_default();
         let main = self.program.iter().find(|thread| thread.current).or(self.program.first());
         let frames: Vec<String> = main
             .into_iter()
-            .flat_map(|thread| thread.frames.iter().take(FRAMES_TOLD).map(ToString::to_string))
+            .flat_map(|thread| thread.frames.iter().take(FRAMES_LISTED).map(ToString::to_string))
             .collect();
-        let kernel = self.threads.first().map(KernelThread::told);
+        let kernel = self.threads.first().map(KernelThread::in_one_line);
         let parts: Vec<String> =
             (!frames.is_empty()).then(|| frames.join(" ← ")).into_iter().chain(kernel).collect();
         format!("{} ({rank}pid {}): {}", self.name, self.pid, parts.join("; "))
@@ -103,10 +103,10 @@ mod tests {
             threads_left_out: 0,
         };
         assert_eq!(
-            stack.told(),
+            stack.in_one_line(),
             "python3 (rank 2, pid 7): wait (train.py:12) ← <module> (train.py:30); waits in futex"
         );
         let bare = ProcessStack { program: vec![], rank: None, ..stack };
-        assert_eq!(bare.told(), "python3 (pid 7): waits in futex");
+        assert_eq!(bare.in_one_line(), "python3 (pid 7): waits in futex");
     }
 }

@@ -19,7 +19,7 @@ pub(super) const NOISE_QUANTILE: f64 = 0.99;
 const EXPECTED_ROWS_MIN: f64 = 5.0;
 
 /// The most new and gone values that are reported.
-const VALUES_TOLD: usize = 10;
+const VALUES_LISTED: usize = 10;
 
 type Distance = fn(&[f64], &[f64]) -> f64;
 
@@ -52,9 +52,9 @@ impl Cells {
                 after.push(other_count);
             }
         }
-        let (told, other_told) = (before.iter().sum::<f64>(), after.iter().sum::<f64>());
-        before.push((one.rows - told).max(0.0));
-        after.push((other.rows - other_told).max(0.0));
+        let (listed, other_listed) = (before.iter().sum::<f64>(), after.iter().sum::<f64>());
+        before.push((one.rows - listed).max(0.0));
+        after.push((other.rows - other_listed).max(0.0));
         Some(Self {
             before,
             after,
@@ -87,7 +87,7 @@ impl Counts {
 
     fn without(&self, other: &Self) -> Vec<ValueCount> {
         let missing = self.listed.iter().filter(|it| !other.by_value.contains_key(&key(&it.value)));
-        missing.take(VALUES_TOLD).cloned().collect()
+        missing.take(VALUES_LISTED).cloned().collect()
     }
 }
 

@@ -52,7 +52,7 @@ pub fn columns(evidence: &TableEvidence) -> CheckResult {
         findings.extend(placeholders(profile, facts));
         findings.extend(near_unique(evidence, profile));
     }
-    findings.extend(twins(evidence, looked_at));
+    findings.extend(duplicates(evidence, looked_at));
     answer(
         NAME,
         evidence.profile.rows,
@@ -117,8 +117,8 @@ fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) 
     if total < ROWS_MIN || sides.is_empty() || !(spoilt || several) {
         return None;
     }
-    let told = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
-    let parts: Vec<String> = sides.iter().map(told).collect();
+    let described = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
+    let parts: Vec<String> = sides.iter().map(described).collect();
     let message = format!(
         "`{}` contains {} {} and {}: it is read as strings",
         column.name,
@@ -226,40 +226,40 @@ fn near_unique(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Findi
 }
 
 /// Columns with equal cells in every row, and columns that are each other recoded.
-fn twins(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
+fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
     let telling = |column: &&(&ColumnProfile, &ColumnFacts)| {
         column.0.summary().distinct_estimate > 1 && column.0.value_count() > 0
     };
     let mut equal: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     let mut recoded: BTreeMap<(usize, u64), Vec<&str>> = BTreeMap::new();
     for (profile, facts) in columns.iter().filter(telling) {
-        let twins = equal.entry(facts.fingerprint).or_default();
-        twins.push(&profile.name);
+        let duplicates = equal.entry(facts.fingerprint).or_default();
+        duplicates.push(&profile.name);
         // Of equal columns one is enough to report recodings of.
-        if let Some(recoding) = facts.recoding().filter(|_| twins.len() == 1) {
+        if let Some(recoding) = facts.recoding().filter(|_| duplicates.len() == 1) {
             recoded.entry(recoding).or_default().push(&profile.name);
         }
     }
     let names = |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_owned).collect() };
     let mut findings = Vec::new();
-    for twins in equal.into_values().filter(|twins| twins.len() > 1) {
-        let twins = names(twins);
-        let message = format!("{} are equal in every row", listed(&twins, LISTED));
-        findings.push(twin(evidence, "columns.equal", &twins, message));
+    for duplicates in equal.into_values().filter(|duplicates| duplicates.len() > 1) {
+        let duplicates = names(duplicates);
+        let message = format!("{} are equal in every row", listed(&duplicates, LISTED));
+        findings.push(duplicate(evidence, "columns.equal", &duplicates, message));
     }
-    for twins in recoded.into_values().filter(|twins| twins.len() > 1) {
-        let twins = names(twins);
+    for duplicates in recoded.into_values().filter(|duplicates| duplicates.len() > 1) {
+        let duplicates = names(duplicates);
         let message = format!(
             "{} are recodings of each other: their values correspond one to one",
-            listed(&twins, LISTED)
+            listed(&duplicates, LISTED)
         );
-        findings.push(twin(evidence, "columns.recoded", &twins, message));
+        findings.push(duplicate(evidence, "columns.recoded", &duplicates, message));
     }
     findings
 }
 
 /// A duplicate of the label leaks the label.
-fn twin(evidence: &TableEvidence, kind: &str, names: &[String], message: String) -> Finding {
+fn duplicate(evidence: &TableEvidence, kind: &str, names: &[String], message: String) -> Finding {
     let (with_label, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| evidence.is_label(name));
     let action = match with_label.is_empty() {
         true => "keep one of them",

@@ -262,7 +262,7 @@ fn finding(noise: &LabelNoise, errors: &LabelErrors, names: &[String]) -> Option
     errors.suspects.iter().for_each(|it| *pairs.entry((it.given, it.likely)).or_default() += 1);
     let mut pairs: Vec<_> = pairs.into_iter().collect();
     pairs.sort_by_key(|(pair, count)| (std::cmp::Reverse(*count), *pair));
-    let told: Vec<String> = pairs
+    let lines: Vec<String> = pairs
         .iter()
         .take(3)
         .map(|((given, likely), count)| {
@@ -274,7 +274,7 @@ fn finding(noise: &LabelNoise, errors: &LabelErrors, names: &[String]) -> Option
         noise.suspect_count,
         noise.rows_judged,
         percent(share),
-        told.join(", ")
+        lines.join(", ")
     );
     let example = |it: &Suspect| Example {
         file: Some(it.file.clone()),

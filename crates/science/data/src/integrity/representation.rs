@@ -188,13 +188,13 @@ fn different_rates(evidence: &TableEvidence) -> Option<Finding> {
                 shown(test, test.elsewhere)
             )
         };
-        let told: Vec<String> = found.iter().take(LISTED).map(name).collect();
+        let listed_files: Vec<String> = found.iter().take(LISTED).map(name).collect();
         let more = found.len().saturating_sub(LISTED);
         let more = if more > 0 { format!("; {more} more") } else { String::new() };
         let message = format!(
             "the label `{label}` ({}) differs between groups: {}{more} ({} tests, corrected)",
             found[0].0.what,
-            told.join("; "),
+            listed_files.join("; "),
             tests.len()
         );
         Finding {

@@ -4,7 +4,7 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use super::columns::Roles;
 use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
-use super::twins::Twins;
+use super::duplicates::Duplicates;
 use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
 use crate::read::Source;
 
@@ -103,8 +103,8 @@ impl Leakage {
         };
         let shared = &self.overlap.rows;
         let mut findings: Vec<Finding> = conflicting_labels(shared, label).into_iter().collect();
-        findings.extend(conflicts_within(&shared.train_twins, label, "training"));
-        findings.extend(conflicts_within(&shared.test_twins, label, "test"));
+        findings.extend(conflicts_within(&shared.train_duplicates, label, "training"));
+        findings.extend(conflicts_within(&shared.test_duplicates, label, "test"));
         CheckResult::of_rows(CONFLICTS, rows, findings)
     }
 }
@@ -125,7 +125,7 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
         return None;
     }
     let share = rows.shared_rows as f64 / rows.test_rows as f64;
-    let by_chance = rows.train_twins.share;
+    let by_chance = rows.train_duplicates.share;
     let explained = share <= by_chance * CHANCE_FACTOR;
     let severity = match share >= SHARED_SHARE_BLOCKS {
         true if !explained => Severity::Block,
@@ -175,17 +175,17 @@ fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
 }
 
 /// Equal features with different labels within a side: no model is right on all of these.
-fn conflicts_within(twins: &Twins, label: &str, side: &str) -> Option<Finding> {
-    let share = twins.conflicting_share;
+fn conflicts_within(duplicates: &Duplicates, label: &str, side: &str) -> Option<Finding> {
+    let share = duplicates.conflicting_share;
     let severity = if share >= CONFLICTING_SHARE_WARNS { Severity::Warn } else { Severity::Note };
     (share > 0.0).then(|| Finding {
-        count: Some((share * twins.rows as f64).round() as u64),
+        count: Some((share * duplicates.rows as f64).round() as u64),
         ..Finding::new(
             CONFLICTS,
             severity,
             format!(
                 "{}{:.2} % of the {side} rows have the same features as another row but a different `{label}`",
-                if twins.exact { "" } else { "about " },
+                if duplicates.exact { "" } else { "about " },
                 share * 100.0
             ),
         )

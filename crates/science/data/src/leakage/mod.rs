@@ -15,7 +15,7 @@ mod power;
 mod preprocessing;
 mod sample;
 mod target;
-mod twins;
+mod duplicates;
 
 use crate::error::DataError;
 use crate::pass::{Pass, PassObserver, scan};
@@ -34,7 +34,7 @@ use preprocessing::Scales;
 pub use preprocessing::{Fit, FittedColumn};
 use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
 pub use target::{FeaturePower, PairPower, TargetPower};
-pub use twins::{TWIN_KEYS_MAX, Twins};
+pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
 
 const ROWS: &str = "leakage.rows";
 const GROUPS: &str = "leakage.groups";

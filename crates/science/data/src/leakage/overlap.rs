@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::columns::{Columns, Places, Roles};
-use super::twins::{TwinCounts, Twins, keys_of};
+use super::duplicates::{DuplicateCounts, Duplicates, keys_of};
 use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
 use crate::pass::{Pass, PassObserver, scan};
@@ -42,9 +42,9 @@ pub struct RowOverlap {
     pub shared_with_label: u64,
     /// Equal rows (by features) within the training side: with a random split of such data, about this fraction of the
     /// test rows is expected to have a copy among the training rows.
-    pub train_twins: Twins,
+    pub train_duplicates: Duplicates,
     /// Equal rows within the test side.
-    pub test_twins: Twins,
+    pub test_duplicates: Duplicates,
     /// The first shared rows, in the order of the test side.
     pub examples: Vec<SharedRow>,
 }
@@ -125,13 +125,13 @@ pub(super) struct Seen {
     groups: Vec<u64>,
     moments: Vec<f64>,
     rows: Vec<Place>,
-    twins: TwinCounts,
+    duplicates: DuplicateCounts,
 }
 
 impl Seen {
     pub(super) fn new(places: Places) -> Self {
-        let (features, with_label, groups, moments, rows, twins) = Default::default();
-        Self { places, features, with_label, groups, moments, rows, twins }
+        let (features, with_label, groups, moments, rows, duplicates) = Default::default();
+        Self { places, features, with_label, groups, moments, rows, duplicates }
     }
 
     fn rows_shared(&self, met: &Met<'_>) -> RowOverlap {
@@ -140,8 +140,8 @@ impl Seen {
             test_rows: self.features.len() as u64,
             shared_rows: 0,
             shared_with_label: 0,
-            train_twins: met.twins.twins(),
-            test_twins: self.twins.twins(),
+            train_duplicates: met.duplicates.duplicates(),
+            test_duplicates: self.duplicates.duplicates(),
             examples: Vec::new(),
         };
         for (row, features) in self.features.iter().enumerate() {
@@ -183,7 +183,7 @@ impl Seen {
 impl Pass for Seen {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
-        self.twins.observe(&read.features, &read.labels);
+        self.duplicates.observe(&read.features, &read.labels);
         self.features.extend(read.features);
         self.with_label.extend(read.with_label);
         self.groups.extend(read.groups);
@@ -192,7 +192,7 @@ impl Pass for Seen {
     }
 
     fn merge(&mut self, later: Self) {
-        self.twins.merge(later.twins);
+        self.duplicates.merge(later.duplicates);
         self.features.extend(later.features);
         self.with_label.extend(later.with_label);
         self.groups.extend(later.groups);
@@ -227,20 +227,20 @@ pub(super) struct Met<'l> {
     with_label: Keys,
     groups: Keys,
     last_moment: Option<f64>,
-    twins: TwinCounts,
+    duplicates: DuplicateCounts,
 }
 
 impl<'l> Met<'l> {
     pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
-        let (features, with_label, groups, twins) = Default::default();
-        Self { places, lookup, features, with_label, groups, last_moment: None, twins }
+        let (features, with_label, groups, duplicates) = Default::default();
+        Self { places, lookup, features, with_label, groups, last_moment: None, duplicates }
     }
 }
 
 impl Pass for Met<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
-        self.twins.observe(&read.features, &read.labels);
+        self.duplicates.observe(&read.features, &read.labels);
         for (row, features) in read.features.iter().enumerate() {
             if self.lookup.features.contains(features) {
                 self.features.entry(*features).or_insert_with(|| chunk.place(row));
@@ -256,7 +256,7 @@ impl Pass for Met<'_> {
     }
 
     fn merge(&mut self, later: Self) {
-        self.twins.merge(later.twins);
+        self.duplicates.merge(later.duplicates);
         for (features, place) in later.features {
             self.features.entry(features).or_insert(place);
         }

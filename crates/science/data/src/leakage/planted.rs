@@ -466,7 +466,7 @@ fn labels_that_conflict() {
     std::fs::write(folder.path().join("b.csv"), "a,b,y\n3,z,0\n4,w,1\n4,w,1\n").unwrap();
     let (leakage, results) = look_in(folder.path(), ["a.csv", "b.csv"], &y());
     let rows = &leakage.overlap.rows;
-    assert_eq!((rows.train_twins.conflicting_share, rows.test_twins.conflicting_share), (0.4, 0.0));
+    assert_eq!((rows.train_duplicates.conflicting_share, rows.test_duplicates.conflicting_share), (0.4, 0.0));
     let conflicts = result(&results, "leakage.conflicts");
     let counts: Vec<_> = conflicts.findings.iter().map(|finding| finding.count.unwrap()).collect();
     assert_eq!((conflicts.verdict, counts.as_slice()), (Verdict::Warn, [1, 2].as_slice()));

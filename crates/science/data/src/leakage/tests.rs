@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
-use super::twins::TwinCounts;
+use super::duplicates::DuplicateCounts;
 use super::*;
 use crate::ReadContext;
 use crate::pass::UNWATCHED;
@@ -50,8 +50,8 @@ fn rows_on_both_sides() {
     let examples: Vec<_> =
         rows.examples.iter().map(|it| (it.test.row, it.train.row, it.same_label)).collect();
     assert_eq!(examples, [(2, 2, true), (3, 3, false), (4, 5, true)]);
-    assert_eq!((rows.train_twins.share, rows.train_twins.surplus_rows), (0.8, 2));
-    assert_eq!((rows.train_twins.conflicting_share, rows.test_twins.conflicting_share), (0.4, 0.0));
+    assert_eq!((rows.train_duplicates.share, rows.train_duplicates.surplus_rows), (0.8, 2));
+    assert_eq!((rows.train_duplicates.conflicting_share, rows.test_duplicates.conflicting_share), (0.4, 0.0));
     assert_eq!((found.groups, found.time, found.not_compared.len()), (None, None, 0));
     assert_eq!((found.train.rows_read, found.test.rows_read), (5, 4));
 }
@@ -102,13 +102,13 @@ fn twins_of_large_tables() {
     let key = |index: u64| crate::rows::tests_mix(index);
     let fingerprints: Vec<u64> =
         (0..1_200_000u64).map(|row| key(if row < 600_000 { row / 2 } else { row })).collect();
-    let mut whole = TwinCounts::default();
+    let mut whole = DuplicateCounts::default();
     whole.observe(&fingerprints, &[]);
-    let (mut first, mut second) = (TwinCounts::default(), TwinCounts::default());
+    let (mut first, mut second) = (DuplicateCounts::default(), DuplicateCounts::default());
     first.observe(&fingerprints[..500_000], &[]);
     second.observe(&fingerprints[500_000..], &[]);
     first.merge(second);
-    let (whole, merged) = (whole.twins(), first.twins());
+    let (whole, merged) = (whole.duplicates(), first.duplicates());
     assert_eq!(whole, merged);
     assert!(!whole.exact && (whole.share - 0.5).abs() < 0.01, "{whole:?}");
     assert!((290_000..310_000).contains(&whole.surplus_rows), "{whole:?}");
@@ -126,5 +126,5 @@ fn adult_as_published() {
     let found = overlap(&base, ["adult-train.csv", "adult-test.csv"], &roles("column_15", "", "")).unwrap();
     assert_eq!((found.train.rows_read, found.test.rows_read), (32_561, 16_281));
     assert_eq!((found.rows.shared_rows, found.rows.shared_with_label), (26, 0));
-    assert_eq!(found.rows.train_twins.surplus_rows, 25);
+    assert_eq!(found.rows.train_duplicates.surplus_rows, 25);
 }

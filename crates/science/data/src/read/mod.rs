@@ -232,7 +232,7 @@ impl Source {
             types_are_fixed: false,
             columns_are_chosen: false,
             missing,
-            notes: passed_over(base, &others),
+            notes: left_out_files(base, &others),
             context: context.clone(),
         };
         for (file, tallies) in opened {
@@ -665,7 +665,7 @@ fn display(base: &Path, path: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-fn passed_over(base: &Path, others: &[&PathBuf]) -> Vec<String> {
+fn left_out_files(base: &Path, others: &[&PathBuf]) -> Vec<String> {
     let Some(first) = others.first() else { return Vec::new() };
     let first = display(base, first);
     let advice = compression_advice(&first);

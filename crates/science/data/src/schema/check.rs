@@ -575,7 +575,7 @@ impl Report {
             self.add("nulls", severity, name, &found, source, message);
         }
         for (broken, found) in &state.broken {
-            let (check, what) = broken.told();
+            let (check, what) = broken.check_and_message();
             let message = format!("{} of {rows} values of `{name}` are {what}", found.count);
             self.add(check, severity, name, found, source, message);
         }

@@ -24,7 +24,7 @@ pub(super) enum Broken {
 
 impl Broken {
     /// The name of the check and its message.
-    pub(super) fn told(self) -> (&'static str, &'static str) {
+    pub(super) fn check_and_message(self) -> (&'static str, &'static str) {
         match self {
             Self::BelowMin => ("min", "below the smallest value allowed"),
             Self::AboveMax => ("max", "above the largest value allowed"),

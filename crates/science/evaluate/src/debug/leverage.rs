@@ -13,9 +13,9 @@ use super::{HighRow, Leverage};
 use crate::search::shown_value;
 
 /// Rows that are reported.
-const ROWS_TOLD: usize = 20;
+const ROWS_LISTED: usize = 20;
 /// Features reported for a row: those in which it is farthest from the others.
-const FEATURES_TOLD: usize = 3;
+const FEATURES_LISTED: usize = 3;
 /// Strings of a column beyond these, by frequency, are combined.
 const TEXTS_MAX: usize = 50;
 /// Strings of fewer rows are combined: one row alone would determine their effect.
@@ -63,7 +63,7 @@ pub(super) fn leverage(model: &Model<'_>) -> Option<Leverage> {
     let strength = |row: usize| influence.as_ref().map_or(hat[row], |it| it[row].cook.unwrap_or(0.0));
     order.sort_by(|one, other| strength(*other).total_cmp(&strength(*one)));
     let mean = parameters as f64 / rows as f64;
-    let told = |row: &usize| HighRow {
+    let high_row = |row: &usize| HighRow {
         row: *row,
         leverage: hat[*row],
         residual: influence.as_ref().map(|it| it[*row].residual),
@@ -75,7 +75,7 @@ pub(super) fn leverage(model: &Model<'_>) -> Option<Leverage> {
         parameters: parameters as u64,
         mean,
         high: hat.iter().filter(|it| **it > HIGH * mean).count() as u64,
-        rows: order.iter().take(ROWS_TOLD).map(told).collect(),
+        rows: order.iter().take(ROWS_LISTED).map(high_row).collect(),
         skipped: left_out,
     })
 }
@@ -148,7 +148,7 @@ fn apart(features: &[FrameColumn], alone: &[Option<Vec<f64>>], row: usize) -> Ve
         features.iter().zip(alone).filter_map(|(feature, alone)| Some((feature, alone.as_ref()?[row])));
     let mut known: Vec<(&FrameColumn, f64)> = known.collect();
     known.sort_by(|one, other| other.1.total_cmp(&one.1));
-    known.truncate(FEATURES_TOLD);
+    known.truncate(FEATURES_LISTED);
     let shown =
         |(feature, _): (&FrameColumn, f64)| (feature.name.clone(), shown_value(feature, &feature.cells, row));
     known.into_iter().map(shown).collect()

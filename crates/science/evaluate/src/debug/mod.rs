@@ -53,7 +53,7 @@ pub enum ProbeError {
 pub fn probe(
     model: &mut Model<'_>,
     settings: &ProbeSettings,
-    told: &dyn Fn(ProbePart),
+    on_part: &dyn Fn(ProbePart),
     cancelled: &AtomicBool,
 ) -> Result<ProbeAnswer, ProbeError> {
     let mut answer = ProbeAnswer {
@@ -63,7 +63,7 @@ pub fn probe(
         ..ProbeAnswer::default()
     };
     for part in ProbePart::ALL.iter().copied().filter(|part| settings.parts.contains(part)) {
-        told(part);
+        on_part(part);
         match part {
             ProbePart::Residuals => answer.residuals = residual::residuals(model),
             ProbePart::Leverage => answer.leverage = leverage::leverage(model),

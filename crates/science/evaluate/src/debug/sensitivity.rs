@@ -136,9 +136,9 @@ impl Field {
                 (gradients[*row] * deviation, (above - below) / (2.0 * DIFFERENCE))
             });
             let pairs: Vec<(f64, f64)> =
-                pairs.filter(|(told, seen)| told.is_finite() && seen.is_finite()).collect();
-            let own_apart: f64 = pairs.iter().map(|(told, seen)| (told - seen).powi(2)).sum();
-            let own_size: f64 = pairs.iter().map(|(told, seen)| told.abs().max(seen.abs()).powi(2)).sum();
+                pairs.filter(|(reported, seen)| reported.is_finite() && seen.is_finite()).collect();
+            let own_apart: f64 = pairs.iter().map(|(reported, seen)| (reported - seen).powi(2)).sum();
+            let own_size: f64 = pairs.iter().map(|(reported, seen)| reported.abs().max(seen.abs()).powi(2)).sum();
             if own_apart > OFF_MAX * OFF_MAX * own_size {
                 check.features.push(model.features[*feature].name.clone());
             }

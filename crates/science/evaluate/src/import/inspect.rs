@@ -151,12 +151,12 @@ fn judge(eval: &Json) -> (Option<String>, Option<String>) {
     });
     let Some(scorer) = graded else { return (role, None) };
     let options = &scorer["options"];
-    let told: Vec<String> = ["template", "instructions", "grade_pattern"]
+    let prompts: Vec<String> = ["template", "instructions", "grade_pattern"]
         .into_iter()
         .filter_map(|name| text_at(options, name).map(|text| format!("{name}={text}")))
         .collect();
     let model = role.or_else(|| text_at(options, "model"));
-    let rubric = (!told.is_empty()).then(|| format!("sha256:{}", sha256_of(told)));
+    let rubric = (!prompts.is_empty()).then(|| format!("sha256:{}", sha256_of(prompts)));
     (model, rubric.or_else(|| text_at(scorer, "name")))
 }
 

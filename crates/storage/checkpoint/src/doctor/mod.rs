@@ -132,8 +132,8 @@ impl Diagnosis {
             };
         };
         let chain = survey.history.live_chain();
-        let stands = |number| chain.iter().position(|candidate| *candidate == number);
-        let newer = subject.number.is_some_and(|number| match (stands(number), stands(resume.number)) {
+        let position = |number| chain.iter().position(|candidate| *candidate == number);
+        let newer = subject.number.is_some_and(|number| match (position(number), position(resume.number)) {
             (Some(here), Some(target)) => here < target,
             _ => false,
         });

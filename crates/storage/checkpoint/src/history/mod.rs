@@ -305,7 +305,7 @@ impl History {
 
     /// Whether the newest epoch has shown which checkpoint it continues from, by a commit or an adopted one. Before
     /// that no other process knows it.
-    pub fn newest_epoch_stands(&self) -> bool {
+    pub fn newest_epoch_is_committed(&self) -> bool {
         let head_epoch = self.head().and_then(|number| self.commit(number)).map(|record| record.branch_epoch);
         self.claim.is_none_or(|claim| head_epoch >= Some(claim.epoch))
     }

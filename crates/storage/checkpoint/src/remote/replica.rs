@@ -40,7 +40,7 @@ pub struct Standing {
     pub uploaded_step: Option<Step>,
     /// Local commits newer than all that are at the remote whose only copy was deleted here all the same: no rule keeps
     /// them, and [`MAX_ONLY_COPIES`](crate::MAX_ONLY_COPIES) newer ones stay.
-    pub let_go: u64,
+    pub dropped_uploads: u64,
 }
 
 impl Replica {
@@ -231,13 +231,13 @@ impl Replica {
             waiting_step,
             waiting_uploads: self.due_uploads(policy).len() as u64,
             uploaded_step: uploaded.map(|(_, record)| record.body.step).max(),
-            let_go: self.let_go(),
+            dropped_uploads: self.dropped_uploads(),
         }
     }
 
     /// How many commits retention on this disk deleted before a copy of them, or of a newer one, was at the remote.
     #[must_use]
-    pub fn let_go(&self) -> u64 {
+    pub fn dropped_uploads(&self) -> u64 {
         let history = self.local_history();
         let own: Vec<_> = history.commits().filter(|(number, _)| *number > history.truth_begins()).collect();
         let unsent = own.iter().rev().take_while(|(_, record)| record.uploaded_to.is_none());

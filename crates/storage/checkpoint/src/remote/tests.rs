@@ -435,19 +435,19 @@ fn a_long_outage_fills_no_disk_and_loses_no_resume() {
     let mut root = world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt, keep).unwrap();
     save(&mut root, 10).unwrap();
     world.settle(&remote, Some(&policy)).unwrap();
-    let let_go = |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).let_go;
+    let dropped_uploads = |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).dropped_uploads;
     let newest = 10 * (MAX_ONLY_COPIES as Step + 7);
     for step in (20..=newest).step_by(10) {
         save(&mut root, step).unwrap();
-        assert!(step > 90 || let_go(&world) == 0, "the first ones all stay");
+        assert!(step > 90 || dropped_uploads(&world) == 0, "the first ones all stay");
     }
     let here: Vec<Step> = world.view().list().iter().filter(|it| it.on_branch).map(|it| it.step).collect();
     assert_eq!(here, [30, 60, 80, 90, 100, 110, 120, 130, 140, 150]);
-    assert_eq!(let_go(&world), 4, "20, 40, 50 and 70");
+    assert_eq!(dropped_uploads(&world), 4, "20, 40, 50 and 70");
     assert_eq!(check_remote(&world, &remote, "during the outage"), [10]);
     world.settle(&remote, Some(&policy)).unwrap();
     assert_eq!(
-        (let_go(&world), world.replica(&remote).unwrap().standing(Some(&policy)).waiting_uploads),
+        (dropped_uploads(&world), world.replica(&remote).unwrap().standing(Some(&policy)).waiting_uploads),
         (0, 0)
     );
     assert_eq!(check_remote(&world, &remote, "afterwards"), [30, 60, 90, 120, 140, 150]);

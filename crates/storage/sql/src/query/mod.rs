@@ -63,19 +63,19 @@ async fn answer(
     if let Some(folder) = &limits.spill_folder {
         runtime = runtime.with_temp_file_path(folder);
     }
-    let runtime = runtime.build_arc().map_err(|error| told(&error))?;
+    let runtime = runtime.build_arc().map_err(|error| query_error(&error))?;
     let context = session(config, runtime);
     let statement =
-        context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
+        context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| query_error(&error))?;
     refuse_writes(&statement)?;
     register(&context, ledger, home, &statement)?;
-    let plan = context.state().statement_to_plan(statement).await.map_err(|error| told(&error))?;
+    let plan = context.state().statement_to_plan(statement).await.map_err(|error| query_error(&error))?;
     let read_only =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     read_only.verify_plan(&plan).map_err(|_| read_only_error("a statement that writes"))?;
-    let frame = context.execute_logical_plan(plan).await.map_err(|error| told(&error))?;
+    let frame = context.execute_logical_plan(plan).await.map_err(|error| query_error(&error))?;
     let schema = Arc::new(frame.schema().as_arrow().clone());
-    let batches = frame.collect().await.map_err(|error| told(&error))?;
+    let batches = frame.collect().await.map_err(|error| query_error(&error))?;
     Ok(Answer::new(schema, batches))
 }
 
@@ -111,7 +111,7 @@ fn register(
     home: &Path,
     statement: &Statement,
 ) -> Result<(), LedgerError> {
-    let references = context.state().resolve_table_references(statement).map_err(|error| told(&error))?;
+    let references = context.state().resolve_table_references(statement).map_err(|error| query_error(&error))?;
     let asks_what_there_is = references.is_empty()
         || references.iter().any(|reference| reference.schema() == Some("information_schema"));
     let names: Vec<String> = match asks_what_there_is {
@@ -129,7 +129,7 @@ fn register(
             },
         };
         let reference = TableReference::bare(name);
-        context.register_table(reference, provider).map_err(|error| told(&error))?;
+        context.register_table(reference, provider).map_err(|error| query_error(&error))?;
     }
     Ok(())
 }
@@ -147,7 +147,7 @@ fn no_table(name: &str) -> LedgerError {
 }
 
 /// The error of the query engine in one line, with what to do.
-fn told(error: &DataFusionError) -> LedgerError {
+fn query_error(error: &DataFusionError) -> LedgerError {
     if let DataFusionError::External(external) = error.find_root()
         && let Some(own) = external.downcast_ref::<LedgerError>()
     {

@@ -31,7 +31,7 @@ pub struct Detecting {
     section: DetectSection,
     watches: HashMap<(usize, NameId), WatchId>,
     sdk_speaks: bool,
-    told_not_watched: bool,
+    unwatched_reported: bool,
     firings: Vec<Firing>,
     stopping: Stopping,
 }
@@ -100,7 +100,7 @@ impl Detecting {
             section: plan.detect.clone(),
             watches: HashMap::new(),
             sdk_speaks: false,
-            told_not_watched: false,
+            unwatched_reported: false,
             firings: Vec::new(),
             stopping: Stopping::new(plan.early_stop.as_ref()),
         }
@@ -116,7 +116,7 @@ impl Detecting {
             self.detectors.begins_again();
         } else {
             self.rung = rung;
-            self.detectors = self.detectors.anew();
+            self.detectors = self.detectors.restarted();
         }
     }
 
@@ -164,10 +164,10 @@ impl Detecting {
     /// That some metrics are not watched, once.
     pub fn complaint(&mut self) -> Option<String> {
         let missed = self.detectors.not_watched();
-        if missed == 0 || self.told_not_watched {
+        if missed == 0 || self.unwatched_reported {
             return None;
         }
-        self.told_not_watched = true;
+        self.unwatched_reported = true;
         Some(format!("detectors watch {METRICS_MAX} metrics at most; {missed} or more are not watched"))
     }
 }

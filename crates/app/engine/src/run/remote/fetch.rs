@@ -37,7 +37,7 @@ pub struct FetchReport {
     /// Bytes that were fetched from the remote for it; 0: they were on this disk.
     pub fetched_bytes: u64,
     /// Newer checkpoints that were skipped, and why, as sentences.
-    pub passed_over: Vec<String>,
+    pub skipped: Vec<String>,
     /// Committed steps that are trained again because of those.
     pub lost_steps: Step,
     /// GPU hours that those take, by the pace of the run's attempts.
@@ -72,7 +72,7 @@ impl FetchReport {
                 self.location, self.fetched_bytes
             ));
         }
-        lines.extend(self.passed_over.iter().cloned());
+        lines.extend(self.skipped.iter().cloned());
         if self.lost_steps > 0 {
             lines.push(format!(
                 "{} committed steps ({:.2} GPU-hours) are trained again",
@@ -131,12 +131,12 @@ fn patiently(
             Ok(fetched) => return Ok(fetched),
             Err(error) => error,
         };
-        let told = remote_error("not launched: no epoch was granted", &error);
+        let failure = remote_error("not launched: no epoch was granted", &error);
         if !is_passing(&error) {
-            return Err(told.hint("see `trackway checkpoint doctor`"));
+            return Err(failure.hint("see `trackway checkpoint doctor`"));
         }
         if attempt >= budget.attempts || context.cancel.stop_requests() > 0 {
-            return Err(told
+            return Err(failure
                 .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
                 .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
         }
@@ -189,7 +189,7 @@ fn report(context: &Context, run_id: RunId, fetched: &Fetched, location: String)
         step: target.map(|target| target.step),
         manifest_sha256: target.map(|target| target.manifest_sha256.clone()),
         fetched_bytes: target.filter(|it| it.source == FetchSource::Remote).map_or(0, |it| it.fetched_bytes),
-        passed_over: passed.collect(),
+        skipped: passed.collect(),
         lost_steps: fetched.lost_steps,
         lost_gpu_hours: gpu_hours(fetched.lost_steps),
         fenced: fetched.fenced.iter().map(|info| info.step).collect(),

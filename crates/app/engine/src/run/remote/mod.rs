@@ -140,7 +140,7 @@ impl RemotePlan {
 
     /// Deletes on this disk what only stayed because it was not at the remote yet. The script does so at each save; what
     /// arrived there after its last one is left for this, once no attempt lives.
-    pub fn let_go_here(&self) -> Result<(), CheckpointError> {
+    pub fn release_here(&self) -> Result<(), CheckpointError> {
         if self.keeps_all {
             return Ok(());
         }

@@ -116,7 +116,7 @@ impl Replication {
         let deadline = shared.clock.monotonic_micros() + micros;
         shared.lock().draining = true;
         shared.changed.notify_all();
-        let mut told = false;
+        let mut reported = false;
         loop {
             let state = shared.wait(WAIT_TURN);
             if state.done {
@@ -127,8 +127,8 @@ impl Replication {
             if let Some(Uploading { done_bytes, total_bytes }) = waiting.uploading {
                 reporter.uploading(done_bytes, total_bytes);
             }
-            if !told && !waiting.is_settled() {
-                told = true;
+            if !reported && !waiting.is_settled() {
+                reported = true;
                 reporter.notice(&Notice::Note { text: waiting.sentence() });
             }
             let asked = cancel.stop_requests() > asked_before || cancel.is_detached();
@@ -138,13 +138,13 @@ impl Replication {
         }
         let status = self.status();
         if status.is_settled()
-            && let Err(error) = shared.plan.let_go_here()
+            && let Err(error) = shared.plan.release_here()
         {
             let text = format!("older checkpoints stay on this disk: {error}");
             reporter.notice(&Notice::Note { text });
         }
         let text = match status.is_settled() {
-            true if told => status.sentence(),
+            true if reported => status.sentence(),
             true => return status,
             false => format!(
                 "not everything was uploaded: {}; nothing is lost; upload the rest with: trackway resume {}",
@@ -240,7 +240,7 @@ impl Shared {
             return false;
         }
         let (commits, step) = replica.waiting_commits();
-        let dropped = replica.let_go();
+        let dropped = replica.dropped_uploads();
         self.note(|state| {
             (state.status.waiting_commits, state.status.waiting_step) = (commits, step);
             state.status.dropped_uploads = dropped;

@@ -9,7 +9,7 @@ pub(crate) fn update(status: &mut RemoteStatus, standing: &Standing) {
     status.waiting_step = standing.waiting_step;
     status.waiting_uploads = standing.waiting_uploads;
     status.uploaded_step = standing.uploaded_step;
-    status.dropped_uploads = standing.let_go;
+    status.dropped_uploads = standing.dropped_uploads;
 }
 
 /// What the supervisor of a run recorded last; `None`: the run has no remote, or was never launched.

@@ -25,7 +25,7 @@ use crate::preflight::sets::{Content, DataSet};
 /// A label of more different values is a quantity, not a class.
 const CLASSES_MAX: u64 = 100;
 /// Findings of one comparison that are reported one by one.
-const DRIFTS_TOLD_MAX: usize = 20;
+const DRIFTS_LISTED_MAX: usize = 20;
 
 pub fn has_tables(facts: &PlanFacts<'_>) -> Result<(), String> {
     facts.tables().next().map(|_| ()).ok_or_else(|| "the run file names no table".into())
@@ -164,14 +164,14 @@ pub fn sides<'s>(work: &Work<'s>) -> Vec<Side<'s>> {
             sides.push(Side { set: train, evidence, against: Some((other, against)) });
         }
     }
-    let is_told = |sides: &[Side<'_>], set: &DataSet| {
+    let is_named = |sides: &[Side<'_>], set: &DataSet| {
         sides.iter().any(|side| {
             let other = side.against.as_ref().map(|(other, _)| other.name.as_str());
             side.set.name == set.name || other == Some(set.name.as_str())
         })
     };
     for set in work.sets.all() {
-        if let (false, Some(evidence)) = (is_told(&sides, set), of(set)) {
+        if let (false, Some(evidence)) = (is_named(&sides, set), of(set)) {
             sides.push(Side { set, evidence, against: None });
         }
     }
@@ -354,8 +354,8 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
         Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
     });
     let mut findings: Vec<Finding> = changed.chain(shifted).collect();
-    let hidden = findings.len().saturating_sub(DRIFTS_TOLD_MAX);
-    findings.truncate(DRIFTS_TOLD_MAX);
+    let hidden = findings.len().saturating_sub(DRIFTS_LISTED_MAX);
+    findings.truncate(DRIFTS_LISTED_MAX);
     if hidden > 0 {
         let message = format!("{hidden} more columns of `{set}` differ from {against}");
         findings.push(

@@ -13,7 +13,7 @@ use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, P
 use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
 use crate::memory::{Measured, ModelSource, read_model, report_on};
-use crate::preflight::facts::NOT_TOLD;
+use crate::preflight::facts::NEEDS_SETTINGS;
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
 const ALWAYS_SET: &[&str] = &["config.seed"];

@@ -107,17 +107,17 @@ fn space(work: &Work<'_>) -> Result<CheckResult, AppError> {
     };
     let kept = work.job.plan.checkpoint.keep_last.map_or(MIN_KEPT as u64, u64::from).max(MIN_KEPT as u64) + 1;
     let needed_bytes = size_bytes.saturating_mul(kept);
-    let told = format!(
+    let message = format!(
         "{free}; {kept} checkpoints of {:.2} GiB ({source}) need {:.1}",
         gib(size_bytes),
         gib(needed_bytes)
     );
     if needed_bytes <= free_bytes {
-        return Ok(CheckResult::pass(SPACE, NoRows::Storage, told));
+        return Ok(CheckResult::pass(SPACE, NoRows::Storage, message));
     }
     let severity = if size_bytes > free_bytes { Severity::Block } else { Severity::Warn };
     let action = "free space, keep fewer (`checkpoint.keep`), or choose another place with --home";
-    Ok(CheckResult::about(SPACE, NoRows::Storage, vec![Finding::new(SPACE, severity, told).action(action)]))
+    Ok(CheckResult::about(SPACE, NoRows::Storage, vec![Finding::new(SPACE, severity, message).action(action)]))
 }
 
 /// The largest checkpoint of earlier runs of the same config, else what the model's states take.

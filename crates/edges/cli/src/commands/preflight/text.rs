@@ -121,9 +121,9 @@ pub fn counted_verdicts(verdicts: &[Verdict], skipped: usize) -> String {
         (count(Verdict::Pass), "passed"),
         (count(Verdict::NotApplicable), "not applicable"),
     ];
-    let told: Vec<String> =
+    let names: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    told.join(", ")
+    names.join(", ")
 }
 
 /// The message of `trackway run` about its pre-flight: a line when all is well, else the findings too.

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::hashed::{AlreadyHashed, Keys};
 
 /// The most fingerprints kept; with more, a random part of all fingerprints represents the rest.
-pub const TWIN_KEYS_MAX: usize = 1 << 18;
+pub const DUPLICATE_KEYS_MAX: usize = 1 << 18;
 
 /// Rows by fingerprint, of all fingerprints or, in larger tables, of a random 2⁻ⁿ of them: an exact count within that
 /// part, and an unbiased estimate of the whole.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TwinCounts {
+pub(crate) struct DuplicateCounts {
     keys: HashMap<u64, Copies, AlreadyHashed>,
     /// Only fingerprints with so many trailing zeros are kept.
     zeros: u32,
@@ -50,7 +50,7 @@ impl Copies {
 
 /// Equal rows within one table.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Twins {
+pub struct Duplicates {
     /// Rows in all.
     pub rows: u64,
     /// The fraction of rows that appear in the table at least twice, all copies counted.
@@ -65,7 +65,7 @@ pub struct Twins {
     pub keys_counted: usize,
 }
 
-impl TwinCounts {
+impl DuplicateCounts {
     /// `labels` is empty, or has the fingerprint of each row's label, 0 where it is missing.
     pub(crate) fn observe(&mut self, fingerprints: &[u64], labels: &[u64]) {
         self.rows += fingerprints.len() as u64;
@@ -87,7 +87,7 @@ impl TwinCounts {
         }
     }
 
-    pub(crate) fn twins(&self) -> Twins {
+    pub(crate) fn duplicates(&self) -> Duplicates {
         let rows_where = |holds: &dyn Fn(&Copies) -> bool| -> u64 {
             self.keys.values().filter(|copies| holds(copies)).map(|copies| u64::from(copies.count)).sum()
         };
@@ -97,7 +97,7 @@ impl TwinCounts {
         let exact = self.zeros == 0;
         let surplus_rows =
             if exact { surplus } else { (share_of(surplus) * self.rows as f64).round() as u64 };
-        Twins {
+        Duplicates {
             rows: self.rows,
             share: share_of(rows_where(&|copies| copies.count > 1)),
             surplus_rows,
@@ -109,7 +109,7 @@ impl TwinCounts {
 
     fn add(&mut self, fingerprint: u64, copies: Copies) {
         self.keys.entry(fingerprint).and_modify(|known| known.add(copies)).or_insert(copies);
-        if self.keys.len() > TWIN_KEYS_MAX {
+        if self.keys.len() > DUPLICATE_KEYS_MAX {
             self.thin_to(self.zeros + 1);
         }
     }
