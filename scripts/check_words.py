@@ -1,25 +1,21 @@
 #!/usr/bin/env python3
-"""Counts words that readers of English stumble over. A count may only fall.
+"""Fails at words that readers of English stumble over, and lists every place.
 
 Three kinds of text are read: what users read (strings of Rust and Python without tests, help, documents), comments (of
-all languages, tests included), and names in Rust code. `scripts/words.json` holds the counts; `--update` writes lower
-ones, `--show` lists every place. docs/glossary.md has the words to use instead.
+all languages, tests included), and names in Rust code. docs/glossary.md has the words to use instead.
 """
 
 import functools
 import io
-import json
 import re
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COUNTS = ROOT / "scripts" / "words.json"
 
-# What is counted -> what it looks like, in users' texts and in comments.
+# A word to avoid -> what it looks like, in users' texts and in comments.
 # `is no`: "`x` is no duration"; "there is no run" is good English. `share`: the noun; "runs that share a name" is good.
 WORDS = {
     "amount": r"\bamounts?\b",
@@ -158,48 +154,24 @@ def texts() -> dict[str, list[tuple[str, str]]]:
     return {str(path.relative_to(ROOT)): parts for path, parts in found.items()}
 
 
-def count() -> tuple[dict[str, Counter], dict[tuple[str, str], Counter]]:
-    """Counts by kind and word, and for each of them by file."""
-    counts = {kind: Counter() for kind in ("texts", "comments", "names")}
-    places = {}
+def places() -> Iterator[str]:
+    """Every place of a word to avoid."""
     for file, parts in texts().items():
         for kind, part in parts:
-            patterns = NAME_PATTERNS if kind == "names" else PATTERNS
             text = named(part) if kind == "names" else CODE.sub(" ", part)
             if not text or (kind != "names" and not ANY.search(text)):
                 continue
-            for word, pattern in patterns.items():
-                found = pattern.findall(text)
-                if found:
-                    counts[kind][word] += len(found)
-                    places.setdefault((kind, word), Counter())[file] += len(found)
-                    if "--show" in sys.argv[1:]:
-                        print(f"{kind} {word}: {file}: {' '.join(text.split())[:200]}")
-    return counts, places
+            for word, pattern in (NAME_PATTERNS if kind == "names" else PATTERNS).items():
+                if pattern.search(text):
+                    yield f"{file}: `{word}` in {kind}: {' '.join(text.split())[:200]}"
 
 
 def main() -> int:
-    counts, places = count()
-    before = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
-    more, fewer = [], []
-    for kind, words in (("texts", WORDS), ("comments", WORDS), ("names", NAME_PATTERNS)):
-        for word in words:
-            found, allowed = counts[kind][word], before.get(kind, {}).get(word, 0)
-            if found > allowed:
-                worst = ", ".join(f"{file} ({times})" for file, times in places[kind, word].most_common(5))
-                more.append(f"`{word}` occurs {found} times in {kind}, {allowed} are allowed: {worst}")
-            elif found < allowed:
-                fewer.append(f"{word} in {kind}")
-    if more:
-        print("\n".join(more), file=sys.stderr)
+    found = list(places())
+    if found:
+        print("\n".join(found), file=sys.stderr)
+        print(f"words to avoid: {len(found)}; docs/glossary.md has the words to use instead", file=sys.stderr)
         return 1
-    if "--update" in sys.argv[1:]:
-        left = {kind: {word: times for word, times in sorted(words.items()) if times} for kind, words in counts.items()}
-        COUNTS.write_text(json.dumps(left, indent=2) + "\n")
-    elif fewer:
-        print(f"fewer of: {', '.join(fewer)}; keep it so with scripts/check_words.py --update", file=sys.stderr)
-        return 1
-    print(f"words to avoid: {sum(sum(words.values()) for words in counts.values())} left")
     return 0
 
 

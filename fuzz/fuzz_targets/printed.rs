@@ -13,13 +13,13 @@ fuzz_target!(|input: (&[u8], u8)| {
 
 fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(u64, Vec<(String, u64)>)> {
     let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
-    let told = |metrics: trackway_formats::printed::PrintedMetrics| {
+    let reported = |metrics: trackway_formats::printed::PrintedMetrics| {
         let values = metrics.values.into_iter().map(|(name, value)| (name, value.to_bits()));
         (metrics.step, values.collect())
     };
     for piece in bytes.chunks(piece_bytes) {
-        reader.push(Printed::Stdout, piece, |metrics| found.push(told(metrics)));
+        reader.push(Printed::Stdout, piece, |metrics| found.push(reported(metrics)));
     }
-    reader.finish(|metrics| found.push(told(metrics)));
+    reader.finish(|metrics| found.push(reported(metrics)));
     found
 }

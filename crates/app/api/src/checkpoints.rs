@@ -409,7 +409,7 @@ mod tests {
 
     /// Proves that a cost is a sentence with what is known, and no more than that.
     #[test]
-    fn a_cost_is_told_as_far_as_it_is_known() {
+    fn a_cost_is_reported_as_far_as_it_is_known() {
         let cost = |steps, seconds, gpu_hours| FallBackCost { steps, seconds, gpu_hours }.sentence();
         assert_eq!(cost(1, None, None), "1 step is trained again");
         let sentence = "200 steps are trained again, about 1.7 h and 3.33 GPU-hours";

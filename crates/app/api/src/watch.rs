@@ -1,4 +1,4 @@
-//! A run while it goes on.
+//! A run that is not over.
 
 use std::collections::BTreeMap;
 

@@ -568,7 +568,7 @@ mod tests {
 
     /// Proves which metric is taken as the training loss.
     #[test]
-    fn the_training_loss_is_told_from_others() {
+    fn the_training_loss_is_distinguished_from_others() {
         let rising = ["val_loss", "nll_loss", "train_loss", SEEN_LOSS, "loss"];
         assert_eq!(rising.map(loss_rank), [0, 1, 2, 3, 4]);
         assert_eq!(["accuracy", "eval/loss", "test_loss"].map(loss_rank), [0; 3]);

@@ -225,7 +225,7 @@ fn folders_and_globs_are_sorted_and_the_digest_follows_content() {
 
 /// Proves that every mistake in choosing data is reported with what to do about it.
 #[test]
-fn mistakes_in_choosing_data_are_told_with_advice() {
+fn mistakes_in_choosing_data_are_reported_with_advice() {
     let folder = folder(&[
         ("data/train.csv", b"age,income\n1,2\n"),
         ("data/raw.csv", b"39,low\n40,high\n"),

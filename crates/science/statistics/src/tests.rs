@@ -102,7 +102,7 @@ fn association_of_tables() {
 
 /// Proves that independent categories, however many, have no association.
 #[test]
-fn chance_is_no_association() {
+fn independent_columns_are_not_associated() {
     let mut rng = SplitMix64::new(7);
     let mut rows = vec![vec![0.0; 2]; 200];
     for _ in 0..2_000 {

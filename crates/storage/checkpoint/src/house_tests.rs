@@ -285,7 +285,7 @@ fn nothing_is_retired_under_a_resuming_attempt() {
 /// Proves that a reader that begins at a summary decides like one that read everything, over a history with every
 /// kind of entry, and that such a log is opened without reading all of it.
 #[test]
-fn a_summary_stands_for_what_is_before_it() {
+fn a_summary_replaces_what_is_before_it() {
     let world = World::new();
     let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(3)).unwrap();
     let mut pinned = None;

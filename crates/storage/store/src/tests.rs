@@ -64,13 +64,13 @@ fn faulty_storage_conforms() {
 
 /// Notes that exist, and notes that do not, according to the answers to their writers.
 #[derive(Default)]
-struct Told {
+struct Reported {
     stand: Vec<(u64, u64)>,
     refused: Vec<(u64, u64)>,
 }
 
 /// Two writers on one disk take turns until it fails.
-fn take_turns(root: &Path, disk: &FaultDisk) -> Told {
+fn take_turns(root: &Path, disk: &FaultDisk) -> Reported {
     let mut logs: Vec<_> = (0..2)
         .map(|writer| {
             let ids = writer_ids(writer);
@@ -78,20 +78,20 @@ fn take_turns(root: &Path, disk: &FaultDisk) -> Told {
             Log::<Notebook>::new(Arc::new(backend), still_clock(), ids)
         })
         .collect();
-    let mut told = Told::default();
+    let mut reported = Reported::default();
     for sequence in 0..3 {
         for (writer, log) in (0..).zip(&mut logs) {
             let said = log.append(Writer::Housekeeper, |notebook: &Notebook| {
                 Ok::<_, StoreError>(notebook.note(writer, sequence, None))
             });
             match said {
-                Ok(_) => told.stand.push((writer, sequence)),
+                Ok(_) => reported.stand.push((writer, sequence)),
                 Err(error) if error.kind() == ErrorKind::Unavailable => {}
-                Err(_) => told.refused.push((writer, sequence)),
+                Err(_) => reported.refused.push((writer, sequence)),
             }
         }
     }
-    told
+    reported
 }
 
 /// What is on a real disk after a crash; checks that the log can be continued from there.
@@ -120,22 +120,22 @@ fn every_operation_on_a_local_disk_may_fail() {
     let sound = FaultDisk::sound();
     assert_eq!(take_turns(&folder.path().join("sound"), &sound).stand.len(), 6);
     let seeds = (10..40).map(|seed| Fault::PowerReorders { seed });
-    let faults: Vec<_> = Fault::DEADLY.into_iter().chain(Fault::TOLD).chain(seeds).collect();
+    let faults: Vec<_> = Fault::DEADLY.into_iter().chain(Fault::RETURNED).chain(seeds).collect();
     for fault in faults {
         for fail_at in 0..sound.operations() {
             let context = format!("{fault:?} at {fail_at}");
             let root = folder.path().join(&context);
             let disk = FaultDisk::new(fault, fail_at);
-            let told = take_turns(&root, &disk);
+            let reported = take_turns(&root, &disk);
             assert!(disk.struck() || !fault.is_deadly(), "{context}");
             if fault.is_deadly() {
                 disk.after_crash();
             }
             let stand = after_crash(&root, &context);
-            for note in told.stand {
+            for note in reported.stand {
                 assert!(stand.contains(&note), "{context}: {note:?} is lost");
             }
-            for note in told.refused {
+            for note in reported.refused {
                 assert!(!stand.contains(&note), "{context}: {note:?} was refused and stands");
             }
         }

@@ -277,7 +277,7 @@ mod tests {
 
     /// Proves that a command that cannot start is reported before a launch.
     #[test]
-    fn a_missing_command_is_told() {
+    fn a_missing_command_is_reported() {
         assert!(job(&["sh"]).check_command().is_ok());
         assert!(job(&["no-such-program-here"]).check_command().unwrap_err().message.contains("PATH"));
         assert!(job(&["./no-such-file"]).check_command().is_err());

@@ -137,7 +137,7 @@ fn the_run_file_says_how_bad_it_is() {
 
 /// Proves that what was skipped is in the answer, never passes, and does not block even where it was required.
 #[test]
-fn what_is_skipped_is_told() {
+fn what_is_skipped_is_reported() {
     let skip =
         Selection { skip: vec![skipped("leakage")], only: vec!["leakage".into()], ..Selection::default() };
     let text = format!("{TRAIN}{TEST}[preflight]\nrequire = [\"leakage\"]");
@@ -167,7 +167,7 @@ fn steps_wait_for_one_another() {
 
 /// Proves that a step that panics is an answer that passes for nothing, and that no other step waits for it for ever.
 #[test]
-fn a_panic_is_told_and_holds_nobody_up() {
+fn a_panic_is_reported_and_delays_no_check() {
     let read = read(&format!("{TRAIN}{TEST}"));
     let planned = plan(STEPS, &facts(&read), &policy(&read, &Selection::default()));
     let results = graph::execute(&planned, &|step| {

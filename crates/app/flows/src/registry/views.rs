@@ -179,7 +179,7 @@ pub fn model_at(context: &Context, name: &str, at: Timestamp) -> Result<ModelAt,
     })
 }
 
-/// A change in words.
+/// A change, as a sentence.
 fn summary(row: &ModelChangeRow) -> String {
     use trackway_core::registry::ModelChange::{DropAlias, Policy, Promote, Register, RollBack, SetAlias};
     let version = row.version.map_or_else(String::new, |version| format!("version {version}"));

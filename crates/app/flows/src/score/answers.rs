@@ -48,11 +48,11 @@ impl BinaryClasses {
     }
 
     /// The classes as the label has them.
-    fn said(&self, chances: &[f64], label: &DataType) -> Result<ArrayRef, String> {
+    fn said(&self, probabilities: &[f64], label: &DataType) -> Result<ArrayRef, String> {
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let both = StringArray::from(vec![self.other.as_str(), self.positive.as_str()]);
         let both = cast_with_options(&both, label, &strict);
-        let which: UInt32Array = chances.iter().map(|chance| u32::from(*chance >= THRESHOLD)).collect();
+        let which: UInt32Array = probabilities.iter().map(|probability| u32::from(*probability >= THRESHOLD)).collect();
         both.and_then(|both| take(&both, &which, None))
             .map_err(|error| format!("answered classes that are not values of the label: {error}"))
     }
@@ -60,16 +60,16 @@ impl BinaryClasses {
 
 /// How answers become columns; the first batch decides what they are.
 pub(super) struct Answers {
-    chances: Option<BinaryClasses>,
+    probabilities: Option<BinaryClasses>,
 }
 
 impl Answers {
-    pub(super) fn new(chances: Option<BinaryClasses>) -> Self {
-        Self { chances }
+    pub(super) fn new(probabilities: Option<BinaryClasses>) -> Self {
+        Self { probabilities }
     }
 
     pub(super) fn kind(&self, cells: &Cells) -> PredictionKind {
-        match (cells, &self.chances) {
+        match (cells, &self.probabilities) {
             (Cells::Categories { .. }, _) => PredictionKind::Classes,
             (Cells::Numbers(_), Some(_)) => PredictionKind::Probabilities,
             (Cells::Numbers(_), None) => PredictionKind::Numbers,
@@ -96,12 +96,12 @@ impl Answers {
             Cells::Numbers(numbers) => numbers,
         };
         let floats: ArrayRef = Arc::new(Float64Array::from(numbers.clone()));
-        let Some(chances) = &self.chances else { return Ok(vec![(PREDICTION, floats)]) };
+        let Some(probabilities) = &self.probabilities else { return Ok(vec![(PREDICTION, floats)]) };
         match numbers.iter().find(|number| !(0.0..=1.0).contains(*number)) {
             Some(number) => {
-                Err(format!("answered {number}, which is not a probability of `{}`", chances.positive))
+                Err(format!("answered {number}, which is not a probability of `{}`", probabilities.positive))
             }
-            None => Ok(vec![(SCORE, floats), (PREDICTION, chances.said(numbers, label)?)]),
+            None => Ok(vec![(SCORE, floats), (PREDICTION, probabilities.said(numbers, label)?)]),
         }
     }
 }

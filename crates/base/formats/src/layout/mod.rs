@@ -172,7 +172,7 @@ layout!(
 );
 
 impl HomeLayout {
-    /// Names that only a home has: any of them tells it from another folder.
+    /// Names that only a home has: any of them distinguishes it from another folder.
     pub const SIGNS: [&'static str; 4] = ["attempts", "runs", "evaluations", "ledger.db"];
 
     /// The folder of an attempt.

@@ -404,7 +404,7 @@ fn the_same_cause_has_the_same_fingerprint() {
 /// Proves that a refused rung is reported only for an attempt that ended well, with the numbers, and as what it was
 /// besides.
 #[test]
-fn a_refused_rung_is_told_of_a_good_end_only() {
+fn a_refused_rung_is_reported_of_a_good_end_only() {
     let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.exit_code = Some(0);
     evidence.rung_refused = Some("at 10% of the data `val_loss < 1` is not met: val_loss is 2".into());

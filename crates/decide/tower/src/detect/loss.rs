@@ -36,7 +36,7 @@ const CLIMB_INITIAL_SHARE: f64 = 0.15;
 /// The same, as a fraction of the lowest level; by the noise of one step as well, which is ten times that of a median.
 const CLIMB_SHARE: f64 = 0.6;
 /// The probability that healthy jumps come in a row, which determines how many are needed.
-const CHANCE: f64 = 1e-8;
+const FALSE_ALARM_PROBABILITY: f64 = 1e-8;
 /// Steps of the running mean, and of the mean at the beginning.
 const MEAN_STEPS: f64 = 128.0;
 const BEGINNING_STEPS: u64 = 30;
@@ -84,7 +84,7 @@ impl LossWatch {
     /// How many such steps in a row are significant: the more often it begins, the more it takes.
     fn patience(&self, rule: Rule, begun: u32) -> u32 {
         let share = (f64::from(begun) + 0.2) / (self.seen as f64 + 20.0);
-        let needed = CHANCE.ln() / share.min(0.5).ln();
+        let needed = FALSE_ALARM_PROBABILITY.ln() / share.min(0.5).ln();
         rule.patience.max(needed.ceil() as u32)
     }
 

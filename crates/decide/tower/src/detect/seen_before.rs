@@ -18,7 +18,7 @@ pub(super) const DIGESTS_MAX: usize = 65_536;
 /// Digests that there are.
 const DIGEST_COUNT: f64 = 4_294_967_296.0;
 /// The probability that different batches have as many equal digests.
-const CHANCE: f64 = 1e-6;
+const COINCIDENCE_PROBABILITY: f64 = 1e-6;
 /// Spreads digests, so that those of any kind of batch are chosen alike (Fibonacci hashing, Knuth, TAOCP 3, 6.4).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -77,7 +77,7 @@ impl SeenBefore {
 
     fn judge(&mut self, rule: Rule) -> Option<DetectorChange> {
         let confirmed = self.progressive_step.is_some_and(|step| step >= self.last_step);
-        if !confirmed || self.repeated < rule.patience || !self.beyond_chance() {
+        if !confirmed || self.repeated < rule.patience || !self.more_than_collisions() {
             return None;
         }
         let (before, step) = self.first?;
@@ -96,11 +96,11 @@ impl SeenBefore {
     }
 
     /// Whether different batches would hardly have so many equal digests: by Chernoff's bound for a Poisson number.
-    fn beyond_chance(&self) -> bool {
+    fn more_than_collisions(&self) -> bool {
         let watched = self.steps.len() as f64;
         let expected = watched * watched * f64::from(self.bits).exp2() / 2.0 / DIGEST_COUNT;
         let repeated = f64::from(self.repeated);
-        repeated > expected && repeated - expected - repeated * (repeated / expected).ln() < CHANCE.ln()
+        repeated > expected && repeated - expected - repeated * (repeated / expected).ln() < COINCIDENCE_PROBABILITY.ln()
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     /// Proves that a repeated pass is reported within a few steps, however long it is, and that it is not once no
     /// progressive loss is recorded any more.
     #[test]
-    fn a_second_pass_is_told() {
+    fn a_second_pass_is_reported() {
         for batches in [5, 1_000, 300_000] {
             let passes = || (0..2 * batches).map(|step| (step, digest_of(step % batches)));
             let step = fired(passes(), Step::MAX).unwrap();
@@ -140,7 +140,7 @@ mod tests {
 
     /// Proves that a million different batches are healthy, although hundreds of their digests are equal.
     #[test]
-    fn equal_digests_by_chance_are_healthy() {
+    fn equal_digests_by_collision_are_healthy() {
         assert_eq!(fired((0..1_000_000).map(|step| (step, digest_of(step))), Step::MAX), None);
         let mut seen = SeenBefore::default();
         (0..1_000_000).for_each(|step| {
@@ -151,7 +151,7 @@ mod tests {
 
     /// Proves that some batches among new ones are reported, and that steps which a resume repeats are not.
     #[test]
-    fn repetitions_are_told_and_resumes_are_not() {
+    fn repetitions_are_reported_and_resumes_are_not() {
         let some = (0..2_000).map(|step| (step, digest_of(if step % 50 == 49 { step - 30 } else { step })));
         assert!(fired(some, Step::MAX).unwrap() < 400);
         let mut seen = SeenBefore::default();

@@ -40,7 +40,7 @@ fn history(line: &str) -> Vec<Change> {
 /// Proves the stages of versions after promotions and rollbacks: one in production, and each rollback goes one further
 /// back.
 #[test]
-fn a_history_says_where_a_model_stands() {
+fn a_history_gives_the_stage_of_each_version() {
     let cases: [(&str, Option<Version>, Option<Version>); 9] = [
         ("r", None, None),
         ("r p1", Some(1), None),
@@ -168,7 +168,7 @@ fn a_stage_asks_for_its_evidence() {
 
 /// Proves which approvals count: of other people, of this evidence, not expired, each person once.
 #[test]
-fn an_approval_is_of_this_evidence_and_of_somebody_else() {
+fn an_approval_is_for_this_evidence_and_by_another_user() {
     let policy = Policy { approvals: 2, ..Policy::default() };
     let approval = |by: &str, digest: &str, until: u32| Approval {
         by: by.into(),

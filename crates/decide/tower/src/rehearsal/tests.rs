@@ -250,7 +250,7 @@ fn a_crash_has_a_cause() {
 
 /// Proves that a checkpoint that does not restore everything is reported, each way.
 #[test]
-fn a_wrong_resume_is_told() {
+fn a_wrong_resume_is_reported() {
     type Change = fn(&mut RehearsalEvidence);
     fn resumed(evidence: &mut RehearsalEvidence) -> &mut LaunchEvidence {
         evidence.resumed.as_mut().unwrap()

@@ -302,17 +302,17 @@ fn a_load_that_crashes_twice_steps_back_once() {
     let steps = newest + 40;
     home.write("arguments", &format!("--batch 65 --steps {steps}"));
     let mut resumed = Vec::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..5 {
         let answer = home.trackway(&["resume", "job", "--json"]);
         let run: Value = serde_json::from_str(&answer.stdout).unwrap();
         let attempts = run["attempts"].as_array().unwrap().clone();
         resumed.push(attempts.last().unwrap()["resumed_from_step"].as_u64().unwrap());
-        told.push(answer.stderr.contains("is suspect from now on"));
+        reported.push(answer.stderr.contains("is suspect from now on"));
     }
     let older = newest - 30;
     assert_eq!(resumed, [newest, newest, older, older, older]);
-    assert_eq!(told, [false, false, true, false, false]);
+    assert_eq!(reported, [false, false, true, false, false]);
     let list = home.json(&["checkpoint", "ls", "job"]);
     let suspects: Vec<_> =
         list["checkpoints"].as_array().unwrap().iter().filter(|it| it["state"] == "suspect").collect();

@@ -386,7 +386,7 @@ fn rows_that_cannot_be_matched_decide_nothing() {
 #[test]
 fn a_label_is_no_prediction() {
     let home = trained(EVALUATOR, "");
-    for (evaluate, told) in [
+    for (evaluate, expected) in [
         (
             "label = \"label\"\nprediction = \"label\"",
             "`evaluate.prediction` and `evaluate.label` name the same column",
@@ -399,7 +399,7 @@ fn a_label_is_no_prediction() {
     ] {
         write_job(&home, EVALUATOR, "", evaluate);
         let answer = home.trackway(&["eval", "run", "job.toml"]);
-        assert!(answer.code == 2 && answer.stderr.contains(told), "{}: {}", answer.code, answer.stderr);
+        assert!(answer.code == 2 && answer.stderr.contains(expected), "{}: {}", answer.code, answer.stderr);
     }
 }
 
@@ -475,7 +475,7 @@ fn a_run_needs_rows_and_others_to_judge_by() {
         home.write("run.toml", &format!("[run]\nname = \"r\"\ncommand = [\"true\"]\n{data}"));
         home.trackway(&["run", "run.toml"])
     };
-    for (data, told) in [
+    for (data, expected) in [
         ("[data.train]\npath = \"empty.csv\"\n", "the table has no rows"),
         (
             "[data.train]\npath = \"t.csv\"\nlabel = \"b\"\n[data.test]\npath = \"copy.csv\"\n",
@@ -484,13 +484,13 @@ fn a_run_needs_rows_and_others_to_judge_by() {
     ] {
         let answer = run(data);
         let all = format!("{}{}", answer.stdout, answer.stderr);
-        assert!(answer.code == 3 && all.contains(told), "{}: {all}", answer.code);
+        assert!(answer.code == 3 && all.contains(expected), "{}: {all}", answer.code);
     }
 }
 
 /// Proves that two spellings of one class are reported for a label as for any other column.
 #[test]
-fn spellings_of_a_label_are_told() {
+fn spellings_of_a_label_are_reported() {
     let home = Home::new();
     let spelled = |row: usize| ["p", "P", "n"][row % 3];
     home.write("sp.csv", &table("x,label", 120, |row| format!("{row}.5,{}", spelled(row))));
@@ -503,7 +503,7 @@ fn spellings_of_a_label_are_told() {
 fn numbers_and_words_are_not_mixed() {
     let home = Home::new();
     home.write("rows.csv", &table("x,y", 50, |row| format!("{row},{row}")));
-    for (odd, told) in [("nan", "`nan`"), ("inf", "`inf`"), ("maybe", "`maybe`")] {
+    for (odd, expected) in [("nan", "`nan`"), ("inf", "`inf`"), ("maybe", "`maybe`")] {
         home.write(
             "score.sh",
             &format!("read -r h; while read -r x; do [ -z \"$x\" ] || {{ [ \"$x\" = 7 ] && echo {odd} || echo \"$x\"; }}; done"),
@@ -518,7 +518,7 @@ fn numbers_and_words_are_not_mixed() {
             "--out",
             "out.csv",
         ]);
-        assert!(answer.code != 0 && answer.stderr.contains(told), "{}: {}", answer.code, answer.stderr);
+        assert!(answer.code != 0 && answer.stderr.contains(expected), "{}: {}", answer.code, answer.stderr);
         assert!(!home.path().join("out.csv").exists());
     }
 }

@@ -14,12 +14,12 @@ const WITHOUT_DOCUMENT: [&str; 2] = ["completions", "man"];
 /// A folder in which every document that a test prints is kept, by name: golden files come from there.
 const KEEP: &str = "TRACKWAY_KEEP_DOCUMENTS";
 
-/// The words of a command in the catalogue: what stands before its options and operands.
+/// The words of a command in the catalogue: what is before its options and operands.
 fn command_words(command: &str) -> Vec<&str> {
     command.split(' ').take_while(|word| !word.starts_with("--") && word.to_lowercase() == *word).collect()
 }
 
-/// The documents of the command of these arguments; options may stand before it and within it.
+/// The documents of the command of these arguments; options may be before it and within it.
 fn entries_of(arguments: &[&str]) -> Vec<&'static Entry> {
     let own: Vec<&str> = arguments.iter().copied().take_while(|word| *word != "--").collect();
     let paths: Vec<Vec<&str>> =

@@ -145,8 +145,8 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     assert!(!receipt.to_string().contains("hunter2"), "{failures}");
     assert_eq!(receipt["launches"].as_array().unwrap().len(), 1);
     assert!(pins(&home).is_empty());
-    let told = "select slice, metric, value from evaluation_metrics where metric = 'agreement' or slice <> '' order by slice";
-    let rows = home.sql(told);
+    let expected = "select slice, metric, value from evaluation_metrics where metric = 'agreement' or slice <> '' order by slice";
+    let rows = home.sql(expected);
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(
         (&rows[1]["slice"], &rows[1]["metric"], &rows[1]["value"]),
@@ -184,8 +184,8 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
 /// Proves that what the evaluator reports about itself overrides the run file, and that a contradiction is noted.
 #[test]
 fn the_evaluator_knows_what_it_did() {
-    let told = r#"echo '{"seed": 9, "task_set_version": "v4", "evaluator": {"name": "arc", "version": "2"}, "decoding": {"top_p": 1}}' > "$TRACKWAY_EVALUATION_OUT/evaluation.json""#;
-    let home = trained(&format!("{GOOD}{told}"), "task_set = \"tasks-v3.jsonl\"");
+    let expected = r#"echo '{"seed": 9, "task_set_version": "v4", "evaluator": {"name": "arc", "version": "2"}, "decoding": {"top_p": 1}}' > "$TRACKWAY_EVALUATION_OUT/evaluation.json""#;
+    let home = trained(&format!("{GOOD}{expected}"), "task_set = \"tasks-v3.jsonl\"");
     let (code, receipt) = evaluate(&home, &["--set", "evaluate.seed=5"]);
     assert_eq!((code, &receipt["seed"]), (0, &json!(9)), "{receipt}");
     assert_eq!(
@@ -200,10 +200,10 @@ fn the_evaluator_knows_what_it_did() {
 /// Proves that invalid output fails the evaluation with file, row and column in the error; that the training stays
 /// good.
 #[test]
-fn what_is_no_answer_is_told() {
+fn what_is_no_answer_is_reported() {
     let home = trained("true", "");
     let out = "$TRACKWAY_EVALUATION_OUT";
-    for (script, options, told) in [
+    for (script, options, expected) in [
         ("true".to_owned(), &[][..], "the evaluator left nothing in TRACKWAY_EVALUATION_OUT"),
         (format!("touch {out}/notes.txt"), &[][..], "left `notes.txt`"),
         (
@@ -246,7 +246,7 @@ fn what_is_no_answer_is_told() {
         let options: Vec<&str> = options.iter().flat_map(|set| ["--set", set]).collect();
         let (code, receipt) = evaluate(&home, &options);
         assert_eq!((code, &receipt["state"]), (4, &json!("failed")), "{script}: {receipt}");
-        assert!(receipt["failure"].as_str().unwrap().contains(told), "{script}: {}", receipt["failure"]);
+        assert!(receipt["failure"].as_str().unwrap().contains(expected), "{script}: {}", receipt["failure"]);
         assert_eq!(
             receipt["launches"][0]["termination_reason"], "completed",
             "the evaluator itself ended in order"
@@ -339,8 +339,8 @@ fn what_is_read_is_not_deleted() {
     }
     assert!(pins(&home).is_empty());
     assert_eq!(home.trackway(&collect).code, 0);
-    let (code, told) = (evaluate_code(&home), home.trackway(&["checkpoint", "ls", "last"]).stdout);
-    assert_eq!(code, 6, "{told}");
+    let (code, expected) = (evaluate_code(&home), home.trackway(&["checkpoint", "ls", "last"]).stdout);
+    assert_eq!(code, 6, "{expected}");
 }
 
 fn evaluate_code(home: &Home) -> i32 {
@@ -366,7 +366,7 @@ fn a_run_is_evaluated_at_its_end() {
         (5, &json!("completed"), &json!("failed")),
         "{run}"
     );
-    for (set, told) in [
+    for (set, expected) in [
         ("evaluate.command=['no-such-program']", "no-such-program"),
         ("evaluate.task_set=tasks-v9.jsonl", "tasks-v9.jsonl"),
     ] {
@@ -374,7 +374,7 @@ fn a_run_is_evaluated_at_its_end() {
         let refused = home.trackway(&["run", "job.toml", "--set", set]);
         assert!(refused.code == 2 || refused.code == 6, "{}: {}", refused.code, refused.stderr);
         assert!(
-            refused.stderr.contains(told) && refused.stderr.contains("evaluate.after"),
+            refused.stderr.contains(expected) && refused.stderr.contains("evaluate.after"),
             "{}",
             refused.stderr
         );
@@ -517,28 +517,28 @@ fn rows_are_judged() {
     );
     assert_eq!(third["sampled_failures"]["wrong"], 67, "{}", third["sampled_failures"]);
     let page = home.trackway(&["eval", "show", id]).stdout;
-    for told in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
-        assert!(page.contains(told), "{told}: {page}");
+    for expected in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     let written =
         home.trackway(&["eval", "show", id, "--html", "report.html", "--parquet", "numbers.parquet"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
     let manifest = third["checkpoint_manifest_sha256"].as_str().unwrap();
-    for told in
+    for expected in
         ["a gate does not pass", manifest, "women", "accuracy", "Failures", "baseline", "tasks-v3.jsonl v3"]
     {
-        assert!(html.contains(told), "{told}: {html}");
+        assert!(html.contains(expected), "{expected}: {html}");
     }
     assert!(!html.contains("<script") && !html.contains("://"), "it opens from the disk alone");
     assert!(home.path().join("numbers.parquet").is_file());
-    for (set, told) in [
+    for (set, expected) in [
         ("evaluate.slices.women=\"sexx = 'female'\"", "slice `women`"),
         ("evaluate.fairness=['sexx']", "sexx"),
     ] {
         let (code, refused) = evaluate(&home, &["--set", set]);
         assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{set}: {refused}");
-        assert!(refused["failure"].as_str().unwrap().contains(told), "{set}: {}", refused["failure"]);
+        assert!(refused["failure"].as_str().unwrap().contains(expected), "{set}: {}", refused["failure"]);
     }
     assert_eq!(home.trackway(&["eval", "run", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
     let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);

@@ -92,8 +92,8 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     let sealed = reasons(&home);
     assert!(sealed.contains(&"anomaly: a loss spike".to_owned()), "told by the receipt: {sealed:?}");
     let page = home.json(&["explain", "stopped"]);
-    let told = |line: &Value| line["reason"] == "anomaly: a loss spike";
-    assert!(page["checkpoints"].as_array().unwrap().iter().any(told), "{}", page["checkpoints"]);
+    let reported = |line: &Value| line["reason"] == "anomaly: a loss spike";
+    assert!(page["checkpoints"].as_array().unwrap().iter().any(reported), "{}", page["checkpoints"]);
     assert!(home.trackway(&["explain", "stopped"]).stdout.contains("(anomaly: a loss spike)"));
     let reasons = home.sql("select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'checkpoint_reason' and r.name = 'stopped'");
     let reasons: Vec<&str> = reasons.iter().map(|row| row["fields_json"].as_str().unwrap()).collect();

@@ -82,7 +82,7 @@ fn an_estimate_is_readable() {
 
 /// Proves that mistakes are reported with what is missing and what would help.
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let home = home();
     for (name, arguments) in [
         ("nothing", &[][..]),

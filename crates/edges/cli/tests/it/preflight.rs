@@ -95,7 +95,7 @@ fn a_clean_run_passes_and_is_launched() {
 
 /// Proves what a person sees of a passing pre-flight.
 #[test]
-fn a_clean_run_is_told() {
+fn a_clean_run_is_reported() {
     let home = Home::new();
     run_file(&home, "");
     insta::assert_snapshot!(transcript(&home.trackway(&["preflight", "run.toml"])));
@@ -191,7 +191,7 @@ fn rules_of_the_run_file_are_checked() {
 
 /// Proves the cost of the published examples, and that a budget below it blocks.
 #[test]
-fn cost_is_told_and_held_against_the_budget() {
+fn cost_is_reported_and_held_against_the_budget() {
     let home = Home::new();
     for (gpus, usd, hours, total) in [(8, 1.10, 4, 35.20), (256, 3.75, 336, 322_560.0)] {
         run_file(
@@ -200,8 +200,8 @@ fn cost_is_told_and_held_against_the_budget() {
                 "\n[resources]\ngpus = {gpus}\nusd_per_gpu_hour = {usd}\n\n[training]\nhours_expected = {hours}\n"
             ),
         );
-        let told = home.json(&["preflight", "run.toml", "--only", "cost"]);
-        assert!((told["cost"]["total_usd"].as_f64().unwrap() - total).abs() < 0.005, "{told:#}");
+        let estimate = home.json(&["preflight", "run.toml", "--only", "cost"]);
+        assert!((estimate["cost"]["total_usd"].as_f64().unwrap() - total).abs() < 0.005, "{estimate:#}");
         let budget = format!("retry.max_usd={}", total * 0.9);
         let answer = home.trackway(&["preflight", "run.toml", "--only", "cost", "--set", &budget]);
         assert_eq!(answer.code, 3, "{}", answer.stdout);

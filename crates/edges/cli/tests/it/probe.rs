@@ -100,7 +100,7 @@ fn mistakes() {
 }
 
 /// The probability of `yes` by age, with its gradient if requested; never uses the region.
-const CHANCE: &str = r#"import math, os, sys
+const LOGISTIC: &str = r#"import math, os, sys
 
 gradients = os.environ.get("TRACKWAY_SCORING_GRADIENTS") == "1"
 sys.stdin.readline()
@@ -109,10 +109,10 @@ for line in sys.stdin:
         sys.stdout.flush()
         continue
     age = line.split(",")[0]
-    chance = 1 / (1 + math.exp(-(float(age or "nan") - 45) / 5))
-    if chance != chance:
-        chance = 0.5
-    print(f"{chance!r},{chance * (1 - chance) / 5!r}," if gradients else repr(chance))
+    probability = 1 / (1 + math.exp(-(float(age or "nan") - 45) / 5))
+    if probability != probability:
+        probability = 0.5
+    print(f"{probability!r},{probability * (1 - probability) / 5!r}," if gradients else repr(probability))
 "#;
 
 /// Proves that residuals, outliers and small steps of a model with gradients are found in a real process, and that all
@@ -120,7 +120,7 @@ for line in sys.stdin:
 #[test]
 fn a_model_with_gradients() {
     let home = home();
-    home.write("chance.py", CHANCE);
+    home.write("logistic.py", LOGISTIC);
     let mut text = String::from("age,region,truth\n");
     for row in 0..400u32 {
         let age = if row == 9 { 400 } else { 20 + row * 7 % 41 };
@@ -129,7 +129,7 @@ fn a_model_with_gradients() {
         writeln!(text, "{age},r{},{truth}", row % 4).unwrap();
     }
     home.write("ages.csv", &text);
-    let words = ["probe", "ages.csv", "--command", "python3 chance.py", "--label", "truth"];
+    let words = ["probe", "ages.csv", "--command", "python3 logistic.py", "--label", "truth"];
     let document = home.json(&[words.as_slice(), &["--html", "probe.html"]].concat());
     let residuals = &document["residuals"];
     assert_eq!((residuals["of"].as_str(), residuals["rows"].as_u64()), (Some("probability"), Some(400)));

@@ -171,14 +171,14 @@ fn a_whole_state_is_proved_equal() {
 #[test]
 fn what_is_forgotten_is_named() {
     let home = Home::new();
-    for (flaw, code, verdict, told) in [
+    for (flaw, code, verdict, expected) in [
         ("forgets_rng", 7, "different", "holds nothing of kind rng"),
         ("forgets_optimizer", 7, "different", "`momentum.bin` (optimizer"),
         ("time_as_seed", 5, "nondeterministic", "Usual causes: a generator that is not seeded"),
     ] {
         let (found, proof) = prove(&home, &toy_run_file(&home, flaw), "24", &[]);
         assert_eq!((found, &proof["verdict"]), (code, &json!(verdict)), "{flaw}: {proof}");
-        assert!(why(&proof).contains(told), "{flaw}: {proof}");
+        assert!(why(&proof).contains(expected), "{flaw}: {proof}");
         let differing: Vec<&str> =
             proof["differences"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
         assert!(differing.contains(&"weights"), "{flaw}: {proof}");
@@ -196,7 +196,7 @@ fn what_is_forgotten_is_named() {
 #[test]
 fn nothing_to_compare_is_no_proof() {
     let home = Home::new();
-    for (flaw, told) in [
+    for (flaw, expected) in [
         ("never_resumes", "the next launch started from the beginning"),
         ("ignores_it", "resumed the checkpoint of step 12, but trained from step 1"),
         ("own_cadence", "no checkpoint was committed at step 12"),
@@ -205,9 +205,9 @@ fn nothing_to_compare_is_no_proof() {
     ] {
         let (code, proof) = prove(&home, &toy_run_file(&home, flaw), "24", &[]);
         assert_eq!((code, &proof["verdict"]), (5, &json!("not_proved")), "{flaw}: {proof}");
-        assert!(why(&proof).contains(told), "{flaw}: {proof}");
+        assert!(why(&proof).contains(expected), "{flaw}: {proof}");
     }
-    for (script, told) in
+    for (script, expected) in
         [("true", "never spoke to the recorder"), ("exec sleep 600", "it was ended after 1 s")]
     {
         home.write(
@@ -216,7 +216,7 @@ fn nothing_to_compare_is_no_proof() {
         );
         let (code, proof) = prove(&home, "mute.toml", "24", &["--handshake-seconds", "1"]);
         assert_eq!((code, &proof["verdict"]), (5, &json!("not_applicable")), "{script}: {proof}");
-        assert!(why(&proof).contains(told), "{script}: {proof}");
+        assert!(why(&proof).contains(expected), "{script}: {proof}");
     }
     let rows =
         home.sql("select verdict, count(*) as proofs from resume_proofs group by verdict order by verdict");

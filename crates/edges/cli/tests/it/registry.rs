@@ -101,8 +101,8 @@ fn a_version_reaches_production_through_its_evidence() {
     let receipts = home.sql("select gate_receipt_id, verdict, checkpoint_manifest_sha256 from gate_receipts");
     assert_eq!(receipts[0]["gate_receipt_id"], changed["gate_receipt_id"]);
     assert_eq!(receipts[0]["checkpoint_manifest_sha256"], version["checkpoint_manifest_sha256"]);
-    let (code, stands) = registry(&home, &["promote", "income", "1"]);
-    assert_eq!((code, &stands["change_number"]), (0, &Value::Null), "it is there already: {stands}");
+    let (code, already_there) = registry(&home, &["promote", "income", "1"]);
+    assert_eq!((code, &already_there["change_number"]), (0, &Value::Null), "it is there already: {already_there}");
 
     let versions = home.json(&["explain", "last"])["versions"].clone();
     assert_eq!(versions, home.json(&["registry", "show", "income"])["versions"], "one type everywhere");
@@ -111,9 +111,9 @@ fn a_version_reaches_production_through_its_evidence() {
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
-    let told: Vec<&str> =
+    let history: Vec<&str> =
         history.as_array().unwrap().iter().map(|entry| entry["summary"].as_str().unwrap()).collect();
-    assert_eq!(told, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
+    assert_eq!(history, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
     let before = history[1]["at"].as_str().unwrap();
     assert_eq!(registry(&home, &["history", "income", "--at", before]).1["production_version"], Value::Null);
     let since = history[2]["at"].as_str().unwrap();
@@ -164,8 +164,8 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(registry(&home, &["promote", "income", "2"]).0, 0);
     judge(3, 2);
     assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
-    let stands = registry(&home, &["promote", "income", "3"]);
-    assert_eq!((stands.0, &stands.1["change_number"]), (0, &Value::Null), "it is there: {}", stands.1);
+    let already_there = registry(&home, &["promote", "income", "3"]);
+    assert_eq!((already_there.0, &already_there.1["change_number"]), (0, &Value::Null), "it is there: {}", already_there.1);
 
     assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
     let (code, back) = registry(&home, &["rollback", "income", "--expect", "3", "--why", "errors"]);

@@ -264,14 +264,14 @@ fn what_is_wrong_is_named() {
 #[test]
 fn a_script_that_does_not_answer_is_not_judged() {
     let home = Home::new();
-    for (script, told) in
+    for (script, expected) in
         [("true", "did not announce"), ("exec sleep 600", "did not speak to Trackway's recorder within 1 s")]
     {
         let command = format!("[run]\nname = \"mute\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n");
         home.write("mute.toml", &command);
         let (code, found) = rehearse(&home, "mute.toml", &["--handshake-seconds", "1"]);
         assert_eq!((code, &found["verdict"]), (0, &json!("not_applicable")), "{script}: {found}");
-        assert!(found["why"].as_str().unwrap().contains(told), "{script}: {found}");
+        assert!(found["why"].as_str().unwrap().contains(expected), "{script}: {found}");
     }
     assert_eq!(home.trackway(&["rehearse", "mute.toml", "--kind", "overfit", "--batches", "0"]).code, 2);
     assert_eq!(home.trackway(&["rehearse", "none.toml"]).code, 2);

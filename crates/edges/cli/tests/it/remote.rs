@@ -295,7 +295,7 @@ fn commands_tell_what_is_where() {
 /// on the disk up to the bound, the deletion of older ones is reported and in the ledger, and no command claims to know
 /// the remote's state.
 #[test]
-fn an_outage_is_told_and_fills_no_disk() {
+fn an_outage_is_reported_and_fills_no_disk() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
     let mut environment = moto.environment();
     environment.push(("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()));
@@ -352,10 +352,10 @@ fn a_load_that_crashes_steps_back_to_the_remote() {
         (last["resumed_from_step"].as_u64().unwrap(), answer.stderr)
     };
     assert_eq!((resume().0, resume().0), (newest, newest));
-    let (older, told) = resume();
-    assert_eq!(older, newest - 30, "{told}");
-    assert!(told.contains("is suspect from now on"), "{told}");
-    assert!(told.contains(&format!("step {older} was brought from s3://")), "{told}");
+    let (older, reported) = resume();
+    assert_eq!(older, newest - 30, "{reported}");
+    assert!(reported.contains("is suspect from now on"), "{reported}");
+    assert!(reported.contains(&format!("step {older} was brought from s3://")), "{reported}");
     let ls = home.json(&["checkpoint", "ls", "crash"]);
     let suspect: Vec<&Value> =
         ls["checkpoints"].as_array().unwrap().iter().filter(|it| it["state"] == "suspect").collect();

@@ -139,10 +139,10 @@ fn what_is_refused() {
     home.write("gap.csv", &text);
     home.write("taken.csv", "x,prediction\n1,2\n");
     home.write("ragged.csv", &format!("{}1,2\n", rows(5)));
-    let check = |arguments: &[&str], code: i32, told: &str| {
+    let check = |arguments: &[&str], code: i32, expected: &str| {
         let answer = home.trackway(&[&["score"], arguments, &["--out", "out.parquet"]].concat());
         assert!(
-            answer.code == code && answer.stderr.contains(told),
+            answer.code == code && answer.stderr.contains(expected),
             "{arguments:?}: {}\n{}",
             answer.code,
             answer.stderr

@@ -146,13 +146,13 @@ fn since_an_earlier_answer() {
 fn mistakes() {
     let home = Home::new();
     home.write("predictions.csv", &predictions(100));
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let answer = home.trackway(&[&["slices", "find"], arguments].concat());
         assert_eq!(answer.stdout, "", "{arguments:?}");
         (answer.code, answer.stderr)
     };
     let check = |arguments: &[&str], code: i32, text: &str| {
-        let (found, stderr) = told(arguments);
+        let (found, stderr) = reported(arguments);
         assert!(found == code && stderr.contains(text), "{arguments:?}: {found}\n{stderr}");
     };
     check(&["predictions.csv"], 2, "--error <COLUMN>");

@@ -80,7 +80,7 @@ mod tests {
 
     /// Proves that the line names rank, innermost frames and the kernel's call, and that what is not known is left out.
     #[test]
-    fn a_process_is_told_in_one_line() {
+    fn a_process_is_reported_in_one_line() {
         let frame = |file: &str, line, function: &str| program::Frame {
             file: file.into(),
             line: Some(line),

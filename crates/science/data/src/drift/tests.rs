@@ -77,16 +77,16 @@ fn shifted_categories() {
     let before = column(1, 5_000, chosen(&[("a", 0.6), ("b", 0.3), ("c", 0.1)]));
     let found = drift(&before, &column(2, 5_000, chosen(&[("a", 0.4), ("b", 0.3), ("d", 0.3)])));
     assert_eq!((found.test, found.drifted), (DriftTest::JensenShannon, true));
-    let told = |values: &[crate::profile::ValueCount]| {
+    let summary = |values: &[crate::profile::ValueCount]| {
         values.iter().map(|it| it.value.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(
-        (told(&found.new_values), told(&found.removed_values)),
+        (summary(&found.new_values), summary(&found.removed_values)),
         (vec!["d".to_owned()], vec!["c".to_owned()])
     );
     let found =
         drift(&before, &column(3, 5_000, chosen(&[("a", 0.598), ("b", 0.3), ("c", 0.1), ("d", 0.002)])));
-    assert_eq!((found.drifted, told(&found.new_values)), (false, vec!["d".to_owned()]));
+    assert_eq!((found.drifted, summary(&found.new_values)), (false, vec!["d".to_owned()]));
     let small = column(4, 300, chosen(&[("a", 0.2), ("b", 0.3), ("c", 0.5)]));
     let found = drift(&before, &small);
     assert_eq!((found.test, found.drifted), (DriftTest::CramersV, true));
@@ -139,8 +139,8 @@ fn a_sample_of_the_rows() {
             let report =
                 compare(&read(1, 0.0, sampled), &read(2, shift, sampled), None, &DriftSettings::default());
             assert_eq!((report.reference_rows, report.current_rows), (rows as u64, rows as u64));
-            let told: Vec<_> = report.columns.iter().map(|it| (it.name.clone(), it.drifted)).collect();
-            (report.drifted_features, told, report.reference_rows_sampled)
+            let summary: Vec<_> = report.columns.iter().map(|it| (it.name.clone(), it.drifted)).collect();
+            (report.drifted_features, summary, report.reference_rows_sampled)
         };
         let (all, some) = (verdicts(None), verdicts(Some(3_000)));
         assert_eq!((all.0, &all.1, all.2), (drifted, &some.1, None));
@@ -193,10 +193,10 @@ fn changed_schemas() {
     let before = profile("a,b,c\n1,x,\n2,y,\n");
     let after = profile("a,c,d\nx,5,1\ny,6,2\n");
     let report = compare(&before, &after, None, &DriftSettings::default());
-    let told: Vec<_> =
+    let summary: Vec<_> =
         report.schema_changes.iter().map(|it| (it.name.as_str(), it.reference, it.current)).collect();
     let (text, int, null) = (Some(ColumnType::Text), Some(ColumnType::Int), Some(ColumnType::Null));
-    assert_eq!(told, [("b", text, None), ("c", null, int), ("d", None, int)]);
+    assert_eq!(summary, [("b", text, None), ("c", null, int), ("d", None, int)]);
 }
 
 /// Proves that of columns that did not change at most one in a hundred is called drifted: 1,200 columns of several
@@ -281,7 +281,7 @@ fn a_joint_shift_is_found() {
 /// Proves that rows of one distribution are not separated, in 24 pairs of samples, small ones included; and that too
 /// few rows are refused.
 #[test]
-fn alike_rows_are_not_told_apart() {
+fn equal_distributions_do_not_drift() {
     for seed in 0..24 {
         let rows = [150, 400, 1_000][seed as usize % 3];
         let found = joint(&rows_of(100 + seed, rows, 0.5, 0), &rows_of(200 + seed, rows, 0.5, rows as i64));

@@ -7,7 +7,7 @@ use crate::model::{MISSING_CODE, Predictions};
 /// A label is suspect if mistakes explain at least this part of the probability that the model gives it. The model
 /// gives rare labels too much (it shrinks towards the middle), so this is low: of labels just above it one in four was
 /// wrong on planted tables, and clean tables have next to none.
-const MISTAKE_CHANCE_MIN: f64 = 0.05;
+const MISTAKE_PROBABILITY_MIN: f64 = 0.05;
 
 /// The rate of mistakes is measured where the model is most confident: in this fraction of its rows.
 const SUREST_SHARE: f64 = 0.25;
@@ -166,7 +166,7 @@ impl Rows<'_> {
             let is_likely = said.iter().all(|other| *other <= said[likely]) && said[likely] > said[given];
             let (given_probability, likely_probability) = (said[given], said[likely]);
             let suspect = SuspectRow { row, given, likely, given_probability, likely_probability };
-            (is_likely && mistake_chance(&suspect, rate) >= MISTAKE_CHANCE_MIN).then_some(suspect)
+            (is_likely && mistake_probability(&suspect, rate) >= MISTAKE_PROBABILITY_MIN).then_some(suspect)
         });
         let mut found: Vec<SuspectRow> = of_pair.collect();
         found.sort_by(|one, other| other.margin().total_cmp(&one.margin()).then(one.row.cmp(&other.row)));
@@ -178,6 +178,6 @@ impl Rows<'_> {
 /// The probability that a label is a mistake: of the probability that the model gives this label here, the part that
 /// mistakes explain. The model is trained on the labels as they are, so where a class is certain it still gives the
 /// other label `rate`; anything above that is the other class itself.
-fn mistake_chance(suspect: &SuspectRow, rate: f64) -> f64 {
+fn mistake_probability(suspect: &SuspectRow, rate: f64) -> f64 {
     (rate * suspect.likely_probability / suspect.given_probability.max(f64::MIN_POSITIVE)).min(1.0)
 }

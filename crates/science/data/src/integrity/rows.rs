@@ -12,10 +12,10 @@ const NAME: &str = "data.rows";
 const REPEATED_SHARE_WARNS: f64 = 0.01;
 
 /// Up to so many times the fraction that independent columns would show is expected.
-const CHANCE_FACTOR: f64 = 2.0;
+const EXPECTED_FACTOR: f64 = 2.0;
 
 /// Random rows that estimate how many repeats to expect.
-const CHANCE_ROWS: usize = 1_000;
+const SAMPLED_ROWS: usize = 1_000;
 
 /// Checks the rows of a table.
 #[must_use]
@@ -42,8 +42,8 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
         return None;
     }
     let share = repeats.by_features as f64 / rows;
-    let chance = share_by_chance(evidence);
-    let explained = share <= chance * CHANCE_FACTOR;
+    let expected = expected_fraction(evidence);
+    let explained = share <= expected * EXPECTED_FACTOR;
     let severity = if share >= REPEATED_SHARE_WARNS && !explained { Severity::Warn } else { Severity::Note };
     let about = if repeats.exact { "" } else { "about " };
     let label = match &evidence.label {
@@ -55,9 +55,9 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
     };
     let because = match explained {
         true => {
-            format!("; {} are expected with independent columns, so this means little", percent(chance))
+            format!("; {} are expected with independent columns, so this means little", percent(expected))
         }
-        false => format!("; about {} are expected with independent columns", percent(chance)),
+        false => format!("; about {} are expected with independent columns", percent(expected)),
     };
     let message = format!(
         "{about}{} of {} rows ({}) repeat an earlier one{label}{because}",
@@ -80,20 +80,20 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
 
 /// The fraction of rows that would repeat an earlier one if the columns were independent of each other: random rows are
 /// made from the columns' frequencies, each with the probability that an earlier row equals it.
-fn share_by_chance(evidence: &TableEvidence) -> f64 {
+fn expected_fraction(evidence: &TableEvidence) -> f64 {
     let features = evidence.profile.columns.iter().filter(|column| !evidence.is_label(&column.name));
     let columns: Vec<Vec<(f64, f64)>> = features.map(frequencies).collect();
     let rows = evidence.profile.rows as f64;
     let mut rng = SplitMix64::new(0);
     let mut repeating = 0.0;
-    for _ in 0..CHANCE_ROWS {
+    for _ in 0..SAMPLED_ROWS {
         let likelihood: f64 = columns.iter().map(|column| drawn(column, rng.next_unit())).product();
         // The mean over the places in the table of the probability that one of the rows before is equal: 1 - (1 - (1 -
         // p)^n) / (n p), with (1 - p)^n as e^(-np).
         let expected = rows * likelihood;
         repeating += if expected > 1e-6 { 1.0 - (-(-expected).exp_m1()) / expected } else { expected / 2.0 };
     }
-    repeating / CHANCE_ROWS as f64
+    repeating / SAMPLED_ROWS as f64
 }
 
 /// For each value of a column its fraction of the rows, and its fraction of all *other* rows: what occurs once is not

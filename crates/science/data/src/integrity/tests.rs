@@ -235,7 +235,7 @@ fn parquet_with_nan() -> (tempfile::TempDir, Source) {
 
 /// Proves that repeated rows in a table of few values are expected, reported as such and not a problem.
 #[test]
-fn few_values_repeat_by_chance() {
+fn few_values_repeat_as_expected() {
     let few: Vec<Column<'_>> = vec![
         column("a", |_, rng| pick(rng, &["x", "y", "z"])),
         column("b", |_, rng| pick(rng, &["1", "2", "3", "4"])),
@@ -298,7 +298,7 @@ fn labels_of_both_sides_are_compared() {
 /// Proves that categories which the training side lacks are reported, and that the few that every sample lacks are not
 /// a problem.
 #[test]
-fn unknown_categories_are_told() {
+fn unknown_categories_are_reported() {
     let side = |seed: u64, planted: bool| {
         let mut columns = background();
         columns.push(column("word", move |row, rng| match planted && row % 20 == 0 {
@@ -329,7 +329,7 @@ fn personal_data_needs_a_signature() {
         why: "customers agreed".into(),
         until: until.map(str::to_owned),
     };
-    for (sign_offs, verdict, told) in [
+    for (sign_offs, verdict, expected) in [
         (vec![], Verdict::Block, "e-mail"),
         (vec![sign_off("mail", "email", None)], Verdict::Pass, "Ada signed for it"),
         (vec![sign_off("mail", "email", Some("2026-11-21"))], Verdict::Pass, "until 2026-11-21"),
@@ -345,7 +345,7 @@ fn personal_data_needs_a_signature() {
     ] {
         let result = personal(&evidence, &sign_offs, now);
         assert_eq!(result.verdict, verdict, "{result:?}");
-        assert!(result.findings[0].message.contains(told), "{result:?}");
+        assert!(result.findings[0].message.contains(expected), "{result:?}");
         assert!(!format!("{result:?}").contains("@example"), "{result:?}");
     }
     let listed = personal_columns(&evidence, &[], now);
@@ -373,9 +373,9 @@ fn groups_are_counted_and_compared() {
     assert_eq!((women.rows, women.label_value.as_deref()), (2_000, Some("1")));
     assert!(women.interval.holds(0.2), "{women:?}");
     let result = representation(&evidence);
-    let told = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
-    assert!(told("representation.label_rate").contains("sex=m"), "{result:?}");
-    assert!(told("representation.small_group").contains("race=rare (20)"), "{result:?}");
+    let expected = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
+    assert!(expected("representation.label_rate").contains("sex=m"), "{result:?}");
+    assert!(expected("representation.small_group").contains("race=rare (20)"), "{result:?}");
     let alike: Vec<Column<'_>> = vec![
         column("sex", |_, rng| pick(rng, &["f", "m"])),
         column("paid", |_, rng| format!("{:.2}", 1_000.0 + 100.0 * normal(rng))),
@@ -560,9 +560,9 @@ fn columns_in_groups_tell_the_same() {
         serde_json::to_value(in_groups.groups()).unwrap(),
         serde_json::to_value(together.groups()).unwrap()
     );
-    let told = all(&in_groups);
-    assert_eq!(serde_json::to_value(&told).unwrap(), serde_json::to_value(all(&together)).unwrap());
-    let found = found(&told);
+    let expected = all(&in_groups);
+    assert_eq!(serde_json::to_value(&expected).unwrap(), serde_json::to_value(all(&together)).unwrap());
+    let found = found(&expected);
     for kind in ["columns.equal:", "columns.recoded:", "rows.empty:", "values.nan:c1000"] {
         assert!(found.iter().any(|it| it.starts_with(kind)), "{kind} in {found:?}");
     }

@@ -159,14 +159,14 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     // A value that occurs on the other side alone comes in as many rows as it likes: its count is noise too.
     let largest = unknown.iter().map(|it| it.count).max().unwrap_or(0) as f64;
     let limit = expected + DEVIATIONS * (expected.max(1.0)).sqrt();
-    let is_chance = rows as f64 <= limit && largest <= limit;
+    let is_rare = rows as f64 <= limit && largest <= limit;
     let name = |it: &crate::profile::ValueCount| {
         format!("`{}` ({})", crate::personal::masked(&it.value.to_string()), it.count)
     };
     let shown: Vec<String> = unknown.iter().take(LISTED).map(name).collect();
     let more = unknown.len().saturating_sub(LISTED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let because = match is_chance {
+    let because = match is_rare {
         true => format!("; about {expected:.0} are expected in new data"),
         false => String::new(),
     };
@@ -176,7 +176,7 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
         column.name,
         shown.join(", ")
     );
-    let severity = if is_chance { Severity::Note } else { Severity::Warn };
+    let severity = if is_rare { Severity::Note } else { Severity::Warn };
     let action = "give the model a category for unknown values, or find out why the values differ";
     Some(Finding { count: Some(rows), ..about("values.unknown", severity, &column.name, message, action) })
 }

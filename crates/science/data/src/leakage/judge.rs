@@ -15,7 +15,7 @@ const SHARED_SHARE_BLOCKS: f64 = 0.01;
 const CONFLICTING_SHARE_WARNS: f64 = 0.05;
 
 /// Up to so many times the fraction that equal rows within the training side explain is expected.
-const CHANCE_FACTOR: f64 = 2.0;
+const EXPECTED_FACTOR: f64 = 2.0;
 
 impl Leakage {
     /// What each check that was wanted answers, in the order of [`super::CHECKS`]. `train` and `test` are the sources
@@ -125,22 +125,22 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
         return None;
     }
     let share = rows.shared_rows as f64 / rows.test_rows as f64;
-    let by_chance = rows.train_duplicates.share;
-    let explained = share <= by_chance * CHANCE_FACTOR;
+    let expected = rows.train_duplicates.share;
+    let explained = share <= expected * EXPECTED_FACTOR;
     let severity = match share >= SHARED_SHARE_BLOCKS {
         true if !explained => Severity::Block,
         _ => Severity::Warn,
     };
     let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
-    let chance = match explained {
+    let expectation = match explained {
         true => format!(
             "; {:.2} % of the training rows are duplicates themselves, so a random split would overlap about as much",
-            by_chance * 100.0
+            expected * 100.0
         ),
-        false => format!("; a random split would overlap by about {:.2} %", by_chance * 100.0),
+        false => format!("; a random split would overlap by about {:.2} %", expected * 100.0),
     };
     let message = format!(
-        "{} of {} test rows ({:.2} %) also appear in the training data{label}{chance}",
+        "{} of {} test rows ({:.2} %) also appear in the training data{label}{expectation}",
         rows.shared_rows,
         rows.test_rows,
         share * 100.0

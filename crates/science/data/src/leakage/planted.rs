@@ -64,8 +64,8 @@ fn clean(seed: u64, rows: usize, numbers: usize) -> Table {
         (0..numbers).map(|_| (0..rows).map(|_| normal(&mut rng)).collect()).collect();
     let label = (0..rows)
         .map(|row| {
-            let told = columns[0][row] + 0.7 * columns[1][row] - 0.5 * columns[2][row] + normal(&mut rng);
-            i64::from(told > 0.0)
+            let logit = columns[0][row] + 0.7 * columns[1][row] - 0.5 * columns[2][row] + normal(&mut rng);
+            i64::from(logit > 0.0)
         })
         .collect();
     for (index, column) in columns.into_iter().enumerate() {
@@ -200,7 +200,7 @@ fn near_rows_are_found() {
 /// Proves that data whose rows come in near pairs is reported as such: then a random split is expected to have as many
 /// in common; and that rows with too little information are not compared, with the reason.
 #[test]
-fn near_rows_are_weighed_against_chance() {
+fn near_duplicates_are_compared_with_expectation() {
     let half = clean(21, 4000, 10);
     let mut all = half.clone();
     let mut rng = SplitMix64::new(5);
@@ -362,7 +362,7 @@ fn a_golden_feature() {
 /// Proves that identifiers are recognised by name, form, density and order, that one whose order predicts the label has
 /// a warning, and that numbers, measurements and repeated keys are not taken for one.
 #[test]
-fn identifiers_are_told_from_amounts() {
+fn identifiers_are_distinguished_from_amounts() {
     let build = |seed: u64, rows: usize| {
         let mut table = clean(seed, rows, 4);
         let Some((_, Column::Whole(mut label))) = table.0.pop() else { panic!("the label comes last") };

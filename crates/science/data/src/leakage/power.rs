@@ -224,8 +224,8 @@ impl Target {
         if found <= least {
             return 0.0;
         }
-        let by_chance = self.shuffled.iter().map(|label| out_of_fold(bins, bin_count, label, &self.folds));
-        (found - by_chance.fold(0.0, f64::max)).max(0.0)
+        let expected = self.shuffled.iter().map(|label| out_of_fold(bins, bin_count, label, &self.folds));
+        (found - expected.fold(0.0, f64::max)).max(0.0)
     }
 }
 

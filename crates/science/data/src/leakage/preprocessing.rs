@@ -19,7 +19,7 @@ use crate::read::{Chunk, Source};
 const TIMES_NEARER: f64 = 100.0;
 
 /// The training side is not exact when it is further away than this part of what is expected.
-const CHANCE_PART: f64 = 0.05;
+const RANDOM_FRACTION: f64 = 0.05;
 
 /// With fewer rows on a side, statistics of the side and of the whole are too similar.
 const ROWS_MIN: u64 = 20;
@@ -28,7 +28,7 @@ const ROWS_MIN: u64 = 20;
 const TOO_EVEN: f64 = 0.35;
 
 /// and from this on, they are not. (A part of evenly distributed numbers is often even, less so the larger the part.)
-const EVEN_BY_CHANCE: f64 = 0.45;
+const UNEVENNESS_FACTOR: f64 = 0.45;
 
 /// Steps between 0 and 1 at which evenness is looked at.
 const STEPS: usize = 256;
@@ -203,7 +203,7 @@ fn off(facts: &ColumnScale) -> f64 {
 fn fit_of(train: &ColumnScale, test: &ColumnScale, both: &ColumnScale) -> Option<Fit> {
     let (train_rows, rows) = (train.moments.count as f64, both.moments.count as f64);
     let strays = (1.0 / train_rows - 1.0 / rows).sqrt();
-    let (exact, inexact) = (strays / TIMES_NEARER, strays * CHANCE_PART);
+    let (exact, inexact) = (strays / TIMES_NEARER, strays * RANDOM_FRACTION);
     if off(train) <= exact && off(test) <= exact {
         return Some(Fit::StandardizedApart);
     }
@@ -212,8 +212,8 @@ fn fit_of(train: &ColumnScale, test: &ColumnScale, both: &ColumnScale) -> Option
     }
     let is_even = |side: &ColumnScale| side.unevenness().is_some_and(|unevenness| unevenness < TOO_EVEN);
     let is_uneven = |side: &ColumnScale| {
-        let by_chance = (1.0 - side.moments.count as f64 / rows).sqrt();
-        side.unevenness().is_some_and(|unevenness| unevenness > EVEN_BY_CHANCE * by_chance)
+        let expected = (1.0 - side.moments.count as f64 / rows).sqrt();
+        side.unevenness().is_some_and(|unevenness| unevenness > UNEVENNESS_FACTOR * expected)
     };
     if is_even(both) && is_uneven(train) && is_uneven(test) {
         return Some(Fit::RanksOfBoth);

@@ -29,7 +29,7 @@ const CONTROL_MAX: usize = 4096;
 const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
 /// Up to so many times the fraction that the training side has within itself is expected.
-const CHANCE_FACTOR: f64 = 2.0;
+const EXPECTED_FACTOR: f64 = 2.0;
 
 /// The most pairs that are kept.
 const EXAMPLES_MAX: usize = 5;
@@ -203,14 +203,14 @@ impl ImageOverlap {
                       pairs: &[SharedImage],
                       what: &str,
                       worst: Severity| {
-            let (shared, by_chance) = (share(count, self.test_images), share(control, self.control_images));
-            let explained = shared <= by_chance * CHANCE_FACTOR;
+            let (shared, expected) = (share(count, self.test_images), share(control, self.control_images));
+            let explained = shared <= expected * EXPECTED_FACTOR;
             let message = format!(
                 "{count} of {} test images {what} a training image ({:.2} %); of the training images among \
                  themselves, {:.2} % do{}",
                 self.test_images,
                 shared * 100.0,
-                by_chance * 100.0,
+                expected * 100.0,
                 if explained { ": a random split would overlap as much" } else { "" }
             );
             let severity = match shared >= SHARED_SHARE_BLOCKS && !explained {

@@ -80,12 +80,12 @@ fn classes_are_learnt_and_noise_is_not() {
     let city: Vec<String> =
         units(6, rows).iter().map(|unit| format!("c{}", (unit * unit * 60.0) as u32)).collect();
     let odd = |city: &str| city[1..].parse::<u32>().unwrap() % 2 == 1;
-    let told = |row: usize, x: f64| 0.1 + 0.4 * x + 0.4 * f64::from(u8::from(odd(&city[row])));
-    let chance = |row: usize| told(row, f64::from(u8::from(x[row] > 0.6)));
-    let is_positive: Vec<bool> = (0..rows).map(|row| y[row] < chance(row)).collect();
+    let predicted = |row: usize, x: f64| 0.1 + 0.4 * x + 0.4 * f64::from(u8::from(odd(&city[row])));
+    let probability = |row: usize| predicted(row, f64::from(u8::from(x[row] > 0.6)));
+    let is_positive: Vec<bool> = (0..rows).map(|row| y[row] < probability(row)).collect();
     // The best possible loss, when a seventh of `x` is missing.
     let best: Vec<f64> =
-        (0..rows).map(|row| if row % 7 == 0 { told(row, 0.4) } else { chance(row) }).collect();
+        (0..rows).map(|row| if row % 7 == 0 { predicted(row, 0.4) } else { probability(row) }).collect();
     let best = roc_auc(&best, &is_positive).unwrap().value;
     let holed: Vec<f64> =
         x.iter().enumerate().map(|(row, x)| if row % 7 == 0 { f64::NAN } else { *x }).collect();

@@ -12,7 +12,7 @@ use super::scan::{mask, scan_text};
 const CONFIDENCE: f64 = 0.999;
 
 /// How many times more often than random strings pass the check.
-const BEYOND_CHANCE: f64 = 2.0;
+const RANDOM_MATCHES_FACTOR: f64 = 2.0;
 
 /// Personal data of one column, gathered value by value; those of two halves merge into those of the whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -63,12 +63,12 @@ impl PersonalCounts {
     /// random ones (Wilson's interval at 99.9 %).
     #[must_use]
     pub fn findings(&self) -> Vec<PersonalFinding> {
-        let beyond_chance = |(kind, counts): &(&PersonalKind, &KindCounts)| {
+        let above_random_matches = |(kind, counts): &(&PersonalKind, &KindCounts)| {
             let sure = wilson(counts.valid as f64, counts.candidates as f64, CONFIDENCE);
-            let chance = kind.chance() * BEYOND_CHANCE;
-            counts.valid > 0 && (chance == 0.0 || sure.low > chance)
+            let random_match_fraction = kind.random_match_fraction() * RANDOM_MATCHES_FACTOR;
+            counts.valid > 0 && (random_match_fraction == 0.0 || sure.low > random_match_fraction)
         };
-        let found = self.kinds.iter().filter(beyond_chance);
+        let found = self.kinds.iter().filter(above_random_matches);
         let finding = |(kind, counts): (&PersonalKind, &KindCounts)| PersonalFinding {
             kind: *kind,
             count: counts.valid,

@@ -61,7 +61,7 @@ impl PersonalKind {
 
     /// How often a random text of the right form passes the check.
     #[must_use]
-    pub(super) fn chance(self) -> f64 {
+    pub(super) fn random_match_fraction(self) -> f64 {
         match self {
             Self::PaymentCard | Self::NationalId => 0.1,
             Self::Iban => 0.01,

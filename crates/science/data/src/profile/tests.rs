@@ -37,7 +37,7 @@ fn top(column: &ColumnProfile) -> String {
 
 /// Proves every statistic of a small table against numbers worked out by hand.
 #[test]
-fn a_small_table_is_told_exactly() {
+fn a_small_table_is_reported_exactly() {
     let text = "n,f,t,b,w\n3,1.5,AB-12,true,2026-01-01\n1,NaN,AB-34,false,2026-01-02T06:00:00\n2,inf,?,true,\n2,-0.0,,true,2026-01-03\noops,0,x,true,2026-01-04\n";
     // One text of five is too many for a column of numbers, so more numbers follow.
     let more: String = (0..20).map(|_| "2,0.5,AB-12,true,2026-02-01\n").collect();

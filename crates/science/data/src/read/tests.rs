@@ -151,9 +151,9 @@ fn a_few_texts_among_numbers_are_misfits() {
     let mut text = String::from("a\n");
     (0..99).for_each(|number| text.push_str(&format!("{number}\n")));
     text.push_str("oops\n");
-    let told = story("a.csv", text.as_bytes(), DataSpec::default());
-    assert!(told.starts_with("a:Int\n"), "{told}");
-    assert!(told.ends_with("0.101: ∅\nmisfit a×1 line 101: oops"), "{told}");
+    let content = story("a.csv", text.as_bytes(), DataSpec::default());
+    assert!(content.starts_with("a:Int\n"), "{content}");
+    assert!(content.ends_with("0.101: ∅\nmisfit a×1 line 101: oops"), "{content}");
     check("b.csv", b"a\n1\n2\noops\n", "a:Text\n0.2: 1\n0.3: 2\n0.4: oops");
 }
 
@@ -304,7 +304,7 @@ fn parquet_of_every_codec_is_read() {
 
 /// Proves that a packed text file is refused, or skipped beside tables, with what to do about it.
 #[test]
-fn packed_text_is_told_what_to_do_about() {
+fn compressed_text_is_refused_with_advice() {
     let folder = folder(&[("a.csv.gz", b"\x1f\x8b"), ("b.csv", b"x\n1\n")]);
     let error = |path: &str| Source::open(folder.path(), "train", &spec_of(path), &ReadContext::default());
     let refused = error("a.csv.gz").err().unwrap().to_string();

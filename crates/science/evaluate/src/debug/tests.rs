@@ -31,7 +31,7 @@ fn rows() -> Vec<FrameColumn> {
 }
 
 /// Above 0.5 from 50 on, and 0.2 higher in retail; ignores missing ages and the noise.
-fn chance(columns: &[FrameColumn]) -> Result<Cells, Unscored> {
+fn probability(columns: &[FrameColumn]) -> Result<Cells, Unscored> {
     let (Cells::Numbers(ages), Cells::Categories { codes, names }) = (&columns[0].cells, &columns[1].cells)
     else {
         return Err(Unscored::Failed("other columns".to_owned()));
@@ -45,10 +45,10 @@ fn chance(columns: &[FrameColumn]) -> Result<Cells, Unscored> {
 }
 
 fn classes(columns: &[FrameColumn]) -> Result<Cells, Unscored> {
-    let Cells::Numbers(chances) = chance(columns)? else {
+    let Cells::Numbers(probabilities) = probability(columns)? else {
         return Err(Unscored::Failed("no numbers".to_owned()));
     };
-    Ok(Cells::of_texts(chances.iter().map(|it| Some(if *it >= 0.5 { "yes" } else { "no" }))))
+    Ok(Cells::of_texts(probabilities.iter().map(|it| Some(if *it >= 0.5 { "yes" } else { "no" }))))
 }
 
 fn settings(parts: &[ProbePart]) -> ProbeSettings {
@@ -56,11 +56,11 @@ fn settings(parts: &[ProbePart]) -> ProbeSettings {
 }
 
 fn truth() -> FrameColumn {
-    let Ok(Cells::Numbers(chances)) = chance(&rows()) else { unreachable!("it answers numbers") };
+    let Ok(Cells::Numbers(probabilities)) = probability(&rows()) else { unreachable!("it answers numbers") };
     column(
         "y",
         ColumnType::Int,
-        Cells::Numbers(chances.iter().map(|it| f64::from(u8::from(*it >= 0.5))).collect()),
+        Cells::Numbers(probabilities.iter().map(|it| f64::from(u8::from(*it >= 0.5))).collect()),
     )
 }
 
@@ -73,7 +73,7 @@ fn probed(parts: &[ProbePart], score: &mut Score<'_>, loss: Option<Loss>) -> Pro
 /// at all.
 #[test]
 fn importance_of_known_features() {
-    let answer = probed(&[ProbePart::Importance], &mut chance, None);
+    let answer = probed(&[ProbePart::Importance], &mut probability, None);
     let names: Vec<&str> = answer.importance.iter().map(|it| it.feature.as_str()).collect();
     assert_eq!(names, ["age", "sector", "noise"]);
     assert_eq!(answer.loss, Some(Loss::Squared));
@@ -87,7 +87,7 @@ fn importance_of_known_features() {
 /// of classes, fractions that sum to one.
 #[test]
 fn curves_of_known_features() {
-    let answer = probed(&[ProbePart::Dependence], &mut chance, None);
+    let answer = probed(&[ProbePart::Dependence], &mut probability, None);
     let ages = &answer.dependence[0];
     assert_eq!((ages.values[0].as_str(), ages.values[19].as_str()), ("20", "60"));
     let rise = |curve: &[f64]| curve[19] - curve[0];
@@ -111,7 +111,7 @@ fn curves_of_known_features() {
 /// flip all that were below and no other, and that the loss of typos in a sector is computed.
 #[test]
 fn perturbations_of_known_features() {
-    let answer = probed(&[ProbePart::Perturbations], &mut chance, None);
+    let answer = probed(&[ProbePart::Perturbations], &mut probability, None);
     let of = |feature: &str, kind: PerturbationKind| {
         answer.perturbations.iter().find(|it| it.feature == feature && it.kind == kind).unwrap()
     };
@@ -132,7 +132,7 @@ fn perturbations_of_known_features() {
 /// with a smaller step, and classes are flipped too; regression has no decision.
 #[test]
 fn smallest_changes() {
-    let answer = probed(&[ProbePart::Counterfactuals], &mut chance, None);
+    let answer = probed(&[ProbePart::Counterfactuals], &mut probability, None);
     let found = answer.counterfactuals.unwrap();
     assert_eq!(found.len(), 20);
     for one in &found {
@@ -156,8 +156,8 @@ fn smallest_changes() {
             .iter()
             .all(|one| one.after.as_ref().is_some_and(|it| *it != one.before))
     );
-    let mut amounts = |columns: &[FrameColumn]| match chance(columns)? {
-        Cells::Numbers(chances) => Ok(Cells::Numbers(chances.iter().map(|it| it * 1000.0).collect())),
+    let mut amounts = |columns: &[FrameColumn]| match probability(columns)? {
+        Cells::Numbers(probabilities) => Ok(Cells::Numbers(probabilities.iter().map(|it| it * 1000.0).collect())),
         texts => Ok(texts),
     };
     let mut model = Model::new(rows(), None, None, None, &mut amounts).unwrap();
@@ -168,20 +168,20 @@ fn smallest_changes() {
 /// Proves that a model that answers too little, fails, or cannot be compared ends the probing with the reason.
 #[test]
 fn failures() {
-    let told = |score: &mut Score<'_>, truth: FrameColumn| {
+    let reported = |score: &mut Score<'_>, truth: FrameColumn| {
         Model::new(rows(), Some(truth), None, None, score)
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
     };
-    let few = told(&mut |_| Ok(Cells::Numbers(vec![1.0])), truth());
+    let few = reported(&mut |_| Ok(Cells::Numbers(vec![1.0])), truth());
     assert!(few.contains("it answered 1 of 400 rows"), "{few}");
     assert!(
-        told(&mut |_| Ok(Cells::Numbers(vec![f64::NAN; 400])), truth()).contains("no prediction for row 1")
+        reported(&mut |_| Ok(Cells::Numbers(vec![f64::NAN; 400])), truth()).contains("no prediction for row 1")
     );
-    assert!(told(&mut |_| Err(Unscored::Refused("no".to_owned())), truth()).contains("no"));
-    assert!(told(&mut classes, truth()).contains("--positive"));
-    let empty = Model::new(Vec::new(), None, None, None, &mut chance).err();
+    assert!(reported(&mut |_| Err(Unscored::Refused("no".to_owned())), truth()).contains("no"));
+    assert!(reported(&mut classes, truth()).contains("--positive"));
+    let empty = Model::new(Vec::new(), None, None, None, &mut probability).err();
     assert!(matches!(empty, Some(ProbeError::NoRows)));
 }
 
@@ -213,7 +213,7 @@ fn residuals_show_what_is_missed() {
         let is_high = |noise: &f64| f64::from(u8::from(*noise > 0.6));
         column("y", ColumnType::Int, Cells::Numbers(noise.iter().map(is_high).collect()))
     };
-    let found = asked(ProbePart::Residuals, (rows(), Some(truth())), &mut chance, None);
+    let found = asked(ProbePart::Residuals, (rows(), Some(truth())), &mut probability, None);
     let residuals = found.residuals.unwrap();
     assert_eq!((residuals.of, residuals.rows), (ResidualOf::Probability, 400));
     assert_eq!(residuals.by_feature[0].feature, "noise");
@@ -231,14 +231,14 @@ fn residuals_show_what_is_missed() {
         (ResidualOf::WrongClass, found.error.map(|it| it.value))
     );
 
-    let found = asked(ProbePart::Residuals, (rows(), None), &mut chance, None);
+    let found = asked(ProbePart::Residuals, (rows(), None), &mut probability, None);
     assert_eq!(found.residuals, None);
 }
 
 /// Proves that the one row far out is the one with the most leverage and, where its prediction is wrong, the most influence,
 /// with the feature that takes it there.
 #[test]
-fn a_row_stands_apart() {
+fn a_row_is_an_outlier() {
     let mut far = rows();
     if let Cells::Numbers(ages) = &mut far[0].cells {
         ages[123] = 900.0;
@@ -272,7 +272,7 @@ fn small_steps() {
     };
     let labelled = || (rows(), Some(truth()));
     let found =
-        asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut gradients)).sensitivity.unwrap();
+        asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut gradients)).sensitivity.unwrap();
     let slopes: Vec<(&str, f64)> =
         found.slopes.iter().map(|it| (it.feature.as_str(), it.per_deviation.value)).collect();
     let ages = (0..400).map(|row| f64::from(20 + row % 41));
@@ -296,14 +296,14 @@ fn small_steps() {
         let rows = super::model::rows_of(&columns[0].cells);
         Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.5; rows]])
     };
-    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut wrong)).sensitivity.unwrap();
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut wrong)).sensitivity.unwrap();
     assert_eq!(found.check.features, ["noise"]);
     assert!(found.check.relative_error > 0.5);
 
     let mut dead = |_: &[FrameColumn]| Err(Unscored::Failed("it died".to_owned()));
-    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut dead));
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut dead));
     assert_eq!(found.no_sensitivity.as_deref(), Some("it died"));
 
-    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, None);
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut probability, None);
     assert_eq!((found.sensitivity, found.no_sensitivity.as_deref()), (None, Some("it gives no gradients")));
 }

@@ -76,7 +76,7 @@ fn impossible_numbers_are_left_out() {
             log["results"]["scores"][0]["metrics"] = metrics;
         })
     };
-    for (metric, value, stderr, told) in [
+    for (metric, value, stderr, reported) in [
         ("accuracy", json!(5.0), json!(5.0), "`accuracy` is 5"),
         ("accuracy", json!(-0.5), json!(0.1), "`accuracy` is -0.5"),
         ("accuracy", json!("PYTHON'S NAN"), json!(0.1), "`accuracy` is not a finite number"),
@@ -85,8 +85,8 @@ fn impossible_numbers_are_left_out() {
     ] {
         let log = bare(metric, value.clone(), stderr.clone());
         assert!(!log.metrics.contains_key(metric), "{value} ± {stderr}: {:?}", log.metrics);
-        let is_told = |note: &String| note.starts_with(told) && note.contains("left out");
-        assert!(log.notes.iter().any(is_told), "{value} ± {stderr}: {:?}", log.notes);
+        let is_reported = |note: &String| note.starts_with(reported) && note.contains("left out");
+        assert!(log.notes.iter().any(is_reported), "{value} ± {stderr}: {:?}", log.notes);
     }
     assert_eq!(bare("accuracy", json!(0.9), json!(0.1)).metrics["accuracy"].value, 0.9);
 }
@@ -130,7 +130,7 @@ fn what_is_no_log() {
         path
     };
     let whole = std::fs::read(vector("inspect/capitals.eval")).unwrap();
-    for (path, told) in [
+    for (path, reported) in [
         (vector("inspect/unfinished.eval"), "the log is not finished"),
         (file("cut.eval", &whole[..whole.len() - 30]), "damaged or cut short"),
         (file("x.json", b"{\"a\": 1}"), "it has no `eval`"),
@@ -140,7 +140,7 @@ fn what_is_no_log() {
         (folder.path().join("nowhere"), "cannot read"),
     ] {
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains(told), "{}: {error}", path.display());
+        assert!(error.contains(reported), "{}: {error}", path.display());
     }
     assert_eq!(
         without_nan(r#"{"a": NaN, "b": "NaN \" -Infinity", "c": [-Infinity]}"#),

@@ -93,8 +93,8 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
 /// are alike.
 fn expected(leftover: Leftover<'_>) -> Option<Vec<f64>> {
     match (leftover.of, leftover.predicted) {
-        (ResidualOf::Probability, Cells::Numbers(chances)) => {
-            Some(chances.iter().map(|chance| chance * (1.0 - chance)).collect())
+        (ResidualOf::Probability, Cells::Numbers(probabilities)) => {
+            Some(probabilities.iter().map(|probability| probability * (1.0 - probability)).collect())
         }
         (ResidualOf::WrongClass, _) => {
             let wrong = leftover.residuals.iter().sum::<f64>() / leftover.residuals.len() as f64;

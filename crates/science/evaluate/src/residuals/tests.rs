@@ -71,7 +71,7 @@ fn faults_of_a_regression() {
 #[test]
 fn clean_residuals_stay_clean() {
     let rows = 400;
-    let told = (0..200).filter(|seed| {
+    let reported = (0..200).filter(|seed| {
         let features: Vec<FrameColumn> = (0..5)
             .map(|feature| numbers(&format!("x{feature}"), noise(rows, 1_000 + seed * 7 + feature)))
             .collect();
@@ -81,8 +81,8 @@ fn clean_residuals_stay_clean() {
         let curves = found.by_feature.iter().chain(&found.by_prediction);
         curves.filter_map(|it| it.mean_depends).any(|it| it.adjusted_p_value < 0.05)
     });
-    let told = told.count();
-    assert!(told <= 20, "{told} of 200");
+    let reported = reported.count();
+    assert!(reported <= 20, "{reported} of 200");
 }
 
 /// Proves that correct probabilities are not called wrong, though most bins have hardly any positives, nor classes that
@@ -91,31 +91,31 @@ fn clean_residuals_stay_clean() {
 #[test]
 fn rare_events_stay_clean() {
     let rows = 600;
-    let told = |of: ResidualOf, factor: f64| {
-        let is_told = |seed: &u64| {
+    let reported = |of: ResidualOf, factor: f64| {
+        let is_reported = |seed: &u64| {
             let mut rng = SplitMix64::new(1 + seed * 977);
-            let chances: Vec<f64> = (0..rows).map(|_| rng.next_unit().powi(6) * 0.5).collect();
-            let came = |chance: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < chance));
+            let probabilities: Vec<f64> = (0..rows).map(|_| rng.next_unit().powi(6) * 0.5).collect();
+            let came = |probability: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < probability));
             let left: Vec<f64> = match of {
                 ResidualOf::Probability => {
-                    chances.iter().map(|it| came(it * factor, &mut rng) - it).collect()
+                    probabilities.iter().map(|it| came(it * factor, &mut rng) - it).collect()
                 }
-                _ => chances.iter().map(|_| came(0.04, &mut rng)).collect(),
+                _ => probabilities.iter().map(|_| came(0.04, &mut rng)).collect(),
             };
-            let predicted = Cells::Numbers(chances);
+            let predicted = Cells::Numbers(probabilities);
             let feature = numbers("x", noise(rows, 3 + seed));
             let found = residuals(&[&feature], Leftover { of, ..leftover(&predicted, &left) }).unwrap();
             let curves = found.by_feature.iter().chain(&found.by_prediction);
             curves.filter_map(|it| it.mean_depends).any(|it| it.adjusted_p_value < 0.05)
         };
-        (0..200).filter(is_told).count()
+        (0..200).filter(is_reported).count()
     };
-    let (chances, wrong, low) = (
-        told(ResidualOf::Probability, 1.0),
-        told(ResidualOf::WrongClass, 1.0),
-        told(ResidualOf::Probability, 2.0),
+    let (probabilities, wrong, low) = (
+        reported(ResidualOf::Probability, 1.0),
+        reported(ResidualOf::WrongClass, 1.0),
+        reported(ResidualOf::Probability, 2.0),
     );
-    assert!(chances <= 20 && wrong <= 20 && low >= 150, "{chances} {wrong} {low}");
+    assert!(probabilities <= 20 && wrong <= 20 && low >= 150, "{probabilities} {wrong} {low}");
 }
 
 /// Proves that a residual which is the same within a group of rows counts once per group, not once per row.

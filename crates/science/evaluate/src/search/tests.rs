@@ -284,8 +284,8 @@ fn planted(seed: u64, rows: usize, (usual, inside): (u64, u64)) -> Small {
     let mut small = random_table(seed, rows, 5, 4);
     let mut draw = random(seed ^ 0xabc);
     for row in 0..rows {
-        let chance = if small.codes[0][row] == 1 && small.codes[1][row] == 1 { inside } else { usual };
-        small.errors[row] = f64::from(u8::from(draw(1000) < chance));
+        let probability = if small.codes[0][row] == 1 && small.codes[1][row] == 1 { inside } else { usual };
+        small.errors[row] = f64::from(u8::from(draw(1000) < probability));
     }
     small
 }
@@ -408,16 +408,16 @@ fn copies_confirm_nothing() {
 /// Proves how slices are compared with an earlier result: new, worse, gone; and that bins stay the earlier ones.
 #[test]
 fn since_an_earlier_answer() {
-    let table = |chances: [u64; 3]| {
+    let table = |probabilities: [u64; 3]| {
         let mut draw = random(4);
         let rows = 8000;
         let (mut codes, mut errors, mut ages) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rows {
             let code = draw(8);
-            let chance = chances.get(code as usize).copied().unwrap_or(100);
+            let probability = probabilities.get(code as usize).copied().unwrap_or(100);
             codes.push(code);
             ages.push(draw(60) as f64);
-            errors.push(f64::from(u8::from(draw(1000) < chance)));
+            errors.push(f64::from(u8::from(draw(1000) < probability)));
         }
         Frame::of_columns(vec![
             texts("f0", codes.into_iter()),
@@ -429,9 +429,9 @@ fn since_an_earlier_answer() {
     let before = find(table([400, 300, 100]), &roles(), &settings, None, &quiet()).unwrap();
     let earlier: Earlier = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
     let after = find(table([600, 100, 350]), &roles(), &settings, Some(&earlier), &quiet()).unwrap();
-    let told: Vec<(Option<&str>, Option<Change>)> =
+    let changes: Vec<(Option<&str>, Option<Change>)> =
         after.slices.iter().map(|slice| (slice.predicate["f0"].as_deref(), slice.change)).collect();
-    assert_eq!(told, [(Some("v0"), Some(Change::Worse)), (Some("v2"), Some(Change::New))]);
+    assert_eq!(changes, [(Some("v0"), Some(Change::Worse)), (Some("v2"), Some(Change::New))]);
     assert_eq!(after.resolved.len(), 1);
     assert_eq!(
         (after.resolved[0].predicate["f0"].as_deref(), after.resolved[0].change),

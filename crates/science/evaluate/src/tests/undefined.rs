@@ -24,7 +24,7 @@ fn slice(name: &str, rows: impl IntoIterator<Item = bool>) -> SliceRows {
     SliceRows { name: name.into(), predicate: name.into(), rows: rows.into_iter().collect() }
 }
 
-fn told(assessment: &Assessment, words: &str) -> bool {
+fn is_noted(assessment: &Assessment, words: &str) -> bool {
     assessment.notes.iter().any(|note| note.contains(words))
 }
 
@@ -63,7 +63,7 @@ fn slices_are_worse_alike_or_too_small() {
 /// Proves that no random slice is called better or worse more often than the confidence allows, over all slices
 /// together.
 #[test]
-fn slices_of_chance_are_not_worse() {
+fn random_slices_are_not_worse() {
     let rows = 2_000;
     let tables = 200;
     let mut wrong = 0;
@@ -83,7 +83,7 @@ fn slices_of_chance_are_not_worse() {
 /// Proves that the largest difference between five equal groups is called more than 0 in at most 5 of 100 tables,
 /// although it is always more than 0, and that a true difference is within its interval.
 #[test]
-fn groups_of_chance_are_not_unfair() {
+fn random_groups_are_not_unfair() {
     let (rows, tables) = (1_000, 300);
     let (mut wrong, mut missed) = (0, 0);
     for seed in 0..tables {
@@ -197,7 +197,7 @@ fn rows_that_do_not_match_are_counted() {
 
 /// Proves that guessed roles and left-out rows are noted, and that errors about unknown names list the existing ones.
 #[test]
-fn guesses_and_gaps_are_told() {
+fn guesses_and_gaps_are_noted() {
     let columns = vec![
         texts("label", ["yes", "no", "", "yes", "no"]),
         numbers("score", [0.9, 0.2, 0.4, 0.4, f64::NAN]),
@@ -214,7 +214,7 @@ fn guesses_and_gaps_are_told() {
         "`yes` counts as positive",
         "0.5 on",
     ] {
-        assert!(told(&found, words), "{words}: {:?}", found.notes);
+        assert!(is_noted(&found, words), "{words}: {:?}", found.notes);
     }
     let positive = |class: &str| Spec { positive: Some(class.into()), ..Spec::default() };
     let turned = assess(&frame(columns.clone()), &positive("no"), None).unwrap();
@@ -281,7 +281,7 @@ fn what_one_side_lacks_is_not_compared() {
     assert!(metrics.contains_key("accuracy") && !metrics.contains_key("roc_auc"));
     let never = frame(vec![numbers("label", [0.0, 1.0, 1.0]), numbers("prediction", [0.0; 3])]);
     let found = assess(&never, &Spec::default(), None).unwrap();
-    assert!(told(&found, "precision cannot be computed") && !found.metrics.contains_key("precision"));
+    assert!(is_noted(&found, "precision cannot be computed") && !found.metrics.contains_key("precision"));
 }
 
 /// Proves that no interval contains impossible values: a mean of fractions near 1 ends at 1, an error near 0 begins

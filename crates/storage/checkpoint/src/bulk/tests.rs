@@ -256,7 +256,7 @@ fn save_with_fault(first: &Memory, second: &Memory, fault: Fault, fail_at: usize
     let disk = FaultDisk::new(fault, fail_at);
     let written = writer(disk.clone()).write(&new, &second.drafts(), Some(parent));
     let synced = written.is_ok() && disk.sync_folder(&new).is_ok();
-    if !Fault::TOLD.contains(&fault) {
+    if !Fault::RETURNED.contains(&fault) {
         disk.after_crash();
     }
     verify_files(&RealDisk, &old, &parent_files)
@@ -266,10 +266,10 @@ fn save_with_fault(first: &Memory, second: &Memory, fault: Fault, fail_at: usize
             .unwrap_or_else(|defect| panic!("{fault:?} at {fail_at}: {defect}")),
         Ok(_) => {}
         Err(CheckpointError::Storage { source, .. }) => {
-            let told =
+            let reported =
                 if fault == Fault::InputOutput { source.raw_os_error() == Some(libc::EIO) } else { true };
             let full = matches!(fault, Fault::Full | Fault::StaysFull | Fault::ShortWrite);
-            assert!(told && (!full || source.kind() == Io::StorageFull), "{fault:?} at {fail_at}: {source}");
+            assert!(reported && (!full || source.kind() == Io::StorageFull), "{fault:?} at {fail_at}: {source}");
         }
         Err(error) => panic!("{fault:?} at {fail_at}: {error}"),
     }
@@ -291,7 +291,7 @@ fn no_fault_goes_unnoticed() {
         ("head.bin", (1 << 20) + 7, 4),
         ("small.bin", 10, 5),
     ]);
-    for fault in Fault::TOLD.into_iter().chain(Fault::DEADLY) {
+    for fault in Fault::RETURNED.into_iter().chain(Fault::DEADLY) {
         let struck = (0..100).take_while(|fail_at| save_with_fault(&first, &second, fault, *fail_at)).count();
         assert!((3..100).contains(&struck), "{fault:?} struck {struck} times");
         count += struck;
@@ -573,7 +573,7 @@ type Files = Vec<(String, Vec<u8>)>;
 
 /// A saver whose commits wait for a message: `true` commits, `false` fails, and anything else panics.
 fn held_saver() -> (BackgroundSaver<usize>, Sender<bool>, Receiver<Files>) {
-    let (let_go, wait) = channel();
+    let (release, wait) = channel();
     let (seen, content) = channel();
     let commit = move |save: &DraftSave| {
         let files = save.files();
@@ -585,7 +585,7 @@ fn held_saver() -> (BackgroundSaver<usize>, Sender<bool>, Receiver<Files>) {
             Err(_) => panic!("no word"),
         }
     };
-    (BackgroundSaver::new(Arc::new(ManualClock::default()), Box::new(commit)).unwrap(), let_go, content)
+    (BackgroundSaver::new(Arc::new(ManualClock::default()), Box::new(commit)).unwrap(), release, content)
 }
 
 fn ends(outcomes: &[SaveOutcome<usize>]) -> Vec<String> {
@@ -611,7 +611,7 @@ fn submit(saver: &BackgroundSaver<usize>, step: u64) -> bool {
 /// change its state as soon as a draft was submitted.
 #[test]
 fn a_save_that_comes_too_early_is_skipped() {
-    let (saver, let_go, content) = held_saver();
+    let (saver, release, content) = held_saver();
     let mut weights = random_bytes(100_000, 1);
     let spec = TensorSpec::new("weight", Dtype::U8, [100_000]);
     let mut draft = saver.begin(1).unwrap().unwrap();
@@ -621,7 +621,7 @@ fn a_save_that_comes_too_early_is_skipped() {
     weights.fill(0);
     assert!(!submit(&saver, 2));
     assert!(!saver.wait(Duration::from_millis(1)));
-    let_go.send(true).unwrap();
+    release.send(true).unwrap();
     assert!(saver.wait(WAIT));
     assert_eq!(ends(&saver.poll()), ["2 skipped for 1", "1 committed 2"]);
     assert_eq!(ends(&saver.poll()), [""; 0]);
@@ -632,25 +632,25 @@ fn a_save_that_comes_too_early_is_skipped() {
     assert_eq!(theirs.tensor("weight").unwrap().data(), random_bytes(100_000, 1));
     assert_eq!(files[1], ("rng.bin".into(), b"state".to_vec()));
     assert!(submit(&saver, 3));
-    let_go.send(true).unwrap();
+    release.send(true).unwrap();
     assert_eq!(ends(&saver.close(WAIT)), ["3 committed 1"]);
 }
 
 /// Proves that the next begin reports a failed save unless it was polled, that a panic is such a failure, and that
 /// saving continues afterwards.
 #[test]
-fn failures_are_told_of() {
-    let (saver, let_go, _content) = held_saver();
+fn failures_are_reported() {
+    let (saver, release, _content) = held_saver();
     assert!(submit(&saver, 1));
-    let_go.send(false).unwrap();
+    release.send(false).unwrap();
     assert!(saver.wait(WAIT));
     assert!(saver.begin(2).err().unwrap().to_string().contains("no luck"));
     assert!(submit(&saver, 2));
-    let_go.send(false).unwrap();
+    release.send(false).unwrap();
     assert!(saver.wait(WAIT));
     assert!(ends(&saver.poll())[0].starts_with("2 failed"));
     assert!(submit(&saver, 3));
-    drop(let_go);
+    drop(release);
     assert!(saver.wait(WAIT));
     assert_eq!(saver.begin(4).err().unwrap().to_string(), "saving in the background panicked: no word");
     drop(saver.begin(4).unwrap());
@@ -660,14 +660,14 @@ fn failures_are_told_of() {
 /// Proves that closing a saver waits for its last save, and reports when it stopped waiting for it.
 #[test]
 fn closing_waits_for_the_last_save() {
-    let (saver, let_go, content) = held_saver();
+    let (saver, release, content) = held_saver();
     assert!(submit(&saver, 1));
     let closing = std::thread::spawn(move || saver.close(WAIT));
     content.recv().unwrap();
-    let_go.send(true).unwrap();
+    release.send(true).unwrap();
     assert_eq!(ends(&closing.join().unwrap()), ["1 committed 1"]);
 
-    let (saver, _let_go, _content) = held_saver();
+    let (saver, _release, _content) = held_saver();
     assert!(submit(&saver, 7));
     assert_eq!(ends(&saver.close(Duration::from_millis(1))), ["7 abandoned"]);
 }
@@ -676,7 +676,7 @@ fn closing_waits_for_the_last_save() {
 /// larger than the machine is an error and does not end the process.
 #[test]
 fn regions_are_filled_by_others() {
-    let (saver, let_go, content) = held_saver();
+    let (saver, release, content) = held_saver();
     saver.prepare(32 << 20).unwrap();
     let specs =
         [TensorSpec::new("small", Dtype::U8, [3]), TensorSpec::new("wide", Dtype::F32, [CHUNK_BYTES as u64])];
@@ -691,7 +691,7 @@ fn regions_are_filled_by_others() {
     let theirs = ::safetensors::SafeTensors::deserialize(&files[0].1).unwrap();
     assert_eq!(theirs.tensor("small").unwrap().data(), [7; 3]);
     assert!(theirs.tensor("wide").unwrap().data().iter().all(|byte| *byte == 9));
-    let_go.send(true).unwrap();
+    release.send(true).unwrap();
     assert!(saver.wait(WAIT));
 
     let specs = [TensorSpec::new("huge", Dtype::F64, [1 << 50])];
@@ -705,7 +705,7 @@ fn regions_are_filled_by_others() {
 /// Proves that a name used twice and a tensor whose bytes do not fit its shape are errors of the draft.
 #[test]
 fn drafts_check_what_they_are_given() {
-    let (saver, _let_go, _content) = held_saver();
+    let (saver, _release, _content) = held_saver();
     let mut draft = saver.begin(1).unwrap().unwrap();
     draft.bytes("a.bin", Kind::Other, b"a").unwrap();
     assert!(matches!(draft.bytes("a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
@@ -719,7 +719,7 @@ fn drafts_check_what_they_are_given() {
 /// alone.
 #[test]
 fn a_forked_child_is_refused() {
-    let (saver, let_go, _content) = held_saver();
+    let (saver, release, _content) = held_saver();
     assert!(submit(&saver, 1));
     // SAFETY: the child calls nothing that needs a lock of another thread, and leaves without unwinding.
     let child = unsafe { libc::fork() };
@@ -733,6 +733,6 @@ fn a_forked_child_is_refused() {
     // SAFETY: waits for our own child and writes one integer.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    let_go.send(true).unwrap();
+    release.send(true).unwrap();
     assert_eq!(ends(&saver.close(WAIT)), ["1 committed 1"]);
 }

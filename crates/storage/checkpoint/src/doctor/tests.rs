@@ -210,7 +210,7 @@ fn a_healthy_root_is_healthy() {
 /// bit, gone; that a shared file is damaged under all of its names; and that an intact copy is offered where there is
 /// one.
 #[test]
-fn what_happened_to_a_file_is_told() {
+fn what_happened_to_a_file_is_reported() {
     let world = World::new();
     let mut root =
         world.open_as(std::sync::Arc::new(trackway_store::RealDisk), 1, world.attempt(), None).unwrap();
@@ -228,7 +228,7 @@ fn what_happened_to_a_file_is_told() {
     let [first, second] = [&infos[0].object_prefix, &infos[1].object_prefix];
     let path = |prefix: &str, name: &str| world.path().join(prefix).join(name);
     let head = std::fs::read(path(second, "head.bin")).unwrap();
-    let told = |bytes: &[u8]| {
+    let reported = |bytes: &[u8]| {
         std::fs::write(path(second, "head.bin"), bytes).unwrap();
         let diagnosis = diagnosed(&world.path());
         std::fs::write(path(second, "head.bin"), &head).unwrap();
@@ -257,7 +257,7 @@ fn what_happened_to_a_file_is_told() {
         (&large(64), "file_changed", "it has the bytes of `backbone.bin` of the same checkpoint"),
     ];
     for (bytes, check, words) in table {
-        let finding = told(bytes);
+        let finding = reported(bytes);
         assert_eq!(finding.check, check, "{finding:?}");
         assert!(finding.message.contains(words), "`{words}` is not in `{}`", finding.message);
         assert_eq!(
@@ -319,14 +319,14 @@ impl Bent {
         std::fs::write(path, bytes).unwrap();
     }
 
-    fn told(&self) -> Vec<String> {
+    fn reported(&self) -> Vec<String> {
         lines(&diagnosed(&self.world.path()))
     }
 }
 
-fn assert_told(told: &[String], expected: &[&str]) {
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for (line, words) in told.iter().zip(expected) {
+fn assert_reported(reported: &[String], expected: &[&str]) {
+    assert_eq!(reported.len(), expected.len(), "{reported:#?}");
+    for (line, words) in reported.iter().zip(expected) {
         assert!(line.contains(words), "`{words}` is not in `{line}`");
     }
 }
@@ -334,7 +334,7 @@ fn assert_told(told: &[String], expected: &[&str]) {
 /// Proves that each kind of error in the log is reported with its entry: foreign runs and prefixes, claims and commits
 /// after a fence, parents that do not exist, entries about nothing.
 #[test]
-fn what_is_wrong_with_the_log_is_told() {
+fn what_is_wrong_with_the_log_is_reported() {
     let mut bent = Bent::new();
     let (sound, attempt) = (bent.commit(5), bent.world.attempt());
     let other_run = trackway_core::RunId::new(bent.world.ids.as_ref());
@@ -346,9 +346,9 @@ fn what_is_wrong_with_the_log_is_told() {
     bent.add(Body::Commit(CommitBody { epoch: 3, parent: Some(6), ..sound.clone() }));
     bent.add(Body::Commit(CommitBody { object_prefix: "step-00000020/../../etc".into(), ..sound.clone() }));
     bent.add(Body::suspect(1, "why not"));
-    let told = bent.told();
-    assert_told(
-        &told,
+    let reported = bent.reported();
+    assert_reported(
+        &reported,
         &[
             "error two_claims log/00000006.json: epoch 1 is claimed twice, by att_",
             "error wrong_run log/00000007.json: it belongs to run_",
@@ -361,27 +361,27 @@ fn what_is_wrong_with_the_log_is_told() {
     );
     let prefix = sound.object_prefix.replace("epoch-0001", "epoch-0003");
     bent.add(Body::Commit(CommitBody { epoch: 3, parent: Some(6), object_prefix: prefix, ..sound }));
-    let told = bent.told();
-    let about_parent = told.iter().find(|line| line.contains("parent_missing")).unwrap();
+    let reported = bent.reported();
+    let about_parent = reported.iter().find(|line| line.contains("parent_missing")).unwrap();
     assert!(about_parent.contains("continues from entry 6, which is not a commit"), "{about_parent}");
     assert!(
-        told.iter().any(|line| line.contains("checkpoint_missing") && line.contains("epoch-0003")),
-        "{told:#?}"
+        reported.iter().any(|line| line.contains("checkpoint_missing") && line.contains("epoch-0003")),
+        "{reported:#?}"
     );
 }
 
 /// Proves that a gap, a lost log, wrong hints, foreign and left-over files and folders are reported, and which of them
 /// are harmless.
 #[test]
-fn what_is_missing_or_foreign_is_told() {
+fn what_is_missing_or_foreign_is_reported() {
     let bent = Bent::new();
     bent.write("log/hint.json", b"{\"summary\":3}\n");
     bent.write("log/.new-01jd8c4w9m7n2q5r8t0v3x6y9z", b"half an ent");
     bent.write("log/3.json", b"{}");
     bent.write("notes.txt", b"mine");
     bent.write("step-00000030/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z/weights.bin", b"who wrote this");
-    assert_told(
-        &bent.told(),
+    assert_reported(
+        &bent.reported(),
         &[
             "warning hint_wrong log/hint.json: the hint cannot be used (it names entry 3, which is not a summary)",
             "warning orphan_folder step-00000030/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z: no log entry names this folder (14 bytes)",
@@ -392,11 +392,11 @@ fn what_is_missing_or_foreign_is_told() {
     );
     let bent = Bent::new();
     std::fs::remove_file(bent.world.path().join("log/00000003.json")).unwrap();
-    let told = bent.told();
-    assert!(told[0].starts_with("error log_entry_missing log/00000003.json: log entry 3 is missing although later ones exist: no reader sees the 2 numbers after it, including the commits of step 20"), "{told:#?}");
+    let reported = bent.reported();
+    assert!(reported[0].starts_with("error log_entry_missing log/00000003.json: log entry 3 is missing although later ones exist: no reader sees the 2 numbers after it, including the commits of step 20"), "{reported:#?}");
     std::fs::remove_dir_all(bent.world.path().join("log")).unwrap();
-    let told = bent.told();
-    assert!(told[0].starts_with("error log_missing log: the log is missing"), "{told:#?}");
+    let reported = bent.reported();
+    assert!(reported[0].starts_with("error log_missing log: the log is missing"), "{reported:#?}");
     let diagnosis = diagnosed(&bent.world.path());
     let safe = diagnosis.findings[0].safe.as_deref().unwrap();
     assert!(safe.starts_with("the files in 2 folders with a manifest"), "{safe}");
@@ -426,7 +426,7 @@ fn a_moved_folder_is_known_again() {
 /// Proves that what housekeeping left unfinished is reported: pins on nothing and pins that ended, bytes of retired or
 /// abandoned checkpoints, suspects, and a save that is being written.
 #[test]
-fn what_housekeeping_left_is_told() {
+fn what_housekeeping_left_is_reported() {
     let mut bent = Bent::new();
     let first = bent.commit(3);
     let pin = |name: &str, commit, until: Option<&str>| {
@@ -448,8 +448,8 @@ fn what_housekeeping_left_is_told() {
     bent.add(Body::Begin(begin));
     bent.write(&format!("{prefix}/weights.bin"), b"half");
     let suspect = &bent.commit(5).object_prefix;
-    assert_told(
-        &bent.told(),
+    assert_reported(
+        &bent.reported(),
         &[
             "error nothing_verifies -: checkpoints were committed, but none that a resume could use verifies",
             "warning pin_on_nothing log/00000003.json: the pin `gone` holds entry 3, whose files are deleted",
@@ -463,22 +463,22 @@ fn what_housekeeping_left_is_told() {
         ],
     );
     bent.world.open(2).unwrap();
-    let told = bent.told();
+    let reported = bent.reported();
     assert!(
-        told.iter().any(|line| line.starts_with(&format!("warning begun_not_committed {prefix}"))),
-        "{told:#?}"
+        reported.iter().any(|line| line.starts_with(&format!("warning begun_not_committed {prefix}"))),
+        "{reported:#?}"
     );
 }
 
 /// Proves that a summary that does not mean what the entries before it mean is found.
 #[test]
-fn a_wrong_summary_is_told() {
+fn a_wrong_summary_is_reported() {
     let mut bent = Bent::new();
     let right = trackway_store::Fold::summary(bent.world.view().history());
     bent.add(right.clone());
-    assert_eq!(bent.told(), [] as [&str; 0]);
+    assert_eq!(bent.reported(), [] as [&str; 0]);
     bent.add(Body::suspect(5, "no"));
     bent.add(right);
-    let told = bent.told();
-    assert!(told[0].contains("summary_wrong log/00000008.json"), "{told:#?}");
+    let reported = bent.reported();
+    assert!(reported[0].contains("summary_wrong log/00000008.json"), "{reported:#?}");
 }

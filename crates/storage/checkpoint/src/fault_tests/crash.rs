@@ -40,18 +40,18 @@ fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cel
         if fault.is_deadly() {
             scene.disk.after_crash();
         }
-        let stands = (deed.stands)(&scene.check(&situation));
+        let holds = (deed.holds)(&scene.check(&situation));
         scene.go_on(&situation);
         if !struck {
             outcome.unwrap_or_else(|error| panic!("{situation}: {error}"));
-            assert!(stands || deed.name == "resume", "{situation}: it is not there");
+            assert!(holds || deed.name == "resume", "{situation}: it is not there");
             return cell;
         }
         let answered = outcome.is_ok() && deed.name != "resume" && !deed.name.contains("retire");
         // A mark or an abandon entry that failed does not make the answer fail.
         let courtesy = deed.name.contains("damaged") || deed.name.contains("given up");
-        assert!(stands || !answered || courtesy, "{situation}: it was acknowledged and is not there");
-        cell += Cell { places: 1, stands: usize::from(stands) };
+        assert!(holds || !answered || courtesy, "{situation}: it was acknowledged and is not there");
+        cell += Cell { places: 1, holds: usize::from(holds) };
     }
     unreachable!("operations come to an end")
 }
@@ -118,12 +118,12 @@ fn every_call_to_the_log_may_fail() {
                 let scene = Scene::with_log(FaultBackend::at(memory(), call, fault));
                 (deed.before)(&scene);
                 let outcome = (deed.act)(&scene, &scene.disk)();
-                let stands = (deed.stands)(&scene.check(&situation));
+                let holds = (deed.holds)(&scene.check(&situation));
                 scene.go_on(&situation);
                 let answered = outcome.is_ok() && deed.name != "resume" && !deed.name.contains("retire");
                 let courtesy = deed.name.contains("damaged") || deed.name.contains("given up");
-                assert!(stands || !answered || courtesy, "{situation}: acknowledged, and not there");
-                cell += Cell { places: 1, stands: usize::from(stands) };
+                assert!(holds || !answered || courtesy, "{situation}: acknowledged, and not there");
+                cell += Cell { places: 1, holds: usize::from(holds) };
             }
             cell
         });

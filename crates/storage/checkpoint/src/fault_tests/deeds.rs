@@ -32,7 +32,7 @@ pub(super) struct Deed {
     /// Opens what is needed in a process that works so far, and returns what it does then.
     pub act: fn(&Arc<Scene>, &FaultDisk) -> Act,
     /// Whether a reader sees that it was done.
-    pub stands: fn(&CheckpointView) -> bool,
+    pub holds: fn(&CheckpointView) -> bool,
 }
 
 pub(super) const DEEDS: [Deed; 16] = [
@@ -40,65 +40,65 @@ pub(super) const DEEDS: [Deed; 16] = [
         name: "open a new root and claim",
         before: nothing,
         act: claim_first,
-        stands: |view| view.epoch() == Some(1),
+        holds: |view| view.epoch() == Some(1),
     },
     Deed {
         name: "claim the next epoch",
         before: two,
         act: claim_next,
-        stands: |view| view.epoch() == Some(2),
+        holds: |view| view.epoch() == Some(2),
     },
-    Deed { name: "resume", before: two, act: resume, stands: |_| false },
+    Deed { name: "resume", before: two, act: resume, holds: |_| false },
     Deed {
         name: "resume past a damaged one",
         before: newest_damaged,
         act: resume,
-        stands: |view| has(view, 20, CheckpointState::Suspect),
+        holds: |view| has(view, 20, CheckpointState::Suspect),
     },
-    Deed { name: "save, the first", before: nothing, act: save_thirty, stands: thirty_stands },
-    Deed { name: "save", before: two, act: save_thirty, stands: thirty_stands },
-    Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, stands: thirty_stands },
-    Deed { name: "save of a draft, in the background", before: two, act: save_draft, stands: thirty_stands },
+    Deed { name: "save, the first", before: nothing, act: save_thirty, holds: thirty_is_committed },
+    Deed { name: "save", before: two, act: save_thirty, holds: thirty_is_committed },
+    Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, holds: thirty_is_committed },
+    Deed { name: "save of a draft, in the background", before: two, act: save_draft, holds: thirty_is_committed },
     Deed {
         name: "save that is given up",
         before: two,
         act: give_up,
-        stands: |view| has(view, 30, CheckpointState::Abandoned),
+        holds: |view| has(view, 30, CheckpointState::Abandoned),
     },
     Deed {
         name: "save and retire by retention",
         before: two,
         act: save_and_retire,
-        stands: |view| thirty_stands(view) && has(view, 10, CheckpointState::Retired),
+        holds: |view| thirty_is_committed(view) && has(view, 10, CheckpointState::Retired),
     },
     Deed {
         name: "collect",
         before: four,
         act: collect,
-        stands: |view| has(view, 10, CheckpointState::Retired) && has(view, 20, CheckpointState::Retired),
+        holds: |view| has(view, 10, CheckpointState::Retired) && has(view, 20, CheckpointState::Retired),
     },
     Deed {
         name: "collect what another one left",
         before: half_collected,
         act: collect,
-        stands: |view| has(view, 20, CheckpointState::Retired),
+        holds: |view| has(view, 20, CheckpointState::Retired),
     },
-    Deed { name: "pin", before: four, act: pin, stands: |view| !view.pins().is_empty() },
-    Deed { name: "unpin", before: four_pinned, act: unpin, stands: |view| view.pins().is_empty() },
+    Deed { name: "pin", before: four, act: pin, holds: |view| !view.pins().is_empty() },
+    Deed { name: "unpin", before: four_pinned, act: unpin, holds: |view| view.pins().is_empty() },
     Deed {
         name: "call suspect",
         before: four,
         act: suspect,
-        stands: |view| has(view, 40, CheckpointState::Suspect),
+        holds: |view| has(view, 40, CheckpointState::Suspect),
     },
-    Deed { name: "adopt what a remote says", before: four, act: adopt, stands: adopted },
+    Deed { name: "adopt what a remote says", before: four, act: adopt, holds: adopted },
 ];
 
 fn has(view: &CheckpointView, step: Step, state: CheckpointState) -> bool {
     view.list().iter().any(|info| (info.step, info.state) == (step, state))
 }
 
-fn thirty_stands(view: &CheckpointView) -> bool {
+fn thirty_is_committed(view: &CheckpointView) -> bool {
     has(view, 30, CheckpointState::Committed)
 }
 

@@ -46,7 +46,7 @@ struct Actor {
     rng: SplitMix64,
     disk: FaultDisk,
     log: Option<FaultBackend>,
-    told: Arc<Mutex<Vec<String>>>,
+    reported: Arc<Mutex<Vec<String>>>,
 }
 
 impl Actor {
@@ -68,7 +68,7 @@ impl Actor {
 
     fn tell<T>(&self, what: &str, result: &Result<T, CheckpointError>) {
         let outcome = result.as_ref().map_or_else(|error| format!("{:?}", error.kind()), |_| "done".into());
-        self.told.lock().unwrap().push(format!("{}: {what}: {outcome}", self.number));
+        self.reported.lock().unwrap().push(format!("{}: {what}: {outcome}", self.number));
     }
 
     /// Does something until it is done, or it is of no use to try again.
@@ -192,7 +192,7 @@ impl Actor {
 /// What a simulation was like.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Play {
-    told: Vec<String>,
+    reported: Vec<String>,
     log: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ fn play(seed: u64) -> Play {
         LogPlace::Local => Scene::local(),
         LogPlace::Elsewhere(memory) => Scene::with_log(FaultBackend::sound(Arc::clone(memory) as _)),
     };
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::new(Mutex::new(Vec::new()));
     let baton = Baton::new(rng.next_u64(), ATTEMPTS + 1);
     let actors: Vec<_> = (0..=ATTEMPTS)
         .map(|number| {
@@ -222,8 +222,8 @@ fn play(seed: u64) -> Play {
                 }
             };
             let rng = SplitMix64::new(rng.next_u64());
-            let (scene, baton, told) = (Arc::clone(&scene), Arc::clone(&baton), Arc::clone(&told));
-            Actor { scene, baton, number, rng, disk, log, told }
+            let (scene, baton, reported) = (Arc::clone(&scene), Arc::clone(&baton), Arc::clone(&reported));
+            Actor { scene, baton, number, rng, disk, log, reported }
         })
         .collect();
     let (disks, logs): (Vec<_>, Vec<_>) =
@@ -234,8 +234,8 @@ fn play(seed: u64) -> Play {
     let (log, faults) = examine(&scene.reader().log);
     assert_eq!(faults, [""; 0], "{situation}: {log:#?}");
     scene.go_on(&situation);
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    Play { told, log }
+    let reported = std::mem::take(&mut *reported.lock().unwrap());
+    Play { reported, log }
 }
 
 /// Lets all actors act until they are done, dead or fenced.

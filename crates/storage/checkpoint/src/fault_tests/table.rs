@@ -9,19 +9,19 @@ const BLESS: &str = "TRACKWAY_BLESS";
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub places: usize,
-    pub stands: usize,
+    pub holds: usize,
 }
 
 impl std::ops::AddAssign for Cell {
     fn add_assign(&mut self, other: Self) {
         self.places += other.places;
-        self.stands += other.stands;
+        self.holds += other.holds;
     }
 }
 
 impl std::fmt::Display for Cell {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} of {}", self.stands, self.places)
+        write!(formatter, "{} of {}", self.holds, self.places)
     }
 }
 

@@ -238,7 +238,7 @@ fn ranks_that_disagree_commit_nothing() {
 /// Proves that all ranks learn at once of a rank whose state cannot be written, whichever rank it is, and that a file
 /// with another rank's name is such a failure.
 #[test]
-fn one_failing_rank_is_told_to_all() {
+fn one_failing_rank_is_reported_to_all() {
     for failing in [0, 2] {
         let world = World::new();
         let results = world.ranks(1, 3, |root| {
@@ -266,9 +266,9 @@ fn one_failing_rank_is_told_to_all() {
     });
     let why = "rank 1 cannot write a file named `model.bin`: its files begin with `rank-0001-`; rank 0 may also write \
                files of any other name but `votes`";
-    let told = texts(results);
+    let reported = texts(results);
     assert_eq!(
-        told,
+        reported,
         [format!("the checkpoint of step 10 was given up: rank 1 failed: {why}"), why.to_owned()]
     );
     assert!(world.view().resume_target().unwrap().is_none());
@@ -472,7 +472,7 @@ fn a_new_round_overtakes_the_old_one() {
 /// Proves that a rank which skips a save blocks no other: what it declined, or missed, is abandoned at once, and all
 /// take part in the next save.
 #[test]
-fn a_declined_save_holds_nobody_up() {
+fn a_declined_save_delays_no_rank() {
     let world = World::new();
     let results = world.ranks(1, 3, |root| {
         let decliner = root.decliner();

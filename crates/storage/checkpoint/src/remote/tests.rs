@@ -229,7 +229,7 @@ fn a_dead_branch_is_never_chosen() {
     save(&mut root_a, 360).unwrap();
     a.settle(&remote, None).unwrap();
     assert_eq!(check_remote(&a, &remote, "A is back"), [300, 350, 360]);
-    assert_eq!(a.fetch_target(&remote).unwrap().1.fenced, [], "lost work is told once");
+    assert_eq!(a.fetch_target(&remote).unwrap().1.fenced, [], "lost work is reported once");
 }
 
 /// Proves that commits which wait when the supervisor ends are handed over by the next one before it claims, so that it
@@ -755,7 +755,7 @@ fn a_fault_of_the_disk_while_fetching_is_made_good() {
     save_shared(&mut root, 10);
     save_shared(&mut root, 20);
     one.settle(&remote, None).unwrap();
-    for fault in Fault::DEADLY.into_iter().chain(Fault::TOLD) {
+    for fault in Fault::DEADLY.into_iter().chain(Fault::RETURNED) {
         for operation in 0.. {
             let two = one.other_machine();
             let disk = FaultDisk::new(fault, operation);
@@ -802,11 +802,11 @@ fn a_checkpoint_is_brought_to_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let arrived = AtomicU64::new(0);
-    let told = |done: u64, total: u64| {
+    let reported = |done: u64, total: u64| {
         assert!(done <= total);
         arrived.fetch_max(done, Ordering::Relaxed);
     };
-    let manifest = replica.fetch(&prefix, folder.path(), &told).unwrap();
+    let manifest = replica.fetch(&prefix, folder.path(), &reported).unwrap();
     let here = one.view().resume_target().unwrap().unwrap();
     assert_eq!(
         (manifest, read("manifest.json")),
@@ -824,12 +824,12 @@ fn a_checkpoint_is_brought_to_be_read() {
     for name in remote.names().iter().filter(|name| name.contains("backbone.bin")) {
         backend.replace(name, b"gone bad").unwrap();
     }
-    replica.fetch(&prefix, folder.path(), &told).expect("the backbone is whole here");
+    replica.fetch(&prefix, folder.path(), &reported).expect("the backbone is whole here");
     assert_eq!(read("head.bin"), 20_u64.to_le_bytes());
     std::fs::remove_file(folder.path().join("backbone.bin")).unwrap();
-    let error = replica.fetch(&prefix, folder.path(), &told).unwrap_err();
+    let error = replica.fetch(&prefix, folder.path(), &reported).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Integrity, "{error}");
-    let error = replica.fetch("step-00000099/epoch-1-x", folder.path(), &told).unwrap_err();
+    let error = replica.fetch("step-00000099/epoch-1-x", folder.path(), &reported).unwrap_err();
     assert!(matches!(error, CheckpointError::NoSuchCommit { .. }), "{error}");
 }
 
@@ -841,7 +841,7 @@ fn a_fault_of_the_disk_while_bringing_is_made_good() {
     let (attempt, _) = one.fetch_target(&remote).unwrap();
     save_shared(&mut one.train(attempt, 1), 10);
     one.settle(&remote, None).unwrap();
-    for fault in Fault::DEADLY.into_iter().chain(Fault::TOLD) {
+    for fault in Fault::DEADLY.into_iter().chain(Fault::RETURNED) {
         for operation in 0.. {
             let two = one.other_machine();
             let prefix = two.replica(&remote).unwrap().remote_list()[0].object_prefix.clone();

@@ -20,7 +20,7 @@ pub use self::sql::WEEKLY_REASONS;
 /// When an answer is not what plain reading finds.
 pub fn run_all(ledger: &Ledger, home: &Path) {
     sql::questions_are_answered(ledger, home);
-    sql::mistakes_are_told(ledger, home);
+    sql::mistakes_are_reported(ledger, home);
     sql::evaluations_are_tables(ledger, home);
     search::searches_find_what_plain_reading_finds(ledger, home);
 }

@@ -80,8 +80,8 @@ pub(super) fn questions_are_answered(ledger: &Ledger, home: &Path) {
 }
 
 /// What is wrong with a question, and that nothing writes.
-pub(super) fn mistakes_are_told(ledger: &Ledger, home: &Path) {
-    for (question, told) in [
+pub(super) fn mistakes_are_reported(ledger: &Ledger, home: &Path) {
+    for (question, expected) in [
         (
             "select terminaton_reason from training_attempts",
             "no column `terminaton_reason`: did you mean `termination_reason`?",
@@ -103,7 +103,7 @@ pub(super) fn mistakes_are_told(ledger: &Ledger, home: &Path) {
     ] {
         let error = sql(ledger, home, question).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{question}");
-        assert!(error.to_string().contains(told), "{question}: {error}");
+        assert!(error.to_string().contains(expected), "{question}: {error}");
     }
 }
 

@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn what_is_no_condition() {
         for text in ["", "val_loss <", "val_loss < 1; drop table runs", "a b"] {
-            let told = Condition::parse(text).unwrap_err().to_string();
-            assert!(told.contains("write it like"), "{text}: {told}");
+            let reported = Condition::parse(text).unwrap_err().to_string();
+            assert!(reported.contains("write it like"), "{text}: {reported}");
         }
     }
 }

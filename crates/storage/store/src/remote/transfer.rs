@@ -393,16 +393,16 @@ mod tests {
         let content: Vec<u8> = (0..250_123_u32).map(|index| (index / 7) as u8).collect();
         std::fs::write(&from, &content).unwrap();
         let transfer = in_memory().transfer();
-        let (mut seen, mut told) = (Vec::new(), Vec::new());
+        let (mut seen, mut reported) = (Vec::new(), Vec::new());
         let mut watch = TransferObserver {
-            progress: &mut |done, all| told.push((done, all)),
+            progress: &mut |done, all| reported.push((done, all)),
             bytes: &mut |bytes| seen.extend_from_slice(bytes),
             cancelled: &AtomicBool::new(false),
         };
         let size_bytes = transfer.upload(&RealDisk, &from, "a/file", &mut watch).unwrap();
         transfer.download_file("a/file", size_bytes, &RealDisk, &to, &mut watch).unwrap();
         assert_eq!(seen, [content.as_slice(), &content].concat());
-        assert_eq!(told.len(), 2 * 251);
+        assert_eq!(reported.len(), 2 * 251);
         assert_eq!(std::fs::read(&to).unwrap(), content);
         let again =
             transfer.download_file("a/file", size_bytes, &RealDisk, &to, &mut quiet(&AtomicBool::new(false)));

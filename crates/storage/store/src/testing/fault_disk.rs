@@ -57,12 +57,12 @@ impl Fault {
         Self::PowerReorders { seed: 3 },
     ];
     /// Those that the process gets as an error and survives.
-    pub const TOLD: [Self; 4] = [Self::Full, Self::StaysFull, Self::ShortWrite, Self::InputOutput];
+    pub const RETURNED: [Self; 4] = [Self::Full, Self::StaysFull, Self::ShortWrite, Self::InputOutput];
 
     /// Whether the process ends with it.
     #[must_use]
     pub fn is_deadly(self) -> bool {
-        !Self::TOLD.contains(&self)
+        !Self::RETURNED.contains(&self)
     }
 
     /// Whether it can strike such an operation.

@@ -173,7 +173,7 @@ fn refusals_are_no_absence() {
 
 /// A server that is not there is "unavailable", within bounds.
 #[test]
-fn nobody_answers() {
+fn no_server_answers() {
     let options =
         RemoteOptions { retry_time: Duration::from_millis(100), ..server::options("http://127.0.0.1:9") };
     let backend = RemoteBackend::new("s3://runs/x", &options).unwrap();
@@ -198,9 +198,9 @@ fn up_and_down(backend: &RemoteBackend, size_bytes: usize) -> Result<(), StoreEr
     let size = size_bytes as u64;
     let transfer = backend.transfer();
     for direction in ["up", "down"] {
-        let (mut hasher, told) = (blake3::Hasher::new(), Cell::new((0, 0)));
+        let (mut hasher, reported) = (blake3::Hasher::new(), Cell::new((0, 0)));
         let mut watch = TransferObserver {
-            progress: &mut |done, all| told.set((done, all)),
+            progress: &mut |done, all| reported.set((done, all)),
             bytes: &mut |bytes| {
                 hasher.update(bytes);
             },
@@ -212,7 +212,7 @@ fn up_and_down(backend: &RemoteBackend, size_bytes: usize) -> Result<(), StoreEr
         }
         assert_eq!(hasher.finalize(), expected, "{direction}: the bytes were shown in order");
         assert_eq!(
-            told.get(),
+            reported.get(),
             if size == 0 && direction == "down" { (0, 0) } else { (size, size) },
             "{direction}"
         );

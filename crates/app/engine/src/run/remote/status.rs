@@ -18,7 +18,7 @@ pub fn read_status(run: &RunLayout) -> Option<RemoteStatus> {
     serde_json::from_slice(&std::fs::read(run.remote_json()).ok()?).ok()
 }
 
-/// Records it as a whole. A failure is no error: the logs of the checkpoints have everything.
+/// Records it as a whole. A failure is not an error: the logs of the checkpoints have everything.
 pub(crate) fn write_status(status: &RemoteStatus, run: &RunLayout) {
     let Ok(text) = serde_json::to_vec(status) else { return };
     let _ = TempFile::write_cache(&run.remote_json(), &text);

@@ -14,7 +14,7 @@ use super::RuleName;
 pub struct EngineSignature {
     /// A stable name, `engine.state`; it is the rule's name in a verdict.
     pub rule: RuleName,
-    /// What the state stands for.
+    /// What the state means.
     pub reason: Reason,
     /// Whether the state admits no other reading.
     pub conclusive: bool,

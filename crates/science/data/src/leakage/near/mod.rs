@@ -25,7 +25,7 @@ use crate::read::{Place, Source};
 const EXAMPLES_MAX: usize = 5;
 
 /// Up to so many times the fraction that the training side has within itself is expected.
-const CHANCE_FACTOR: f64 = 2.0;
+const EXPECTED_FACTOR: f64 = 2.0;
 
 /// Near pairs of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,11 +77,11 @@ impl NearRows {
         if self.near_rows == 0 {
             return None;
         }
-        let (share, by_chance) = (
+        let (share, expected) = (
             Self::share(self.near_rows, self.test_rows),
             Self::share(self.control_near_rows, self.control_rows),
         );
-        let explained = share <= by_chance * CHANCE_FACTOR;
+        let explained = share <= expected * EXPECTED_FACTOR;
         let what = match &self.column {
             Some(column) => format!("test rows have a `{column}` that is nearly one of"),
             None => "test rows are nearly equal to one of".to_owned(),
@@ -89,9 +89,9 @@ impl NearRows {
         let expectation = match explained {
             true => format!(
                 "; so are {:.2} % of the training rows among themselves: a random split would overlap as much",
-                by_chance * 100.0
+                expected * 100.0
             ),
-            false => format!("; of the training rows among themselves, {:.2} % are", by_chance * 100.0),
+            false => format!("; of the training rows among themselves, {:.2} % are", expected * 100.0),
         };
         let message = format!(
             "{} of {} {what} the training rows ({:.2} %){expectation}",
