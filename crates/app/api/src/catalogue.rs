@@ -50,7 +50,7 @@ impl Entry {
     #[must_use]
     pub fn schema(&self) -> Value {
         let mut schema = (self.type_schema)().to_value();
-        without_links(&mut schema);
+        without_rust(&mut schema);
         if self.shape != Shape::Array {
             return schema;
         }
@@ -88,20 +88,24 @@ impl From<&Entry> for schemas::ListedDocument {
     }
 }
 
-/// Descriptions come from documentation, whose links lead nowhere in a schema.
-fn without_links(schema: &mut Value) {
+/// A comment of Rust's documentation for readers of JSON: its links lead nowhere there, and its `None` is null.
+pub(crate) fn without_rust_words(comment: &str) -> String {
+    comment.replace("[`", "`").replace("`]", "`").replace("`None`", "null")
+}
+
+fn without_rust(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
                     Value::String(text) if name == "description" => {
-                        *text = text.replace("[`", "`").replace("`]", "`");
+                        *text = without_rust_words(text);
                     }
-                    _ => without_links(member),
+                    _ => without_rust(member),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(without_links),
+        Value::Array(items) => items.iter_mut().for_each(without_rust),
         _ => {}
     }
 }

@@ -13,7 +13,7 @@ pub use trackway_evaluate::{
     Assessment, Average, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves, Estimate, Fairness,
     Metrics, Slice, Task, TaskCoverage,
 };
-use trackway_ledger::EvaluationState;
+pub use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
 /// What a checkpoint was evaluated with, and the result.
@@ -199,8 +199,7 @@ pub struct EvaluatorLaunch {
     pub wall_seconds: Option<f64>,
 }
 
-/// What the rows of an evaluation show besides metrics, slices, fairness and comparison, which the receipt has itself:
-/// the fields are those of [`Assessment`].
+/// What the rows of an evaluation show besides metrics, slices, fairness and comparison, which the receipt has itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssessmentDetails {
     /// The kind of the predictions.

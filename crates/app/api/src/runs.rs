@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason, Timestamp, closed_list};
-use trackway_ledger::{RunState, RungVerdict};
+pub use trackway_ledger::{RunState, RungVerdict};
 use trackway_tower::gate::JudgedGate;
 
 use crate::evaluations::EvaluationReceipt;

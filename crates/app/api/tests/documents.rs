@@ -66,6 +66,22 @@ fn names_are_unique() {
     assert_eq!(numbered.collect::<Vec<_>>(), Vec::<&str>::new(), "two types with one name");
 }
 
+/// Proves that no description names an item of Rust's code, such as a constant, which a reader of a schema cannot look
+/// up.
+#[test]
+fn descriptions_are_not_about_the_code() {
+    let is_constant = |name: &str| {
+        let is_variable = ["TRACKWAY_", "TORCHELASTIC_"].iter().any(|prefix| name.starts_with(prefix));
+        let is_loud = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        is_loud && name.contains('_') && !is_variable
+    };
+    let page = page::document();
+    let quoted = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let rust: Vec<&str> =
+        quoted.filter(|name| name.contains("::") || *name == "None" || is_constant(name)).collect();
+    assert_eq!(rust, Vec::<&str>::new());
+}
+
 /// Proves that a document of a real command is described completely: its type reads it and writes the same, and the
 /// schema names all of its fields.
 #[test]

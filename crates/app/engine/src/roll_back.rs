@@ -8,7 +8,7 @@ use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
-use crate::run::roll_back::{go_back, place, rows, skipped, sentence};
+use crate::run::roll_back::{go_back, place, rows, sentence, skipped};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
 

@@ -4,16 +4,17 @@
 //! that is made beside it and renamed over it when it is complete; the old one is kept under another name.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use trackway_api::doctor::{LedgerState, RebuiltLedger};
 use trackway_core::name::{Name, Named};
-use trackway_core::{Clock as _, EvaluationId, LaunchKind, RunId, Rung};
+use trackway_core::{EvaluationId, LaunchKind, RunId, Rung};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
 use trackway_engine::ledger_state::{self, REBUILDING_SUFFIX, attempt_folders};
 use trackway_engine::run::StoredJob;
 use trackway_engine::run::lock::RunLock;
-use trackway_engine::{Context, row_copies};
+use trackway_engine::{Context, Dependencies, row_copies};
 use trackway_files::unlink;
 use trackway_formats::layout::RowCopyKind;
 use trackway_launch::StoredLaunch;
@@ -34,7 +35,7 @@ const ONLY_IN_THE_LEDGER: [&str; 4] = [
 /// # Errors
 /// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Locked`] while a run has a supervisor and the ledger would be
 /// replaced; when the ledger's server does not answer.
-pub fn rebuild(home: &Home, binary: PathBuf) -> Result<RebuiltLedger, AppError> {
+pub fn rebuild(home: &Home, dependencies: Dependencies) -> Result<RebuiltLedger, AppError> {
     let runs = run_folders(home);
     if runs.is_empty() {
         let message = format!("`{}` contains no run to rebuild a ledger from", home.folder().display());
@@ -47,12 +48,12 @@ pub fn rebuild(home: &Home, binary: PathBuf) -> Result<RebuiltLedger, AppError> 
             if ledger.is_some() =>
         {
             drop(ledger);
-            fill(home, home, binary, found, &runs, &[])
+            fill(home, home, dependencies, found, &runs, &[])
         }
         (LedgerState::Unreachable, _) | (_, None) => Err(unreachable()),
         (_, Some(path)) => {
             drop(ledger);
-            replace(home, &path, binary, found, &runs)
+            replace(home, &path, dependencies, found, &runs)
         }
     }
 }
@@ -60,7 +61,7 @@ pub fn rebuild(home: &Home, binary: PathBuf) -> Result<RebuiltLedger, AppError> 
 fn replace(
     home: &Home,
     path: &Path,
-    binary: PathBuf,
+    dependencies: Dependencies,
     found: LedgerState,
     runs: &[RunId],
 ) -> Result<RebuiltLedger, AppError> {
@@ -76,8 +77,9 @@ fn replace(
         }
     }
     let elsewhere = Home::new(home.folder().to_owned(), Some(beside.to_string_lossy().into_owned()));
-    let mut rebuilt = fill(home, &elsewhere, binary, found, runs, &locks)?;
-    let stamp = trackway_system::SystemClock.now().as_micros() / 1_000_000;
+    let clock = Arc::clone(&dependencies.clock);
+    let mut rebuilt = fill(home, &elsewhere, dependencies, found, runs, &locks)?;
+    let stamp = clock.now().as_micros() / 1_000_000;
     let old = with_suffix(path, &format!(".before-{stamp}"));
     for (part, to) in parts(path).iter().zip(parts(&old)) {
         if part.exists() {
@@ -94,7 +96,7 @@ fn replace(
 fn fill(
     home: &Home,
     target: &Home,
-    binary: PathBuf,
+    dependencies: Dependencies,
     found: LedgerState,
     runs: &[RunId],
     locks: &[RunLock],
@@ -124,7 +126,7 @@ fn fill(
     }
     drop(ledger);
     // Everything else is in the attempts' folders, and is sealed as after any crash.
-    let context = Context::open(target.clone(), binary, false)?;
+    let context = Context::open_with(target.clone(), dependencies, false)?;
     let computed_count = reconcile::seal_ended(&context, locks)?;
     failed.extend(context.set_aside().into_iter().map(|aside| format!("{}: {}", aside.id, aside.why)));
     missing.extend(

@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use trackway_api::evaluations::{EvaluationReceipt, FailureKind, Failures};
+use trackway_api::evaluations::{EvaluationReceipt, EvaluationState, FailureKind, Failures};
 use trackway_core::TerminationReason;
 use trackway_core::registry::GateVerdict;
 use trackway_core::text::{duration, metric};
-use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
 use crate::frame::{About, Page, page};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use trackway_core::text::metric;
+use trackway_core::text::{counted, metric};
 use trackway_evaluate::metrics::is_share;
 use trackway_evaluate::{
     Assessment, CalibrationBin, Compared, Comparison, ComparisonVerdict, Confusion, Estimate, Fairness,
@@ -14,8 +14,8 @@ use trackway_evaluate::{
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit};
 use crate::frame::{About, Page, page};
 use crate::parts::{
-    Column, card, counted, estimate, estimate_cells, interval, number, p_value, scale_around_zero, scale_of,
-    section, table, text, unit_scale, verdict,
+    Column, card, estimate, estimate_cells, interval, number, p_value, scale_around_zero, scale_of, section,
+    table, text, unit_scale, verdict,
 };
 use crate::residuals;
 

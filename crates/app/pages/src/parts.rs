@@ -110,11 +110,6 @@ pub fn p_value(p_value: f64) -> String {
     if p_value < 1e-4 { "< 0.0001".to_owned() } else { format!("{p_value:.4}") }
 }
 
-/// `1 row`, `2 rows`.
-pub fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// A verdict over two numbers in its colour.
 pub fn verdict(verdict: ComparisonVerdict) -> Markup {
     let class = match verdict {

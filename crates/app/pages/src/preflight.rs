@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use trackway_api::preflight::{ColumnChart, PreflightReport, Scale, Series};
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_core::text::{bytes, duration, metric};
+use trackway_core::text::{bytes, counted, duration, metric};
 
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
-use crate::parts::{card, counted, number, section, table, text};
+use crate::parts::{card, number, section, table, text};
 
 /// The page.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use trackway_api::models::ProbeReport;
-use trackway_core::text::metric;
+use trackway_core::text::{counted, metric};
 use trackway_data::personal::masked_cut;
 use trackway_evaluate::debug::{
     Counterfactual, Curve, Dependence, HighRow, Importance, Leverage, Perturbation, Sensitivity,
@@ -11,8 +11,7 @@ use trackway_evaluate::debug::{
 use crate::chart::{Axis, Chart, Mark, Size, Tone, Unit, legend, range};
 use crate::frame::{About, Page, page};
 use crate::parts::{
-    Column, card, counted, estimate, estimate_cells, known, number, scale_of, section, table, text,
-    unit_scale,
+    Column, card, estimate, estimate_cells, known, number, scale_of, section, table, text, unit_scale,
 };
 use crate::residuals;
 

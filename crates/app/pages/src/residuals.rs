@@ -1,11 +1,11 @@
 //! Residuals as charts: means with intervals, over the middle 80 % of the rows, for the prediction and each column.
 
 use maud::{Markup, html};
-use trackway_core::text::short_range;
+use trackway_core::text::{counted, short_range};
 use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, range};
-use crate::parts::{card, counted, p_value};
+use crate::parts::{card, p_value};
 
 /// Columns that are drawn.
 const DRAWN_MAX: usize = 12;

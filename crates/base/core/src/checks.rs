@@ -111,10 +111,7 @@ pub enum NoRows {
     Unreadable,
 }
 
-/// What one check answers.
-///
-/// It comes from [`CheckResult::of_rows`], which wants the number of rows that were seen, or from [`CheckResult::about`], which wants the
-/// reason why there are none to see. A check that saw nothing can therefore not pass by mistake.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -131,6 +128,9 @@ pub struct CheckResult {
     pub findings: Vec<Finding>,
 }
 
+/// A result is made by [`CheckResult::of_rows`], which takes the number of rows that were seen, or by
+/// [`CheckResult::about`], which takes the reason why there are none to see: a check that saw nothing cannot pass by
+/// mistake.
 impl CheckResult {
     /// A check over so many rows, or files, or pairs: its verdict is that of its worst finding; notes alone pass.
     /// Without rows nothing is known, so unless it blocks anyway it did not run. Its findings stay with it.

@@ -39,7 +39,7 @@ pub use time::Timestamp;
 pub type Step = u64;
 
 closed_list!(
-    /// What a process launch is for. Only `Train` launches appear in `training_attempts`.
+    /// What a process launch is for. Only launches of kind `train` appear in `training_attempts`.
     LaunchKind, "kind of launch", {
         /// A training attempt.
         Train = "train",

@@ -89,7 +89,7 @@ pub struct ManifestFile {
     /// The rank that wrote it, where several trained together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// What the chunks of [`CHUNK_BYTES`] of a larger file add to its BLAKE3 (their chaining values, in hex), so that
+    /// What the chunks of 8 MiB of a larger file add to its BLAKE3 (their chaining values, in hex), so that
     /// damage can be located. Empty for a file of one chunk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<String>,

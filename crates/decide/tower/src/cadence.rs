@@ -103,7 +103,7 @@ pub struct CadenceAdvice {
     pub save_cost_seconds: f64,
     /// What failed, in how much time.
     pub history: FailureHistory,
-    /// The mean time to failure; none with fewer than [`FAILURES_MIN`] failures.
+    /// The mean time to failure; none with fewer than 3 failures.
     pub mttf_hours: Option<f64>,
     /// The lower end of its 90 % interval; none when nothing was observed.
     pub mttf_hours_low: Option<f64>,

@@ -35,7 +35,7 @@ pub struct CostEstimate {
     pub transfer_usd: f64,
     /// All of it, if nothing fails.
     pub total_usd: f64,
-    /// With [`FAILURE_SHARE`] for what fails.
+    /// With a quarter more for what fails.
     pub with_failures_usd: f64,
     /// Device hours.
     pub gpu_hours: f64,

@@ -61,11 +61,11 @@ pub struct ImbalanceReport {
 #[schemars(rename = "ImbalanceLevel")]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Below [`RATIO_MILD`].
+    /// Below 3 to 1.
     Even,
-    /// Below [`RATIO_UNEVEN`].
+    /// Below 10 to 1.
     Mild,
-    /// Below [`RATIO_EXTREME`].
+    /// Below 100 to 1.
     Uneven,
     /// Beyond.
     Extreme,

@@ -1,6 +1,7 @@
 //! Column types from values.
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
 /// A column of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -13,33 +14,31 @@ pub struct Column {
     pub kind: ColumnType,
 }
 
-/// What a column's values are.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ColumnType {
-    /// Every value is missing.
-    Null,
-    /// `true` and `false`, in any case.
-    Bool,
-    /// Whole numbers of at most 64 bits.
-    Int,
-    /// Numbers.
-    Float,
-    /// ISO 8601 dates, with or without a time.
-    Timestamp,
-    /// Anything else written out.
-    Text,
-    /// Bytes (Parquet).
-    Binary,
-    /// A list (JSON, Parquet).
-    List,
-    /// A nested object (JSON, Parquet).
-    Object,
-    /// Values of kinds that have no type in common (JSON).
-    Mixed,
-}
+closed_list!(
+    /// What a column's values are.
+    ColumnType, "type of a column", {
+        /// Every value is missing.
+        Null = "null",
+        /// `true` and `false`, in any case.
+        Bool = "bool",
+        /// Whole numbers of at most 64 bits.
+        Int = "int",
+        /// Numbers.
+        Float = "float",
+        /// ISO 8601 dates, with or without a time.
+        Timestamp = "timestamp",
+        /// Anything else written out.
+        Text = "text",
+        /// Bytes (Parquet).
+        Binary = "binary",
+        /// A list (JSON, Parquet).
+        List = "list",
+        /// A nested object (JSON, Parquet).
+        Object = "object",
+        /// Values of kinds that have no type in common (JSON).
+        Mixed = "mixed",
+    }
+);
 
 impl ColumnType {
     /// The narrowest type that holds values of both types.

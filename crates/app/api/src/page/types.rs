@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::catalogue::without_rust_words;
+
 /// Longer lists of words have a section.
 const INLINE_WORDS_MAX: usize = 8;
 const DEFINITIONS: &str = "#/$defs/";
@@ -39,7 +41,7 @@ pub(super) fn description(schema: &Value) -> String {
     let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     // Links of rustdoc lead nowhere here.
-    words.join(" ").replace("[`", "`").replace("`]", "`").replace('|', "\\|")
+    without_rust_words(&words.join(" ")).replace('|', "\\|")
 }
 
 /// A section about a definition.

@@ -8,7 +8,7 @@ use std::path::Path;
 use trackway_checkpoint::CheckpointView;
 
 use crate::error::AppError;
-pub use fall_back::{Pace, fall_back_cost, skipped_newer, notice as fall_back_notice};
+pub use fall_back::{Pace, fall_back_cost, notice as fall_back_notice, skipped_newer};
 pub use policy::{keep_variables, policy_of};
 
 /// The log of a run's checkpoint root; empty when nothing was ever begun.

@@ -52,7 +52,8 @@ pub fn lines(attempt: &AttemptLayout, path: &str) -> Vec<String> {
 }
 
 fn summary(dump: &StackDump) -> String {
-    let lines: Vec<String> = dump.processes.iter().take(PROCESSES_LISTED).map(ProcessStack::in_one_line).collect();
+    let lines: Vec<String> =
+        dump.processes.iter().take(PROCESSES_LISTED).map(ProcessStack::in_one_line).collect();
     let more = dump.processes.len() + dump.left_out - lines.len();
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("{}{more}", lines.join("; "))

@@ -51,7 +51,8 @@ impl Checkpoints {
     ) -> Result<Diagnosis, AppError> {
         let mut diagnosis =
             diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
-        let mut found = environment::check(&self.root, diagnosis.next_save_bytes);
+        let mut found =
+            environment::check(&self.root, diagnosis.next_save_bytes, self.clock.as_ref(), &self.ids);
         found.extend(self.wrong_run());
         found.append(&mut diagnosis.findings);
         findings.extend(found.into_iter().map(|finding| self.finding(finding)));

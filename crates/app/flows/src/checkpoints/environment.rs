@@ -5,34 +5,38 @@ use std::sync::Arc;
 
 use nix::unistd::{AccessFlags, access};
 use trackway_checkpoint::doctor::{Remedy, RootFinding, RootSeverity};
-use trackway_core::Ids as _;
+use trackway_core::{Clock, Ids};
 use trackway_files::TempFolder;
 use trackway_store::{LocalBackend, Outcome, Primitive, SelfTest, selftest};
-use trackway_system::{SystemClock, SystemIds};
 
 /// A save needs its files, its manifest and entries of the log: a little more than the checkpoint itself.
 const SPARE_BYTES: u64 = 16 << 20;
 
 /// Looks at the place, not at the checkpoints.
-pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<RootFinding> {
+pub fn check(
+    root: &Path,
+    next_save_bytes: Option<u64>,
+    clock: &dyn Clock,
+    ids: &Arc<dyn Ids>,
+) -> Vec<RootFinding> {
     let mut findings = rights(root);
     if findings.is_empty() {
-        findings.extend(file_system(root));
+        findings.extend(file_system(root, clock, ids));
     }
     findings.extend(room(root, next_save_bytes.unwrap_or(0)));
     findings
 }
 
-fn file_system(root: &Path) -> Vec<RootFinding> {
-    judged(&try_out_file_system(root), "file_system", "file system", "such as ext4 or xfs")
+fn file_system(root: &Path, clock: &dyn Clock, ids: &Arc<dyn Ids>) -> Vec<RootFinding> {
+    judged(&try_out_file_system(root, clock, ids), "file_system", "file system", "such as ext4 or xfs")
 }
 
 /// Tries out in a scratch folder what the log needs of its file system, and removes it again.
-pub fn try_out_file_system(root: &Path) -> SelfTest {
-    let scratch = root.join(format!(".doctor-{:032x}", SystemIds.next_ulid()));
+pub fn try_out_file_system(root: &Path, clock: &dyn Clock, ids: &Arc<dyn Ids>) -> SelfTest {
+    let scratch = root.join(format!(".doctor-{:032x}", ids.next_ulid()));
     // A folder that cannot be made is what the test reports; what cannot be removed, the next look reports as foreign.
     let _made = TempFolder::create(&scratch);
-    selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds)
+    selftest(&LocalBackend::new(&scratch, Arc::clone(ids)), clock, ids.as_ref())
 }
 
 /// What a storage cannot do, and which ones can.

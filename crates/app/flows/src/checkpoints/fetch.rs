@@ -169,9 +169,8 @@ impl Checkpoints {
             let failure =
                 remote_error(&format!("step {step} cannot be brought from {}", plan.location()), &error);
             match failure.kind {
-                ErrorKind::Integrity => {
-                    failure.hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject))
-                }
+                ErrorKind::Integrity => failure
+                    .hint(format!("see what is wrong with: trackway checkpoint doctor {}", self.subject)),
                 _ => failure,
             }
         })

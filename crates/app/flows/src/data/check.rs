@@ -192,7 +192,8 @@ impl Run<'_> {
             name => CheckResult::not_run(name, "a file cannot be read"),
         };
         // A damaged file is reported whatever was requested.
-        let requested = TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
+        let requested =
+            TABLE_CHECKS.iter().filter(|name| **name == "data.values" || self.request.tells(name));
         CheckAnswer {
             verdict: Verdict::Block,
             checks: requested.map(answer).collect(),

@@ -127,7 +127,11 @@ pub(super) fn bound(
 }
 
 /// The row with what the evaluator reported about itself. A contradiction to the run file is noted.
-fn by_its_own_word(row: EvaluationRow, reported: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
+fn by_its_own_word(
+    row: EvaluationRow,
+    reported: &ReportedEvaluation,
+    notes: &mut Vec<String>,
+) -> EvaluationRow {
     let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
         (Some(asked), Some(found)) if asked != found => {
             notes
@@ -139,7 +143,8 @@ fn by_its_own_word(row: EvaluationRow, reported: &ReportedEvaluation, notes: &mu
     let judge = reported.judge.as_ref();
     let decoding = (!reported.decoding.is_empty()).then(|| json!(reported.decoding).to_string());
     let decoding = take("decoding", row.decoding_json.as_ref().map(Json::to_string), decoding);
-    let seed = take("seed", row.seed.map(|seed| seed.to_string()), reported.seed.map(|seed| seed.to_string()));
+    let seed =
+        take("seed", row.seed.map(|seed| seed.to_string()), reported.seed.map(|seed| seed.to_string()));
     let version = take("the task set's version", row.task_set_version, reported.task_set_version.clone());
     let judge_model = take("the judge", row.judge_model, judge.map(|judge| judge.model.clone()));
     let judge_rubric = take("the rubric", row.judge_rubric, judge.and_then(|judge| judge.rubric.clone()));

@@ -85,8 +85,8 @@ pub fn probe(
     let model = Model::new(features, truth.transpose()?, request.loss, request.threshold, &mut score)
         .map_err(|error| probe_error(&error))?;
     let mut model = model.with_gradients(&mut gradients);
-    let found =
-        ask(&mut model, &request.settings, on_part, onlooker.cancelled).map_err(|error| probe_error(&error))?;
+    let found = ask(&mut model, &request.settings, on_part, onlooker.cancelled)
+        .map_err(|error| probe_error(&error))?;
     let seconds = (onlooker.clock.monotonic_micros() - began_micros) as f64 / 1e6;
     Ok(ProbeReport { found, rows_read: coverage.rows_read, seconds })
 }

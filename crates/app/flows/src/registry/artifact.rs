@@ -92,7 +92,11 @@ fn copy_file(
     Err(AppError::new(ErrorKind::Integrity, message).hint("find out more with: trackway checkpoint doctor"))
 }
 
-fn copy_bytes(source: &Path, target: &Path, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<blake3::Hash, AppError> {
+fn copy_bytes(
+    source: &Path,
+    target: &Path,
+    on_bytes: &(dyn Fn(u64) + Sync),
+) -> Result<blake3::Hash, AppError> {
     let reading = |error| AppError::file("read", source, &error);
     let writing = |error| AppError::file("write", target, &error);
     let mut reader = File::open(source).map_err(reading)?;

@@ -52,7 +52,8 @@ impl BinaryClasses {
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let both = StringArray::from(vec![self.other.as_str(), self.positive.as_str()]);
         let both = cast_with_options(&both, label, &strict);
-        let which: UInt32Array = probabilities.iter().map(|probability| u32::from(*probability >= THRESHOLD)).collect();
+        let which: UInt32Array =
+            probabilities.iter().map(|probability| u32::from(*probability >= THRESHOLD)).collect();
         both.and_then(|both| take(&both, &which, None))
             .map_err(|error| format!("answered classes that are not values of the label: {error}"))
     }

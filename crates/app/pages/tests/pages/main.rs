@@ -3,12 +3,12 @@
 mod samples;
 
 use serde_json::json;
+use trackway_api::evaluations::EvaluationState;
 use trackway_api::models::ProbeReport;
 use trackway_core::checks::Verdict;
 use trackway_core::visible::steers_display;
 use trackway_evaluate::Assessment;
 use trackway_evaluate::debug::ProbeAnswer;
-use trackway_ledger::EvaluationState;
 use trackway_tower::memory::{Architecture, Device, MemoryReport, MemorySpec, report};
 
 use self::samples::{about, assessment, comparison, evaluation, pages, preflight, probe};

@@ -5,10 +5,11 @@ use trackway_api::compare::{
     ComparedCurve, ComparedMetric, ComparedRun, ComparedValue, CurveSummary, RunComparison,
 };
 use trackway_api::evaluations::{
-    CodeFile, EvaluationReceipt, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
+    CodeFile, EvaluationReceipt, EvaluationState, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
 };
 use trackway_api::models::ProbeReport;
 use trackway_api::preflight::{ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped};
+use trackway_api::runs::RunState;
 use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity, Verdict};
 use trackway_core::{TerminationReason, Timestamp};
 use trackway_evaluate::debug::{
@@ -16,7 +17,6 @@ use trackway_evaluate::debug::{
     PerturbationKind, ProbeAnswer, Sensitivity, Slope, SmallStep,
 };
 use trackway_evaluate::{Assessment, Estimate};
-use trackway_ledger::{EvaluationState, RunState};
 use trackway_tower::cost::CostPlan;
 use trackway_tower::imbalance::imbalance;
 

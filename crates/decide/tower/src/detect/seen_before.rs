@@ -100,7 +100,8 @@ impl SeenBefore {
         let watched = self.steps.len() as f64;
         let expected = watched * watched * f64::from(self.bits).exp2() / 2.0 / DIGEST_COUNT;
         let repeated = f64::from(self.repeated);
-        repeated > expected && repeated - expected - repeated * (repeated / expected).ln() < COINCIDENCE_PROBABILITY.ln()
+        repeated > expected
+            && repeated - expected - repeated * (repeated / expected).ln() < COINCIDENCE_PROBABILITY.ln()
     }
 }
 

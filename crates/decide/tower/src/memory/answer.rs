@@ -94,7 +94,7 @@ closed_list!(
 closed_list!(
     /// A rank by its place in the pipeline.
     PipelineRank, "rank of a pipeline", {
-        /// There is no pipeline.
+        /// The only stage: the model is not split into a pipeline.
         Only = "only",
         /// The first stage.
         First = "first",

@@ -210,11 +210,8 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
             format!("{} ({why})", it.by)
         })
         .collect();
-    let rest = if excluded.is_empty() {
-        String::new()
-    } else {
-        format!("; do not count: {}", excluded.join(", "))
-    };
+    let rest =
+        if excluded.is_empty() { String::new() } else { format!("; do not count: {}", excluded.join(", ")) };
     let why = format!("{} of {wanted} approvals{rest}", valid.len());
     Some(refusal(RefusalRule::NotApproved, why, "trackway registry approve MODEL VERSION"))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use trackway_api::doctor::{HomeDiagnosis, LedgerState, RebuiltLedger};
+use trackway_engine::Dependencies;
 use trackway_engine::home::Home;
 use trackway_flows::doctor::examine;
 use trackway_flows::rebuild::rebuild as rebuild_ledger;
@@ -25,7 +26,7 @@ pub fn doctor(home: &Home, printer: Printer) -> Result<u8, Failure> {
 }
 
 pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Result<u8, Failure> {
-    let rebuilt = rebuild_ledger(home, binary)?;
+    let rebuilt = rebuild_ledger(home, Dependencies::of_this_machine(binary))?;
     if printer.is_json() {
         printer.document(&rebuilt);
     } else {

@@ -38,8 +38,8 @@ pub fn print(printer: Printer, residuals: &Residuals) {
 }
 
 fn is_shown(curve: &ResidualCurve) -> bool {
-    let is_shown = |depends: &Option<Depends>| depends.is_some_and(|it| it.adjusted_p_value <= LEVEL);
-    is_shown(&curve.mean_depends) || is_shown(&curve.spread_depends)
+    let is_significant = |depends: &Option<Depends>| depends.is_some_and(|it| it.adjusted_p_value <= LEVEL);
+    is_significant(&curve.mean_depends) || is_significant(&curve.spread_depends)
 }
 
 fn row(curve: &ResidualCurve) -> Vec<String> {

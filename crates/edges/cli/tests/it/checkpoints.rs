@@ -272,11 +272,8 @@ pub const STEPS_OF_A_KILLED: u64 = 20_000;
 /// are those of an attempt that is to be killed.
 fn wine_behind_a_script(home: &Home, wine: &Path, keep: &str) {
     home.write("arguments", &format!("--batch 64 --steps {STEPS_OF_A_KILLED}"));
-    let script = format!(
-        "exec {} --step-millis 3 $(cat {}/arguments)\n",
-        wine.display(),
-        home.path().display()
-    );
+    let script =
+        format!("exec {} --step-millis 3 $(cat {}/arguments)\n", wine.display(), home.path().display());
     home.write("job.sh", &script);
     home.write(
         "job.toml",

@@ -102,7 +102,11 @@ fn a_version_reaches_production_through_its_evidence() {
     assert_eq!(receipts[0]["gate_receipt_id"], changed["gate_receipt_id"]);
     assert_eq!(receipts[0]["checkpoint_manifest_sha256"], version["checkpoint_manifest_sha256"]);
     let (code, already_there) = registry(&home, &["promote", "income", "1"]);
-    assert_eq!((code, &already_there["change_number"]), (0, &Value::Null), "it is there already: {already_there}");
+    assert_eq!(
+        (code, &already_there["change_number"]),
+        (0, &Value::Null),
+        "it is there already: {already_there}"
+    );
 
     let versions = home.json(&["explain", "last"])["versions"].clone();
     assert_eq!(versions, home.json(&["registry", "show", "income"])["versions"], "one type everywhere");
@@ -111,9 +115,9 @@ fn a_version_reaches_production_through_its_evidence() {
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
-    let history: Vec<&str> =
+    let summaries: Vec<&str> =
         history.as_array().unwrap().iter().map(|entry| entry["summary"].as_str().unwrap()).collect();
-    assert_eq!(history, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
+    assert_eq!(summaries, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
     let before = history[1]["at"].as_str().unwrap();
     assert_eq!(registry(&home, &["history", "income", "--at", before]).1["production_version"], Value::Null);
     let since = history[2]["at"].as_str().unwrap();
@@ -165,7 +169,12 @@ fn production_goes_back_to_what_verifies() {
     judge(3, 2);
     assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
     let already_there = registry(&home, &["promote", "income", "3"]);
-    assert_eq!((already_there.0, &already_there.1["change_number"]), (0, &Value::Null), "it is there: {}", already_there.1);
+    assert_eq!(
+        (already_there.0, &already_there.1["change_number"]),
+        (0, &Value::Null),
+        "it is there: {}",
+        already_there.1
+    );
 
     assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
     let (code, back) = registry(&home, &["rollback", "income", "--expect", "3", "--why", "errors"]);

@@ -1,22 +1,23 @@
 //! The distances of two columns, and the one that decides.
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
-/// The distance that decides about a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DriftTest {
-    /// Of two distribution functions.
-    KolmogorovSmirnov,
-    /// In standard deviations of the reference.
-    Wasserstein,
-    /// From the chi-square statistic.
-    CramersV,
-    /// In bits, its root.
-    JensenShannon,
-    /// The largest change of a value's fraction.
-    LInfinity,
-}
+closed_list!(
+    /// The distance that decides about a column.
+    DriftTest, "distance", {
+        /// Of two distribution functions.
+        KolmogorovSmirnov = "kolmogorov_smirnov",
+        /// In standard deviations of the reference.
+        Wasserstein = "wasserstein",
+        /// From the chi-square statistic.
+        CramersV = "cramers_v",
+        /// In bits, its root.
+        JensenShannon = "jensen_shannon",
+        /// The largest change of a value's fraction.
+        LInfinity = "l_infinity",
+    }
+);
 
 /// Every distance that makes sense for the column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

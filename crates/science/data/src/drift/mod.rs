@@ -98,7 +98,7 @@ pub struct DriftReport {
     pub current_rows_sampled: Option<u64>,
     /// Columns of both sides, in the reference's order; the label is among them with its role.
     pub columns: Vec<ColumnDrift>,
-    /// Columns that only one side has, or whose types cannot be compared.
+    /// Columns that only one side has, or whose type changed (from whole numbers to numbers is no change).
     pub schema_changes: Vec<SchemaChange>,
     /// Features that drifted.
     pub drifted_features: usize,
@@ -109,7 +109,7 @@ pub struct DriftReport {
     pub joint: Option<JointDrift>,
 }
 
-/// A column that is not the same column any more.
+/// A column that is not the same column any more: missing on a side, or of another type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "IncomparableColumn")]
 pub struct SchemaChange {
@@ -135,14 +135,15 @@ pub fn compare(
     for before in &reference.columns {
         let after = current.column(&before.name);
         let role = if label == Some(before.name.as_str()) { Role::Label } else { Role::Feature };
-        match after.and_then(|after| column::compare(before, after, role, settings)) {
-            Some(compared) => columns.push(compared),
-            None => schema_changes.push(SchemaChange {
+        let compared = after.and_then(|after| column::compare(before, after, role, settings));
+        if compared.is_none() || after.is_some_and(|after| is_another_type(before.kind, after.kind)) {
+            schema_changes.push(SchemaChange {
                 name: before.name.clone(),
                 reference: Some(before.kind),
                 current: after.map(|after| after.kind),
-            }),
+            });
         }
+        columns.extend(compared);
     }
     let new = current.columns.iter().filter(|after| reference.column(&after.name).is_none());
     schema_changes.extend(new.map(|after| SchemaChange {
@@ -162,6 +163,13 @@ pub fn compare(
         schema_changes,
         joint: None,
     }
+}
+
+/// Whether the values are of another type now. Whole numbers and numbers are one type here: which of them a file has
+/// depends on its rows.
+fn is_another_type(before: ColumnType, now: ColumnType) -> bool {
+    let is_number = |kind: ColumnType| matches!(kind, ColumnType::Int | ColumnType::Float);
+    before != now && !(is_number(before) && is_number(now))
 }
 
 /// Corrects the p-values for their number, then decides which columns drifted.

@@ -187,16 +187,17 @@ fn labels() {
     assert!(report.columns[1].only_spelling && report.columns[1].role == Role::Label);
 }
 
-/// Proves that columns of one side only, and of types that cannot be compared, are reported and not compared.
+/// Proves that columns of one side only, and of another type, are reported; and that numbers that are not whole are no
+/// other type.
 #[test]
 fn changed_schemas() {
-    let before = profile("a,b,c\n1,x,\n2,y,\n");
-    let after = profile("a,c,d\nx,5,1\ny,6,2\n");
+    let before = profile("a,b,c,e\n1,x,,1\n2,y,,2\n");
+    let after = profile("a,c,d,e\nx,5,1,1.5\ny,6,2,2\n");
     let report = compare(&before, &after, None, &DriftSettings::default());
     let summary: Vec<_> =
         report.schema_changes.iter().map(|it| (it.name.as_str(), it.reference, it.current)).collect();
     let (text, int, null) = (Some(ColumnType::Text), Some(ColumnType::Int), Some(ColumnType::Null));
-    assert_eq!(summary, [("b", text, None), ("c", null, int), ("d", None, int)]);
+    assert_eq!(summary, [("a", int, text), ("b", text, None), ("c", null, int), ("d", None, int)]);
 }
 
 /// Proves that of columns that did not change at most one in a hundred is called drifted: 1,200 columns of several

@@ -59,7 +59,7 @@ pub struct Suspect {
 /// What was found about labels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LabelNoise {
-    /// The surest first, at most [`SUSPECTS_MAX`].
+    /// The surest first, at most 10,000.
     pub suspects: Vec<Suspect>,
     /// How many there are.
     pub suspect_count: u64,

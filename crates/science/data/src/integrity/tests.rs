@@ -373,9 +373,9 @@ fn groups_are_counted_and_compared() {
     assert_eq!((women.rows, women.label_value.as_deref()), (2_000, Some("1")));
     assert!(women.interval.holds(0.2), "{women:?}");
     let result = representation(&evidence);
-    let expected = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
-    assert!(expected("representation.label_rate").contains("sex=m"), "{result:?}");
-    assert!(expected("representation.small_group").contains("race=rare (20)"), "{result:?}");
+    let message = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
+    assert!(message("representation.label_rate").contains("sex=m"), "{result:?}");
+    assert!(message("representation.small_group").contains("race=rare (20)"), "{result:?}");
     let alike: Vec<Column<'_>> = vec![
         column("sex", |_, rng| pick(rng, &["f", "m"])),
         column("paid", |_, rng| format!("{:.2}", 1_000.0 + 100.0 * normal(rng))),

@@ -3,8 +3,8 @@
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use super::columns::Roles;
-use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::duplicates::Duplicates;
+use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
 use crate::read::Source;
 

@@ -4,6 +4,7 @@
 //! near-duplicates are looked for. [`find_overlap`] is the part of it that only counts what both sides have.
 
 mod columns;
+mod duplicates;
 mod golden;
 mod identifiers;
 mod judge;
@@ -15,13 +16,13 @@ mod power;
 mod preprocessing;
 mod sample;
 mod target;
-mod duplicates;
 
 use crate::error::DataError;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{self, Chunk, Source};
 use columns::Columns;
 pub use columns::Roles;
+pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
 pub use golden::GoldenFeature;
 pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
@@ -34,7 +35,6 @@ use preprocessing::Scales;
 pub use preprocessing::{Fit, FittedColumn};
 use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
 pub use target::{FeaturePower, PairPower, TargetPower};
-pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
 
 const ROWS: &str = "leakage.rows";
 const GROUPS: &str = "leakage.groups";

@@ -97,13 +97,13 @@ pub struct ColumnSummary {
     pub skewness: Option<f64>,
     /// Kurtosis less 3.
     pub excess_kurtosis: Option<f64>,
-    /// Quantiles at [`QUANTILE_SHARES`].
+    /// Quantiles at 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 and 0.99.
     pub quantiles: Vec<Quantile>,
     /// By how much a quantile's fraction may be off, in 99 of 100 cases.
     pub quantile_rank_error: f64,
     /// Values between the smallest and the largest.
     pub histogram: Option<Histogram>,
-    /// The most frequent values, at most [`TOP_VALUES`].
+    /// The most frequent values, at most 10.
     pub top_values: Vec<ValueCount>,
     /// By how much their counts may be too low; 0 where exact.
     pub count_error: u64,

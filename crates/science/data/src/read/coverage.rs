@@ -21,7 +21,7 @@ const MAX_UNKNOWN_KEYS: usize = 100;
 )]
 #[schemars(rename = "RowPlace")]
 pub struct Place {
-    /// Index of the file in [`crate::read::Source::files`].
+    /// Index of the file among those that were read, from 0.
     pub file: usize,
     /// From 1: the line on which the row begins (CSV, JSONL, text), else the row (Parquet).
     pub row: u64,
@@ -49,7 +49,7 @@ pub struct Rejects {
     pub kind: RejectKind,
     /// How many rows.
     pub count: u64,
-    /// The first [`MAX_FAULT_EXAMPLES`] of them, in file order.
+    /// The first 5 of them, in file order.
     pub examples: Vec<Fault>,
 }
 
@@ -59,7 +59,7 @@ pub struct Rejects {
 pub struct Fault {
     /// Where.
     pub place: Place,
-    /// What is there: for a cell its text, at most [`MAX_SHOWN_BYTES`] of it.
+    /// What is there: for a cell its text, at most 64 bytes of it.
     pub detail: String,
 }
 
@@ -70,7 +70,7 @@ pub struct CellFaults {
     pub misfits: u64,
     /// The misfits by what they are instead.
     pub misfit_kinds: BTreeMap<ColumnType, u64>,
-    /// The first [`MAX_FAULT_EXAMPLES`] misfits, in file order.
+    /// The first 5 misfits, in file order.
     pub examples: Vec<Fault>,
     /// Missing cells by their string (`""`, `?`, `NA` …). Parquet's and JSON's nulls have none.
     pub missing_strings: BTreeMap<String, u64>,
@@ -112,7 +112,7 @@ pub struct Coverage {
     pub rows_rejected: u64,
     /// Why, with the first examples.
     pub rejects: Vec<Rejects>,
-    /// Rows read per file, in the order of [`crate::read::Source::files`].
+    /// Rows read per file, by the index of the file.
     pub file_rows: BTreeMap<usize, u64>,
     /// Faults of cells, per column of the source.
     pub columns: Vec<CellFaults>,

@@ -166,7 +166,7 @@ pub struct Confusion {
     pub unanswered: Vec<u64>,
 }
 
-/// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty if there are no scores of two classes.
+/// Points to draw, at most 200 of each curve. Empty if there are no scores of two classes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "AssessmentCurves")]
 pub struct Curves {

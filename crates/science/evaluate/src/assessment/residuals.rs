@@ -12,13 +12,13 @@ pub struct Residuals {
     pub of: ResidualOf,
     /// Rows that have one.
     pub rows: u64,
-    /// Their mean: how far predictions are too low (or, for [`ResidualOf::WrongClass`], the fraction of wrong ones).
+    /// Their mean: how far predictions are too low (or, where classes are predicted, the fraction of wrong ones).
     pub mean: Estimate,
     /// By what was predicted; `None` where that is always the same.
     pub by_prediction: Option<ResidualCurve>,
-    /// By each feature on which they depend at all, the most explained first; at most [`CURVES_MAX`].
+    /// By each feature on which they depend at all, the most explained first; at most 40.
     pub by_feature: Vec<ResidualCurve>,
-    /// Prediction (x) and residual (y) of some rows, drawn at random; at most [`POINTS_MAX`].
+    /// Prediction (x) and residual (y) of some rows, drawn at random; at most 400.
     pub points: Vec<Point>,
     /// Features that were looked at. Those with one value, or hardly two rows with the same text, are not.
     pub features: u64,

@@ -138,7 +138,8 @@ impl Field {
             let pairs: Vec<(f64, f64)> =
                 pairs.filter(|(reported, seen)| reported.is_finite() && seen.is_finite()).collect();
             let own_apart: f64 = pairs.iter().map(|(reported, seen)| (reported - seen).powi(2)).sum();
-            let own_size: f64 = pairs.iter().map(|(reported, seen)| reported.abs().max(seen.abs()).powi(2)).sum();
+            let own_size: f64 =
+                pairs.iter().map(|(reported, seen)| reported.abs().max(seen.abs()).powi(2)).sum();
             if own_apart > OFF_MAX * OFF_MAX * own_size {
                 check.features.push(model.features[*feature].name.clone());
             }

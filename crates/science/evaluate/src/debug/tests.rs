@@ -157,7 +157,9 @@ fn smallest_changes() {
             .all(|one| one.after.as_ref().is_some_and(|it| *it != one.before))
     );
     let mut amounts = |columns: &[FrameColumn]| match probability(columns)? {
-        Cells::Numbers(probabilities) => Ok(Cells::Numbers(probabilities.iter().map(|it| it * 1000.0).collect())),
+        Cells::Numbers(probabilities) => {
+            Ok(Cells::Numbers(probabilities.iter().map(|it| it * 1000.0).collect()))
+        }
         texts => Ok(texts),
     };
     let mut model = Model::new(rows(), None, None, None, &mut amounts).unwrap();
@@ -177,7 +179,8 @@ fn failures() {
     let few = reported(&mut |_| Ok(Cells::Numbers(vec![1.0])), truth());
     assert!(few.contains("it answered 1 of 400 rows"), "{few}");
     assert!(
-        reported(&mut |_| Ok(Cells::Numbers(vec![f64::NAN; 400])), truth()).contains("no prediction for row 1")
+        reported(&mut |_| Ok(Cells::Numbers(vec![f64::NAN; 400])), truth())
+            .contains("no prediction for row 1")
     );
     assert!(reported(&mut |_| Err(Unscored::Refused("no".to_owned())), truth()).contains("no"));
     assert!(reported(&mut classes, truth()).contains("--positive"));
@@ -271,8 +274,9 @@ fn small_steps() {
         Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.0; rows]])
     };
     let labelled = || (rows(), Some(truth()));
-    let found =
-        asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut gradients)).sensitivity.unwrap();
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut gradients))
+        .sensitivity
+        .unwrap();
     let slopes: Vec<(&str, f64)> =
         found.slopes.iter().map(|it| (it.feature.as_str(), it.per_deviation.value)).collect();
     let ages = (0..400).map(|row| f64::from(20 + row % 41));
@@ -296,7 +300,8 @@ fn small_steps() {
         let rows = super::model::rows_of(&columns[0].cells);
         Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.5; rows]])
     };
-    let found = asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut wrong)).sensitivity.unwrap();
+    let found =
+        asked(ProbePart::Sensitivity, labelled(), &mut probability, Some(&mut wrong)).sensitivity.unwrap();
     assert_eq!(found.check.features, ["noise"]);
     assert!(found.check.relative_error > 0.5);
 

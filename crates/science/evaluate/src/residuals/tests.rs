@@ -95,7 +95,8 @@ fn rare_events_stay_clean() {
         let is_reported = |seed: &u64| {
             let mut rng = SplitMix64::new(1 + seed * 977);
             let probabilities: Vec<f64> = (0..rows).map(|_| rng.next_unit().powi(6) * 0.5).collect();
-            let came = |probability: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < probability));
+            let came =
+                |probability: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < probability));
             let left: Vec<f64> = match of {
                 ResidualOf::Probability => {
                     probabilities.iter().map(|it| came(it * factor, &mut rng) - it).collect()

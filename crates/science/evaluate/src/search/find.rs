@@ -5,6 +5,7 @@ use trackway_data::model::{Frame, FrameColumn};
 use trackway_statistics::benjamini_hochberg;
 
 use super::answer::{Answer, Change, Earlier, Predicate, Side, Slice, SliceVerdict};
+use super::best::Scored;
 use super::compare::{compare, same_slice};
 use super::errors::{ErrorSource, Loss, no_column};
 use super::features::{Binning, Feature, FeatureAccount};
@@ -127,23 +128,17 @@ pub fn find(
 ) -> Result<Answer, SearchError> {
     settings.check()?;
     let errors = RowErrors::of(&frame, roles)?;
-    let group =
-        roles.group.as_deref().map(|name| frame.index_of(name).ok_or_else(|| no_column(&frame, name)));
-    let groups = group.transpose()?.map(|index| frame.group_keys(index));
-    let (searched, held) = match settings.holdout {
-        Some(share) => parted(&errors.rows, groups.as_deref(), share, settings.seed),
-        None => (errors.rows.clone(), Vec::new()),
-    };
-    let usual_support = ((searched.len() as f64 * MIN_SUPPORT_SHARE).ceil() as u32).max(MIN_SUPPORT);
-    let min_support = settings.min_support.unwrap_or(usual_support);
-    if searched.len() < min_support as usize {
-        return Err(SearchError::TooFewRows { rows: searched.len(), min_support });
+    let parts = Parts::of(&frame, roles, settings, &errors)?;
+    let min_support = settings.min_support.unwrap_or_else(|| parts.usual_support());
+    if parts.searched.len() < min_support as usize {
+        return Err(SearchError::TooFewRows { rows: parts.searched.len(), min_support });
     }
     let features = features(frame, roles, settings, earlier, min_support)?;
-    let of_searched: Vec<f64> = searched.iter().map(|row| errors.searched[*row as usize]).collect();
-    let average_error = of_searched.iter().sum::<f64>() / searched.len() as f64;
-    let table = Table::new(&features, &searched, of_searched, min_support)?;
-    let scoring = Scoring { alpha: settings.alpha, min_support, rows: searched.len() as f64, average_error };
+    let of_searched: Vec<f64> = parts.searched.iter().map(|row| errors.searched[*row as usize]).collect();
+    let rows = parts.searched.len() as f64;
+    let average_error = of_searched.iter().sum::<f64>() / rows;
+    let table = Table::new(&features, &parts.searched, of_searched, min_support)?;
+    let scoring = Scoring { alpha: settings.alpha, min_support, rows, average_error };
     let aim = Aim {
         wanted: settings.top,
         is_distinct: settings.is_distinct,
@@ -151,55 +146,26 @@ pub fn find(
         level_bytes_max: LEVEL_BYTES_MAX,
     };
 
-    let assessment = Assessment { features: &features, table: &table, scoring: &scoring };
+    let held_out = settings.holdout.map(|_| HeldOut {
+        rows: &parts.held_out,
+        values: &errors.measured,
+        groups: parts.groups.as_deref(),
+        is_paired: roles.baseline.is_some(),
+        seed: settings.seed,
+    });
+    let assessment = Assessment { features: &features, table: &table, scoring: &scoring, held_out };
     let known = earlier.map_or_else(Vec::new, |earlier| assessment.known(earlier, settings));
     let outcome = match average_error > 0.0 {
         true => best_slices(&table, &scoring, aim, known.iter().map(|known| known.score).collect(), watch)?,
         false => Outcome { best: Vec::new(), levels: Vec::new(), complete: true },
     };
-    let held_out = settings.holdout.map(|_| HeldOut {
-        rows: &held,
-        values: &errors.measured,
-        groups: groups.as_deref(),
-        is_paired: roles.baseline.is_some(),
-        seed: settings.seed,
-    });
-    let slice =
-        |items: &[u32], stats: Stats, score: f64| assessment.slice(items, stats, score, held_out.as_ref());
-    let mut slices: Vec<Slice> =
-        outcome.best.iter().map(|best| slice(&best.items, best.stats, best.score)).collect();
-    for (index, best) in outcome.best.iter().enumerate() {
-        let first = outcome.best.iter().position(|other| other.fingerprint == best.fingerprint);
-        slices[index].same_rows_as = first.filter(|first| *first != index);
-    }
+    let mut slices = assessment.slices(&outcome);
     judge(&mut slices, settings.false_discovery_rate);
-    let mut resolved = Vec::new();
-    if let Some(earlier) = earlier {
-        for slice in &mut slices {
-            let before = same_slice(earlier, slice);
-            compare(slice, before);
-        }
-        for known in &known {
-            let mut now = slice(&known.items, known.stats, known.score);
-            if !slices.iter().any(|slice| slice.predicate == now.predicate) {
-                let before = same_slice(earlier, &now);
-                compare(&mut now, before);
-                now.change = Some(Change::Resolved);
-                resolved.push(now);
-            }
-        }
-    }
-    let average = |rows: &[u32]| {
-        rows.iter().map(|row| errors.measured[*row as usize]).sum::<f64>() / rows.len().max(1) as f64
-    };
-    let account = |(index, feature): (usize, &Feature)| FeatureAccount {
-        name: feature.name.clone(),
-        edges: feature.edges().map(<[f64]>::to_vec),
-        values: table.items().iter().filter(|item| item.feature == index).count(),
-    };
+    let resolved =
+        earlier.map(|earlier| assessment.compare(&mut slices, &known, earlier)).unwrap_or_default();
     Ok(Answer {
-        searched: Side { rows: searched.len() as u64, average_error },
-        held_out: settings.holdout.map(|_| Side { rows: held.len() as u64, average_error: average(&held) }),
+        searched: Side { rows: parts.searched.len() as u64, average_error },
+        held_out: settings.holdout.map(|_| errors.side(&parts.held_out)),
         rows_without_error: (errors.measured.len() - errors.rows.len()) as u64,
         loss: errors.loss,
         is_paired: roles.baseline.is_some(),
@@ -208,7 +174,7 @@ pub fn find(
         max_level: settings.max_level,
         false_discovery_rate: settings.false_discovery_rate,
         seed: settings.seed,
-        features: features.iter().enumerate().map(account).collect(),
+        features: accounts(&features, &table),
         evaluated: outcome.levels.iter().map(|level| level.evaluated).sum(),
         pruned: outcome.levels.iter().map(|level| level.pruned).sum(),
         levels: outcome.levels,
@@ -216,6 +182,47 @@ pub fn find(
         slices,
         resolved,
     })
+}
+
+/// The rows with a known error, parted.
+struct Parts {
+    /// Rows in which slices are searched.
+    searched: Vec<u32>,
+    /// Rows with which they are measured.
+    held_out: Vec<u32>,
+    /// The group of each row of the table.
+    groups: Option<Vec<u64>>,
+}
+
+impl Parts {
+    fn of(
+        frame: &Frame,
+        roles: &Roles,
+        settings: &Settings,
+        errors: &RowErrors,
+    ) -> Result<Self, SearchError> {
+        let index = |name: &str| frame.index_of(name).ok_or_else(|| no_column(frame, name));
+        let group = roles.group.as_deref().map(index).transpose()?;
+        let groups = group.map(|index| frame.group_keys(index));
+        let (searched, held_out) = match settings.holdout {
+            Some(fraction) => parted(&errors.rows, groups.as_deref(), fraction, settings.seed),
+            None => (errors.rows.clone(), Vec::new()),
+        };
+        Ok(Self { searched, held_out, groups })
+    }
+
+    fn usual_support(&self) -> u32 {
+        ((self.searched.len() as f64 * MIN_SUPPORT_SHARE).ceil() as u32).max(MIN_SUPPORT)
+    }
+}
+
+fn accounts(features: &[Feature], table: &Table) -> Vec<FeatureAccount> {
+    let account = |(index, feature): (usize, &Feature)| FeatureAccount {
+        name: feature.name.clone(),
+        edges: feature.edges().map(<[f64]>::to_vec),
+        values: table.items().iter().filter(|item| item.feature == index).count(),
+    };
+    features.iter().enumerate().map(account).collect()
 }
 
 /// The errors of all rows.
@@ -244,6 +251,12 @@ impl RowErrors {
         };
         let rows = (0..measured.len() as u32).filter(|row| !measured[*row as usize].is_nan()).collect();
         Ok(Self { searched, measured, rows, loss })
+    }
+
+    /// These rows with their mean measured error.
+    fn side(&self, rows: &[u32]) -> Side {
+        let sum: f64 = rows.iter().map(|row| self.measured[*row as usize]).sum();
+        Side { rows: rows.len() as u64, average_error: sum / rows.len().max(1) as f64 }
     }
 }
 
@@ -287,6 +300,7 @@ struct Assessment<'a> {
     features: &'a [Feature],
     table: &'a Table,
     scoring: &'a Scoring,
+    held_out: Option<HeldOut<'a>>,
 }
 
 /// An earlier slice as it is now.
@@ -330,11 +344,40 @@ impl Assessment<'_> {
         Some(items)
     }
 
-    fn slice(&self, items: &[u32], stats: Stats, score: f64, held_out: Option<&HeldOut<'_>>) -> Slice {
+    fn slices(&self, outcome: &Outcome) -> Vec<Slice> {
+        let best = &outcome.best;
+        let slice = |(index, found): (usize, &Scored)| {
+            let first = best.iter().position(|other| other.fingerprint == found.fingerprint);
+            let same_rows_as = first.filter(|first| *first != index);
+            Slice { same_rows_as, ..self.slice(&found.items, found.stats, found.score) }
+        };
+        best.iter().enumerate().map(slice).collect()
+    }
+
+    /// Compares slices with earlier ones, and returns the earlier ones that were not found again.
+    fn compare(&self, slices: &mut [Slice], known: &[Known], earlier: &Earlier) -> Vec<Slice> {
+        for slice in &mut *slices {
+            let before = same_slice(earlier, slice);
+            compare(slice, before);
+        }
+        let mut resolved = Vec::new();
+        for known in known {
+            let mut now = self.slice(&known.items, known.stats, known.score);
+            if !slices.iter().any(|slice| slice.predicate == now.predicate) {
+                let before = same_slice(earlier, &now);
+                compare(&mut now, before);
+                now.change = Some(Change::Resolved);
+                resolved.push(now);
+            }
+        }
+        resolved
+    }
+
+    fn slice(&self, items: &[u32], stats: Stats, score: f64) -> Slice {
         let items: Vec<Item> = items.iter().map(|item| self.table.items()[*item as usize]).collect();
         let is_member =
             |row: u32| items.iter().all(|item| self.features[item.feature].code(row) == item.code);
-        let (measured, tested) = held_out.map(|held_out| held_out.measure(is_member)).unzip();
+        let (measured, tested) = self.held_out.as_ref().map(|held_out| held_out.measure(is_member)).unzip();
         let (p_value, test) = tested.flatten().unzip();
         let predicate = |item: &Item| {
             let feature = &self.features[item.feature];

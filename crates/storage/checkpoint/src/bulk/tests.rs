@@ -269,7 +269,10 @@ fn save_with_fault(first: &Memory, second: &Memory, fault: Fault, fail_at: usize
             let reported =
                 if fault == Fault::InputOutput { source.raw_os_error() == Some(libc::EIO) } else { true };
             let full = matches!(fault, Fault::Full | Fault::StaysFull | Fault::ShortWrite);
-            assert!(reported && (!full || source.kind() == Io::StorageFull), "{fault:?} at {fail_at}: {source}");
+            assert!(
+                reported && (!full || source.kind() == Io::StorageFull),
+                "{fault:?} at {fail_at}: {source}"
+            );
         }
         Err(error) => panic!("{fault:?} at {fail_at}: {error}"),
     }

@@ -57,8 +57,18 @@ pub(super) const DEEDS: [Deed; 16] = [
     },
     Deed { name: "save, the first", before: nothing, act: save_thirty, holds: thirty_is_committed },
     Deed { name: "save", before: two, act: save_thirty, holds: thirty_is_committed },
-    Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, holds: thirty_is_committed },
-    Deed { name: "save of a draft, in the background", before: two, act: save_draft, holds: thirty_is_committed },
+    Deed {
+        name: "save that shares a file",
+        before: two_frozen,
+        act: save_sharing,
+        holds: thirty_is_committed,
+    },
+    Deed {
+        name: "save of a draft, in the background",
+        before: two,
+        act: save_draft,
+        holds: thirty_is_committed,
+    },
     Deed {
         name: "save that is given up",
         before: two,

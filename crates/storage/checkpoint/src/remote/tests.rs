@@ -435,7 +435,8 @@ fn a_long_outage_fills_no_disk_and_loses_no_resume() {
     let mut root = world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt, keep).unwrap();
     save(&mut root, 10).unwrap();
     world.settle(&remote, Some(&policy)).unwrap();
-    let dropped_uploads = |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).dropped_uploads;
+    let dropped_uploads =
+        |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).dropped_uploads;
     let newest = 10 * (MAX_ONLY_COPIES as Step + 7);
     for step in (20..=newest).step_by(10) {
         save(&mut root, step).unwrap();

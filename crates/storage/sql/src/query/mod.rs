@@ -111,7 +111,8 @@ fn register(
     home: &Path,
     statement: &Statement,
 ) -> Result<(), LedgerError> {
-    let references = context.state().resolve_table_references(statement).map_err(|error| query_error(&error))?;
+    let references =
+        context.state().resolve_table_references(statement).map_err(|error| query_error(&error))?;
     let asks_what_there_is = references.is_empty()
         || references.iter().any(|reference| reference.schema() == Some("information_schema"));
     let names: Vec<String> = match asks_what_there_is {

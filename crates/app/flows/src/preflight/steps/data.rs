@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_core::Clock;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
+use trackway_data::drift::{DriftReport, DriftSettings, compare};
 use trackway_data::integrity::{TableEvidence, label_noise as find_label_noise, unreadable, values};
 use trackway_data::profile::ColumnProfile;
 use trackway_data::read::Source;
@@ -333,7 +333,6 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
             (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
             (None, _) => format!("`{set}` has a column `{}` that is not in {against}", change.name),
             (Some(before), Some(now)) => {
-                let (before, now) = (type_name(before), type_name(now));
                 format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
             }
         };
@@ -345,7 +344,7 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
         let message = format!(
             "`{}` of `{set}` is not distributed as in {against}: {} {:.3}, threshold {:.3}, adjusted p {:.1e}",
             column.name,
-            test_name(column),
+            column.test.as_str().replace('_', " "),
             column.statistic,
             column.threshold,
             column.adjusted_p_value
@@ -363,15 +362,6 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
         );
     }
     findings
-}
-
-fn type_name(kind: trackway_data::ColumnType) -> String {
-    serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn test_name(column: &ColumnDrift) -> String {
-    let word = serde_json::to_value(column.test).ok().and_then(|word| word.as_str().map(str::to_owned));
-    word.unwrap_or_default().replace('_', " ")
 }
 
 /// What the evaluation sets have in common with the training set.

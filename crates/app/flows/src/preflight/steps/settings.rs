@@ -39,7 +39,7 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     let answer = |result: CheckResult| match result.verdict {
         Verdict::NotRun if !training_is_set && !ALWAYS_SET.contains(&result.name.as_str()) => {
             let why = result.why.unwrap_or_default();
-            CheckResult::not_applicable(&result.name, format!("{why} {NOT_TOLD}"))
+            CheckResult::not_applicable(&result.name, format!("{why} {NEEDS_SETTINGS}"))
         }
         _ => result,
     };

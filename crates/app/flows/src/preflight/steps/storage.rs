@@ -41,9 +41,11 @@ fn store(work: &Work<'_>) -> CheckResult {
             vec![finding.action("choose another place with --home")],
         );
     }
-    let local = tried(&try_out_file_system(&folder), "this file system", "use one such as ext4 or xfs");
-    let run_id = RunId::new(&work.context.ids);
-    let Some(remote) = RemotePlan::of(work.context, run_id, &work.job.plan.checkpoint) else { return local };
+    let context = work.context;
+    let tested = try_out_file_system(&folder, context.clock.as_ref(), &context.ids);
+    let local = tried(&tested, "this file system", "use one such as ext4 or xfs");
+    let run_id = RunId::new(&context.ids);
+    let Some(remote) = RemotePlan::of(context, run_id, &work.job.plan.checkpoint) else { return local };
     let there = match remote.selftest(Patience::Short) {
         Ok(tested) => tried(&tested, &remote.location(), "use a store that does"),
         Err(error) => {
@@ -117,7 +119,11 @@ fn space(work: &Work<'_>) -> Result<CheckResult, AppError> {
     }
     let severity = if size_bytes > free_bytes { Severity::Block } else { Severity::Warn };
     let action = "free space, keep fewer (`checkpoint.keep`), or choose another place with --home";
-    Ok(CheckResult::about(SPACE, NoRows::Storage, vec![Finding::new(SPACE, severity, message).action(action)]))
+    Ok(CheckResult::about(
+        SPACE,
+        NoRows::Storage,
+        vec![Finding::new(SPACE, severity, message).action(action)],
+    ))
 }
 
 /// The largest checkpoint of earlier runs of the same config, else what the model's states take.

@@ -49,7 +49,8 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         let what = match (change.reference, change.current) {
             (Some(_), None) => "was removed".to_owned(),
             (None, Some(_)) => "was added".to_owned(),
-            (before, after) => format!("cannot be compared: {before:?} before, {after:?} now"),
+            (Some(before), Some(now)) => format!("had the type {before} and is {now} now"),
+            (None, None) => continue,
         };
         let line = format!("`{}` {what}", change.name);
         printer.point(Tone::Warning, line);
