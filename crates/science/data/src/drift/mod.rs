@@ -98,7 +98,7 @@ pub struct DriftReport {
     pub current_rows_sampled: Option<u64>,
     /// Columns of both sides, in the reference's order; the label is among them with its role.
     pub columns: Vec<ColumnDrift>,
-    /// Columns that only one side has, or whose type changed (from whole numbers to numbers is no change).
+    /// Columns that only one side has, or whose type changed, other than between whole numbers and numbers.
     pub schema_changes: Vec<SchemaChange>,
     /// Features that drifted.
     pub drifted_features: usize,
