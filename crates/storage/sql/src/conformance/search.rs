@@ -11,6 +11,7 @@ use trackway_core::name::{Name, Named};
 use trackway_core::{AttemptId, LaunchKind, Rng, RunId, SplitMix64, TerminationReason, Timestamp};
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
+use trackway_formats::runfile::Plan;
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
 use trackway_ledger::scan::{Record as _, Value, live_summaries};
 use trackway_ledger::{
@@ -25,8 +26,6 @@ use crate::search::{FoundRuns, Page, RunSearch, search_runs};
 const RUNS_AT_ONCE: u32 = 1_000;
 /// Seconds between two runs; every other one is created at the same time as the one before.
 const APART_SECONDS: f64 = 60.0;
-/// What a plan weighs, beside its settings.
-const NOTES_BYTES: usize = 800;
 
 /// Fills a ledger with sealed training runs, each with so many metrics, and with parameters and a tag; the newest one is created at
 /// `newest`. One of ten has two attempts, and some lack some of it. The same numbers give the same runs.
@@ -88,7 +87,9 @@ pub fn fill_runs(
 }
 
 fn run_of(number: u32, made: Timestamp) -> RunRow {
-    let config = json!({ "lr": f64::from(number % 17) * 0.001, "notes": "x".repeat(NOTES_BYTES) });
+    let command =
+        ["python".to_owned(), "train.py".to_owned(), format!("--lr={}", f64::from(number % 17) * 0.001)];
+    let config = json!(Plan::for_command(&command));
     let name = Name::renamed(Named::Run, &format!("filled-{}", number % 97));
     let mut run =
         RunRow::planned(RunId::new(&SpreadIds), &name, &format!("config-{}", number % 500), config, made);
