@@ -10,7 +10,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install agent wheel venv examples lint features doc bench clean help
+.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install agent wheel venv examples lint features fuzz-check doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -95,6 +95,9 @@ lint: ## format, clippy, walls, words
 
 features: ## the binary without any of its features (EACH=1: also with each alone)
 	scripts/features.sh $(EACH)
+
+fuzz-check: ## that the fuzz targets compile (fuzz/README.md says how to run them)
+	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/fuzz
 
 doc: ## API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

@@ -4,21 +4,17 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use trackway_data::ReadContext;
-use trackway_data::DataSpec;
+use trackway_data::limits::Limits;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::profile::Profile;
-use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source, use_remote};
+use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source};
+use trackway_data::{DataSpec, ReadContext};
 
-static BYTES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-/// The present bytes, under any URL.
-struct Moment;
-
-struct InMemory(Vec<u8>);
+/// The same bytes under any URL.
+struct InMemory(Arc<Vec<u8>>);
 
 impl ByteSource for InMemory {
     fn size_bytes(&self) -> u64 {
@@ -33,24 +29,24 @@ impl ByteSource for InMemory {
     }
 }
 
-impl RemoteFiles for Moment {
+impl RemoteFiles for InMemory {
     fn list(&self, _folder_url: &str) -> io::Result<Vec<RemoteFile>> {
         Ok(Vec::new())
     }
 
     fn head(&self, url: &str) -> io::Result<Option<RemoteFile>> {
-        let size_bytes = BYTES.lock().unwrap().len() as u64;
+        let size_bytes = self.0.len() as u64;
         Ok(Some(RemoteFile { url: url.into(), size_bytes, version: String::new() }))
     }
 
     fn open(&self, _url: &str) -> io::Result<Arc<dyn ByteSource>> {
-        Ok(Arc::new(InMemory(BYTES.lock().unwrap().clone())))
+        Ok(Arc::new(Self(Arc::clone(&self.0))))
     }
 }
 
-fn read(path: &str) -> Option<String> {
+fn read(path: &str, context: &ReadContext) -> Option<String> {
     let spec = DataSpec { path: path.into(), ..DataSpec::default() };
-    let mut source = Source::open(Path::new(""), "fuzz", &spec, &ReadContext::default()).ok()?;
+    let mut source = Source::open(Path::new(""), "fuzz", &spec, context).ok()?;
     let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED).ok()?;
     assert_eq!(profile.rows, coverage.rows_read);
     assert_eq!(coverage.rejects.iter().map(|rejects| rejects.count).sum::<u64>(), coverage.rows_rejected);
@@ -64,9 +60,8 @@ fn read(path: &str) -> Option<String> {
 }
 
 fuzz_target!(|input: &[u8]| {
-    use_remote(Box::new(Moment));
     let Some((format, bytes)) = input.split_first() else { return };
-    *BYTES.lock().unwrap() = bytes.to_vec();
+    let context = ReadContext::new(Limits::default(), Some(Arc::new(InMemory(Arc::new(bytes.to_vec())))));
     let path = ["fuzz://a.csv", "fuzz://a.jsonl", "fuzz://a.txt"][usize::from(*format) % 3];
-    assert_eq!(read(path), read(path));
+    assert_eq!(read(path, &context), read(path, &context));
 });
