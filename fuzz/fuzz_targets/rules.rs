@@ -29,7 +29,8 @@ fn check<O: Operand + Debug>(text: &str) {
         let again = Rule::<O>::parse(&comparison.text).expect("a comparison is a rule");
         assert_eq!(again.condition, Condition::Compare(comparison.clone()));
         for operand in comparison.operands() {
-            let shown = Rule::<O>::parse(&format!("{operand} > 0")).expect("a number is shown as it is written");
+            let shown =
+                Rule::<O>::parse(&format!("{operand} > 0")).expect("a number is shown as it is written");
             assert_eq!(shown.comparisons()[0].operands(), [operand]);
         }
     }

@@ -55,7 +55,10 @@ fn read(path: &str, context: &ReadContext) -> Option<String> {
         assert!(column.null_count + column.faults.misfits <= column.rows);
     }
     let stored = serde_json::to_string(&profile).expect("a profile is plain data");
-    assert_eq!(serde_json::to_string(&Profile::from_json(&stored).expect("what was stored")).unwrap(), stored);
+    assert_eq!(
+        serde_json::to_string(&Profile::from_json(&stored).expect("what was stored")).unwrap(),
+        stored
+    );
     Some(stored)
 }
 
