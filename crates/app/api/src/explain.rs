@@ -49,6 +49,8 @@ pub struct Explanation {
     pub termination: Option<Termination>,
     /// The run's checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
+    /// Why there is none; null if there is one, and while the attempt runs.
+    pub no_checkpoint_why: Option<String>,
     /// The state of the run's remote; null without one.
     pub remote: Option<RemoteStatus>,
     /// What the attempt lost because it resumed from an older checkpoint than the newest; null if it did not.

@@ -26,6 +26,7 @@ pub mod registry;
 pub mod rehearsal;
 pub mod score;
 mod scoring;
+mod script;
 pub mod slices;
 #[cfg(test)]
 mod tests;

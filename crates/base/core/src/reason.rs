@@ -144,6 +144,8 @@ closed_list!(
         Timeout = "timeout",
         /// Loss or gradients stopped being finite, or ran away.
         NumericDivergence = "numeric_divergence",
+        /// A detector ended it because its input, its speed or its memory was not in order.
+        Unhealthy = "unhealthy",
         /// A checkpoint could not be saved consistently, read or matched.
         CheckpointError = "checkpoint_error",
         /// A disk or an object store failed.
@@ -219,6 +221,7 @@ impl TerminationReason {
             | Self::CodeError
             | Self::DeviceOom
             | Self::NumericDivergence
+            | Self::Unhealthy
             | Self::CheckpointError
             | Self::EvaluatorError
             | Self::Hang
@@ -244,7 +247,9 @@ impl TerminationReason {
             | Self::Hang
             | Self::EvaluatorError
             | Self::Timeout => RetryOutlook::Retry,
-            Self::DeviceOom | Self::HostOom | Self::NumericDivergence => RetryOutlook::RetryChanged,
+            Self::DeviceOom | Self::HostOom | Self::NumericDivergence | Self::Unhealthy => {
+                RetryOutlook::RetryChanged
+            }
             Self::Completed
             | Self::EarlyStopped
             | Self::Cancelled
@@ -274,7 +279,7 @@ mod tests {
     /// Proves that the taxonomy is the one REQUIREMENTS A3 lists, and that every value is read back as itself.
     #[test]
     fn the_taxonomy_is_closed_and_round_trips() {
-        assert_eq!(TerminationReason::ALL.len(), 22);
+        assert_eq!(TerminationReason::ALL.len(), 23);
         for reason in TerminationReason::ALL {
             assert_eq!(reason.as_str().parse::<TerminationReason>(), Ok(*reason));
         }

@@ -32,6 +32,12 @@ closed_list!(
         CheckpointResumed = "checkpoint_resumed",
         /// A state of a checkpoint that a newer SDK wrote.
         CheckpointUnknown = "checkpoint_unknown",
+        /// The first call that saves when a checkpoint is due; what decides: `cadence`.
+        CheckpointAsked = "checkpoint_asked",
+        /// The script asks at each step and the run file has no cadence: how often it saves, `interval_seconds`.
+        CheckpointDefaultCadence = "checkpoint_default_cadence",
+        /// A save has no value of the metric of `keep.best`: it was neither passed nor logged at its step. `metric`.
+        CheckpointBestUnknown = "checkpoint_best_unknown",
         /// Why a checkpoint is saved: `reason`.
         CheckpointReason = "checkpoint_reason",
         /// A save that was not made, and why.

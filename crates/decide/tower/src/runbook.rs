@@ -14,9 +14,7 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             "evaluate the best checkpoint, not the last",
             "look at the validation curve before giving more patience",
         ],
-        Reason::Cancelled => {
-            &["nothing is wrong: launch the run again to resume from the last committed checkpoint"]
-        }
+        Reason::Cancelled => &["nothing is wrong: it was ended on request"],
         Reason::Preempted => &[
             "let it resume; if it never commits in time, save more often or at the preemption notice",
             "move to capacity with a higher priority if this repeats",
@@ -60,6 +58,10 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             "learning rate ÷ 10, clip gradients, longer warm-up",
             "check the inputs of the step for NaN and Inf",
             "resume from a checkpoint before the divergence; bf16 instead of fp16",
+        ],
+        Reason::Unhealthy => &[
+            "look at what the detector found, with its cause and its advice: `trackway explain`",
+            "repair the loader, the machine or the leak before it continues",
         ],
         Reason::CheckpointError => &[
             "`trackway checkpoint verify`, then resume from the one before",
@@ -306,6 +308,7 @@ pub fn symptoms_of(reason: Reason) -> Vec<&'static Symptom> {
         Reason::BudgetExhausted => &["cost_explodes"],
         Reason::Timeout => &["slow", "device_idle"],
         Reason::EarlyStopped => &["validation_rises", "loss_flat"],
+        Reason::Unhealthy => &["same_batch", "device_idle", "slower", "slow_rank", "memory_grows"],
         Reason::CheckpointError => &["checkpoint_gone"],
         Reason::Unknown => &["silent_failure"],
         _ => &[],

@@ -3,13 +3,20 @@
 use std::sync::atomic::Ordering;
 
 use trackway_core::Step;
-use trackway_formats::SaveReason;
+use trackway_formats::{EventKind, SaveReason};
 
 use crate::inner::Inner;
-use crate::process::ProcessSlot;
+use crate::process::{ProcessSlot, once};
 
 /// A save must fit so many times into what is left of the grace period: the next one may take longer than the last.
 pub(crate) const SAVE_MARGIN: f64 = 1.25;
+
+/// Without a cadence of the run file, a loop that asks at each step saves no more often than this, in seconds.
+pub const DEFAULT_INTERVAL_SECONDS_MIN: f64 = 60.0;
+/// … nor before the attempt is older by this fraction: without a retention of the run file nothing is deleted.
+pub const DEFAULT_INTERVAL_FRACTION: f64 = 0.1;
+/// … nor more often than Young's interval √(2 · cost · time to failure), for this mean time to failure.
+pub const DEFAULT_MTTF_SECONDS: f64 = 86_400.0;
 
 /// How long a stop is delayed at most. A loop with longer steps does not check in between.
 pub const STOP_PUT_OFF_SECONDS_MAX: f64 = 60.0;
@@ -26,9 +33,52 @@ impl Inner {
 
     /// What follows from the time since the last save.
     pub(crate) fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
-        let every = self.settings.every_seconds.filter(|_| self.settings.at_steps.is_empty())?;
+        let asks_each_step = || !self.settings.has_cadence() && slot.asks_each_step();
+        let every = match self.settings.every_seconds {
+            Some(every) => Some(every).filter(|_| self.settings.at_steps.is_empty())?,
+            None => Some(self.default_interval_seconds(slot)).filter(|_| asks_each_step())?,
+        };
         let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
         (self.seconds_since(last_micros) >= every).then_some(SaveReason::Cadence)
+    }
+
+    /// What follows from the script's own choice of steps: without a cadence each call saves, unless the script asks at
+    /// each step. `asked_before`: the last step at which it asked before this one.
+    pub(crate) fn due_by_call(&self, asked_before: Option<Step>, step: Step) -> Option<SaveReason> {
+        let chosen = asked_before.is_none_or(|before| before + 1 != step);
+        (chosen && !self.settings.has_cadence()).then_some(SaveReason::Script)
+    }
+
+    /// How often to save for a script that asks at each step and leaves the choice to us.
+    pub(crate) fn default_interval_seconds(&self, slot: &ProcessSlot) -> f64 {
+        let cost_seconds = slot.save_seconds().unwrap_or(0.0);
+        (2.0 * cost_seconds * DEFAULT_MTTF_SECONDS)
+            .sqrt()
+            .max(DEFAULT_INTERVAL_SECONDS_MIN)
+            .max(DEFAULT_INTERVAL_FRACTION * self.seconds_since(slot.began_micros))
+    }
+
+    /// Records what decides when to save, at the first question, and the default cadence once it applies.
+    pub(crate) fn note_asked(&self, slot: &ProcessSlot, step: Step) {
+        slot.ask(step);
+        if !self.leads() {
+            return;
+        }
+        if once(&slot.reported.asked) {
+            let settings = &self.settings;
+            let cadence = match (settings.at_steps.is_empty(), settings.every_steps, settings.every_seconds) {
+                (false, ..) => "given steps".into(),
+                (true, Some(steps), _) => format!("every {steps} steps"),
+                (true, None, Some(seconds)) => format!("every {seconds} s"),
+                (true, None, None) => "each call".into(),
+            };
+            slot.segment().event(EventKind::CheckpointAsked.as_str(), Some(step), &[("cadence", &cadence)]);
+        }
+        if !self.settings.has_cadence() && slot.asks_each_step() && once(&slot.reported.default_cadence) {
+            let seconds = format!("{:.0}", self.default_interval_seconds(slot));
+            let fields = [("interval_seconds", &*seconds)];
+            slot.segment().event(EventKind::CheckpointDefaultCadence.as_str(), Some(step), &fields);
+        }
     }
 
     /// What follows from the number of the step, when `last_step` was the last one that was saved.

@@ -172,6 +172,7 @@ impl CheckpointDraft {
         // step.
         slot.saved_for_stop.store(inner.stopping(slot), Ordering::Relaxed);
         inner.remember_checkpoint(slot, step);
+        let metrics = inner.with_best(slot, step, metrics);
         draft.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
     }
 }

@@ -35,6 +35,7 @@
 mod artifacts;
 #[cfg(test)]
 mod artifacts_tests;
+mod best;
 mod board;
 mod cadence;
 mod control;

@@ -52,6 +52,10 @@ pub(crate) struct ProcessSlot {
     place: Mutex<Option<(Step, u64)>>,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
+    /// The last two steps at which the script asked whether to save, the newer one first; [`NO_STEP`]: it did not.
+    asked_steps: [AtomicU64; 2],
+    /// On the monotonic clock: when the process began to record.
+    pub began_micros: i64,
     /// The step of the last checkpoint that was saved or resumed from.
     pub last_saved_step: AtomicU64,
     /// On the monotonic clock: when that was.
@@ -60,6 +64,8 @@ pub(crate) struct ProcessSlot {
     last_save_micros: AtomicI64,
     /// What is reported only once.
     pub reported: Reported,
+    /// The last value of the metric that decides which checkpoint is the best, with its step.
+    best_value: Mutex<Option<(Step, f64)>>,
     pace: Mutex<Pace>,
     losses: Mutex<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
@@ -76,6 +82,9 @@ pub(crate) struct Reported {
     pub held: AtomicBool,
     pub held_in_save: AtomicBool,
     pub skipped: AtomicBool,
+    pub asked: AtomicBool,
+    pub default_cadence: AtomicBool,
+    pub best_unknown: AtomicBool,
     pub given_up: AtomicBool,
     pub cadence_too_short: AtomicBool,
     pub exceeds_grace: AtomicBool,
@@ -119,12 +128,15 @@ impl ProcessSlot {
             unsaved_step: AtomicU64::new(NO_STEP),
             put_off: Mutex::new(None),
             place: Mutex::new(None),
+            asked_steps: [const { AtomicU64::new(NO_STEP) }; 2],
+            began_micros: now_micros,
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
             begun_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
             reported: Reported::default(),
+            best_value: Mutex::new(None),
             pace: Mutex::new(Pace::default()),
             losses: Mutex::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -167,6 +179,35 @@ impl ProcessSlot {
 
     pub fn seen_step(&self) -> Step {
         self.seen_step.load(Ordering::Relaxed)
+    }
+
+    /// The last value of the metric that decides which checkpoint is the best, with its step.
+    pub fn best_value(&self) -> MutexGuard<'_, Option<(Step, f64)>> {
+        self.best_value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the script asks whether to save at the end of this step.
+    pub fn ask(&self, step: Step) {
+        let newest = self.asked_steps[0].load(Ordering::Relaxed);
+        if newest != step {
+            self.asked_steps[1].store(newest, Ordering::Relaxed);
+            self.asked_steps[0].store(step, Ordering::Relaxed);
+        }
+    }
+
+    /// The last other step at which the script asked before it asked at this one, or the step that it resumed from.
+    pub fn asked_before(&self, step: Step) -> Option<Step> {
+        let [newest, before] = self.asked_steps.each_ref().map(|step| step.load(Ordering::Relaxed));
+        let other = if newest == step { before } else { newest };
+        let resumed =
+            || Some(self.last_saved_step.load(Ordering::Relaxed)).filter(|saved| (1..step).contains(saved));
+        Some(other).filter(|other| *other != NO_STEP).or_else(resumed)
+    }
+
+    /// Whether the script asks at each step, as far as is known.
+    pub fn asks_each_step(&self) -> bool {
+        let newest = self.asked_steps[0].load(Ordering::Relaxed);
+        newest != NO_STEP && self.asked_before(newest).is_some_and(|before| before + 1 == newest)
     }
 
     /// Notes that the loop got the answer not to save at the end of this step, or could not save.

@@ -172,6 +172,7 @@ impl Recorder {
         let slot = inner.slot();
         slot.see(step);
         slot.segment().metrics(step, values);
+        inner.note_best(slot, step, values);
         if inner.settings.rehearsal.is_some() {
             inner.watch_loss(slot, step, values);
         }
@@ -275,7 +276,9 @@ impl Recorder {
     /// - once after the end was requested; after SIGTERM only if a save as long as the last one still fits into
     ///   `TRACKWAY_GRACE_SECONDS`;
     /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it was passed since the last checkpoint) or
-    ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead.
+    ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead;
+    /// - with none of these at each call, since the script chose the step; a loop that asks at each step gets a default
+    ///   cadence: a minute at least, Young's interval for a failure a day, and a tenth of the attempt's age.
     ///
     /// Always false without a checkpoint root. Several ranks get the same answer for the same step: what does not follow
     /// from the step itself is decided by rank 0 for a step to come.
@@ -286,6 +289,7 @@ impl Recorder {
         };
         let slot = inner.poll_control();
         slot.see(step);
+        inner.note_asked(slot, step);
         inner.hold_if_requested(slot);
         let due = inner.due(slot, step).is_some();
         if due {
@@ -335,6 +339,8 @@ impl Recorder {
             inner.hold_in_save_if_requested(slot, step);
             Ok(())
         };
+        let metrics = inner.with_best(slot, step, save.metrics);
+        let save = &RankedSave { metrics: &metrics, ..*save };
         let saved = inner.with_root(slot, |root| root.save(save, fill));
         if let Some(commit) = saved.as_ref().ok().filter(|_| inner.leads()) {
             let seconds = inner.seconds_since(began_micros);

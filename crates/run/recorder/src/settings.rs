@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use trackway_checkpoint::{RankError, RankGroup};
+use trackway_checkpoint::{Best, RankError, RankGroup};
 use trackway_core::{AttemptId, LaunchKind, RunId, SkippedBatches, Step};
 use trackway_formats::Variable;
 
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub artifact_folder: Option<PathBuf>,
     /// `TRACKWAY_EPOCH`.
     pub epoch: Option<u64>,
+    /// The metric of `TRACKWAY_CHECKPOINT_KEEP_BEST`.
+    pub best_metric: Option<String>,
     /// `TRACKWAY_CHECKPOINT_EVERY_STEPS`.
     pub every_steps: Option<u64>,
     /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS`.
@@ -82,6 +84,9 @@ impl Settings {
             warm_start: path(Variable::WarmStart.as_str()),
             artifact_folder: path(Variable::Artifacts.as_str()),
             epoch: number(Variable::Epoch.as_str()),
+            best_metric: text(Variable::CheckpointKeepBest.as_str())
+                .and_then(|text| Best::parse(&text))
+                .map(|best| best.metric),
             every_steps: number(Variable::CheckpointEverySteps.as_str()).filter(|steps| *steps > 0),
             every_seconds: seconds(Variable::CheckpointEverySeconds.as_str()),
             at_steps: text(Variable::CheckpointAtSteps.as_str())
@@ -93,6 +98,11 @@ impl Settings {
             grace_seconds: seconds(Variable::GraceSeconds.as_str()),
             rehearsal: rehearsal(text),
         }
+    }
+
+    /// Whether it is set when to save.
+    pub fn has_cadence(&self) -> bool {
+        self.every_steps.is_some() || self.every_seconds.is_some() || !self.at_steps.is_empty()
     }
 
     pub fn run_id(&self) -> Option<RunId> {

@@ -140,6 +140,67 @@ fn outside_an_attempt_nothing_happens() {
     assert!(error.contains("`TRACKWAY_CHECKPOINTS` is not set"), "{error}");
 }
 
+/// Proves that without a cadence each call saves whose step the script chose, and that a loop which asks at each step
+/// saves at the first one and then seldom enough; and that the record shows what decides.
+#[test]
+fn without_a_cadence_the_script_decides() {
+    let attempt = Attempt::new();
+    let run = attempt.attach();
+    let mut saved = Vec::new();
+    for step in [1000, 2000, 3000] {
+        assert!(run.checkpoint_due(step) && run.checkpoint_due(step), "asked twice at one step");
+        save(&run, step).unwrap();
+        saved.push(step);
+    }
+    // From here on at each step, of a second; a save takes 0.02 s.
+    for step in 3001..=4000 {
+        attempt.clock.advance_micros(1_000_000);
+        if run.checkpoint_due(step) {
+            run.save_checkpoint(step, &[], |writer| {
+                attempt.clock.advance_micros(20_000);
+                writer.file("w.bin", Kind::Weights, b"state")
+            })
+            .unwrap();
+            saved.push(step);
+        }
+    }
+    let gaps: Vec<u64> = saved.windows(2).map(|pair| pair[1] - pair[0]).skip(2).collect();
+    assert!((5..=14).contains(&gaps.len()), "{saved:?}");
+    assert!(gaps.iter().all(|gap| *gap >= 60) && gaps.is_sorted(), "{gaps:?}");
+    run.finish();
+    let asked = attempt.events(EventKind::CheckpointAsked.as_str());
+    assert_eq!((asked.len(), asked[0].step), (1, Some(1000)));
+    assert_eq!(asked[0].fields, [("cadence".into(), "each call".into())]);
+    let default = attempt.events(EventKind::CheckpointDefaultCadence.as_str());
+    assert_eq!((default.len(), default[0].step), (1, Some(3001)));
+    let again = attempt.attach();
+    assert_eq!(again.resume().unwrap().unwrap().step, *saved.last().unwrap());
+    assert!(!again.checkpoint_due(saved.last().unwrap() + 1), "a resume is no first call");
+}
+
+/// Proves that the metric of `keep.best` is taken from what was logged at the step of a save, that one which is passed goes
+/// before it, and that a save without a value is reported once.
+#[test]
+fn the_best_is_known_from_what_was_logged() {
+    let mut attempt = Attempt::new();
+    attempt.settings.best_metric = Some("val_accuracy".into());
+    let run = attempt.attach();
+    let metric_of = |step: u64, logged: Option<u64>, passed: &[(&str, f64)]| {
+        if let Some(at) = logged {
+            run.log(at, &[("loss", 1.0), ("val_accuracy", at as f64)]);
+        }
+        run.save_checkpoint(step, passed, |writer| writer.file("w.bin", Kind::Weights, b"state")).unwrap();
+        let loaded = attempt.attach().resume().unwrap().unwrap();
+        loaded.manifest.metrics.get("val_accuracy").copied()
+    };
+    assert_eq!(metric_of(10, Some(10), &[]), Some(10.0));
+    assert_eq!(metric_of(20, Some(20), &[("val_accuracy", 0.5)]), Some(0.5));
+    assert_eq!(metric_of(30, Some(29), &[]), None);
+    assert_eq!(metric_of(40, None, &[("loss", 0.1)]), None);
+    run.finish();
+    assert_eq!(attempt.events(EventKind::CheckpointBestUnknown.as_str()).len(), 1);
+}
+
 /// Proves that without a checkpoint root no checkpoint is ever due, and that a request for one is refused.
 #[test]
 fn without_a_root_no_checkpoint_is_due() {

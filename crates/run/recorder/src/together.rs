@@ -49,7 +49,9 @@ impl Inner {
         board.note_pace(step, now_micros);
         self.look_ahead(slot, &mut board, step);
         let requested = board.take_saves(step).map(|reason| reason.max(self.asked_reason(slot)));
-        let answer = requested.max(self.due_by_steps(board.decided_step, step));
+        let answer = requested
+            .max(self.due_by_steps(board.decided_step, step))
+            .max(self.due_by_call(slot.asked_before(step), step));
         if answer.is_some() {
             board.decided_step = step;
         }

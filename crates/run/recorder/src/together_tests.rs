@@ -121,6 +121,14 @@ fn ranks_save_and_resume_together() {
     assert_eq!(alone.attach().resume_read().unwrap().unwrap().1.len(), 4, "one process reads all of it");
 }
 
+/// Proves that without a cadence all ranks save at the calls whose step the script chose.
+#[test]
+fn without_a_cadence_all_save_at_the_first_call() {
+    let ranks = Ranks::new(|_| ());
+    assert_eq!(all(ranks.train(20, |_, _| ())), (20, vec![1]));
+    assert_eq!(ranks.committed(), [1]);
+}
+
 /// Proves that a cadence of time and a request to save are decided by rank 0 for a step to come, at which all save.
 #[test]
 fn time_and_requests_are_decided_by_one() {

@@ -116,6 +116,22 @@ fn every_rule_keeps_its_own() {
     );
 }
 
+/// Proves that nothing is deleted where the metric that decides the best has no value.
+#[test]
+fn an_unknown_best_keeps_everything() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    (1..=5).for_each(|step| drop(save_with(&mut root, step, b"x", 0.5)));
+    let kept = |metric: &str| {
+        let policy = Retention { best: Best::parse(metric), ..Retention::default() };
+        let view = world.view();
+        let plan = plan(view.history(), &policy, trackway_core::Timestamp::from_micros(0), None);
+        (plan.retire.len(), plan.keep.values().filter(|why| why.contains(&KeepReason::BestUnknown)).count())
+    };
+    assert_eq!(kept("accuracy"), (0, 5));
+    assert_eq!(kept("val_loss").1, 0);
+}
+
 /// Proves that a dry run touches nothing, that collecting deletes what no rule keeps, that pins hold until they are
 /// taken away or end, and that what is deleted cannot be pinned.
 #[test]

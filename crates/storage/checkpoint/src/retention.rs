@@ -89,6 +89,8 @@ pub enum KeepReason {
     Every,
     /// It is the best by the metric.
     Best,
+    /// No checkpoint has a value of the metric that decides which one is the best.
+    BestUnknown,
     /// A pin of that name holds it.
     Pinned(String),
     /// This disk may hold the only copy.
@@ -174,7 +176,11 @@ pub(crate) fn plan_along(
     for number in every(history, policy, chain) {
         plan.keep(number, KeepReason::Every);
     }
-    for number in best(history, policy, chain) {
+    let best = best(history, policy, chain);
+    if policy.best.is_some() && best.is_empty() {
+        chain.iter().for_each(|number| plan.keep(*number, KeepReason::BestUnknown));
+    }
+    for number in best {
         plan.keep(number, KeepReason::Best);
     }
     for pin in history.pins().filter(|pin| !has_expired(pin.body.until.as_deref(), now)) {

@@ -360,6 +360,8 @@ struct Gathered {
     finite_count: u64,
     first: (Step, f64),
     last: (Step, f64),
+    /// The step and the number of the values at the end that are not finite; of ranks the last one counts.
+    not_finite: Option<(Step, u64)>,
     min: f64,
     max: f64,
     /// The running mean does not overflow where a sum would.
@@ -394,6 +396,7 @@ impl Gathered {
             finite_count: 0,
             first,
             last,
+            not_finite: None,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
             mean: 0.0,
@@ -408,6 +411,10 @@ impl Gathered {
             self.min = self.min.min(value);
             self.max = self.max.max(value);
             self.mean += (value - self.mean) / self.finite_count as f64;
+            self.not_finite = None;
+        } else {
+            let (from_step, count) = self.not_finite.unwrap_or((step, 0));
+            self.not_finite = Some((from_step, count + 1));
         }
     }
 
@@ -420,6 +427,8 @@ impl Gathered {
             name,
             point_count: self.point_count,
             non_finite_count: self.point_count - self.finite_count,
+            non_finite_from_step: self.not_finite.map(|(from_step, _)| from_step),
+            non_finite_end_count: self.not_finite.map(|(_, count)| count),
             first_step: self.first.0,
             last_step: self.last.0,
             first_value: not_nan(self.first.1),

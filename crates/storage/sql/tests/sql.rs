@@ -112,6 +112,11 @@ fn closing_a_record_changes_no_row() {
     assert_eq!((segment.torn_bytes, segment.closed, segment.origin.as_deref()), (11, false, Some("sdk")));
     let loss = &closed.summaries[0];
     assert_eq!((loss.point_count, loss.non_finite_count), (4, 2));
+    assert_eq!(
+        (loss.non_finite_from_step, loss.non_finite_end_count),
+        (None, None),
+        "the last one is finite"
+    );
     assert_eq!((loss.min_value, loss.max_value, loss.mean_value), (Some(0.6), Some(0.9), Some(0.75)));
     assert_eq!(
         (closed.parameters[0].value.as_str(), closed.events[0].kind.as_str()),

@@ -11,6 +11,7 @@ mod gpu;
 mod host;
 mod interpreter;
 mod owner;
+mod script;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use git::{
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;
+pub use script::{Script, script_of};
 
 /// What the capture steps look at.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,9 @@ pub struct CaptureInputs<'i> {
 pub struct Capture {
     /// The working tree.
     pub git: Git,
+    /// The script that the command names.
+    #[serde(default)]
+    pub script: Option<Script>,
     /// The packages that will run.
     pub environment_lock: EnvironmentLock,
     /// The container image.
@@ -71,6 +76,7 @@ pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
         let host = host::capture();
         let broke = "the step ended in a panic; please report it";
         Capture {
+            script: script::capture(inputs),
             git: git.join().unwrap_or_else(|_| Git::missing(broke)),
             environment_lock: environment_lock.join().unwrap_or_else(|_| EnvironmentLock::missing(broke)),
             container,

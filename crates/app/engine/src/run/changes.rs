@@ -7,6 +7,7 @@ use trackway_core::detect::Detector;
 use trackway_core::{BatchRange, Step, TerminationReason, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::runfile::RetrySection;
 use trackway_ledger::RetryRow;
 use trackway_tower::roll_back::Back;
 
@@ -31,6 +32,29 @@ pub struct Changes {
     /// Machines that the attempt must not run on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_hosts: Vec<String>,
+}
+
+/// The values of what is in force, as the run file has them: those of stored decisions are without secrets, and would be
+/// launched as `[redacted:…]`. `decisions`: all of the run, oldest first.
+///
+/// # Errors
+/// When a stored decision cannot be read.
+pub fn plan_values(
+    mut set: BTreeMap<String, String>,
+    decisions: &[RetryRow],
+    retry: &RetrySection,
+) -> Result<BTreeMap<String, String>, AppError> {
+    for decision in decisions {
+        let taken = Changes::of(decision)?;
+        let (Some(index), Some(reason)) = (taken.plan_index, taken.plan_reason) else { continue };
+        let entry = retry.rules.get(reason.as_str()).and_then(|rule| rule.plan.get(index));
+        for (name, value) in entry.into_iter().flatten() {
+            if let Some(known) = set.get_mut(name) {
+                known.clone_from(value);
+            }
+        }
+    }
+    Ok(set)
 }
 
 impl Changes {

@@ -13,9 +13,10 @@ use trackway_ledger::{
 };
 use trackway_tower::decide::DecisionRule;
 
-use super::changes::Changes;
+use super::changes::{Changes, plan_values};
 use super::detect::{Detecting, DetectionLog};
 use super::inject::Injection;
+use super::job::Job;
 use super::ladder::Ladder;
 use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
 use super::live_record::LiveRecord;
@@ -60,7 +61,7 @@ pub fn drive(
     let mut injection = injection;
     let rung = ladder::rung_now(context, &prepared.run)?;
     let mut sending = Sending::start(prepared.remote.as_ref(), rung);
-    let mut detecting = Detecting::new(&prepared.job.plan, rung);
+    let mut detecting = detecting_of(&prepared.job, rung);
     let mut asked_for = true;
     let mut next = first_step(context, &prepared, reporter)?;
     loop {
@@ -73,8 +74,9 @@ pub fn drive(
                 sending = sending.at(rung, reporter);
                 context.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
+                let decisions = context.ledger_read(|ledger| ledger.retries_of_run(run_id))?;
                 let additions = Additions {
-                    set: changes.set,
+                    set: plan_values(changes.set, &decisions, &prepared.job.plan.retry)?,
                     own: rehearsal,
                     rung: Some(rung),
                     exclude_hosts: changes.exclude_hosts,
@@ -108,13 +110,17 @@ pub fn drive(
         report_end(&sealed, reporter);
         if sealed.decision.rule.parse().is_ok_and(DecisionRule::is_roll_back) {
             // Their state belongs to the training that is left; one that fired could not fire again.
-            detecting = Detecting::new(&prepared.job.plan, rung_of(&sealed.row));
+            detecting = detecting_of(&prepared.job, rung_of(&sealed.row));
         }
         next = after(context, &prepared, &sealed.decision, reporter)?;
     }
     let remote = sending.replication.map(|replication| replication.finish(reporter));
     let outcome = run::outcome(context, run_id)?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+fn detecting_of(job: &Job, rung: Rung) -> Detecting {
+    Detecting::new(&job.plan, rung, job.run_file.is_some())
 }
 
 /// What carries the checkpoints of one rung to the remote.

@@ -15,6 +15,7 @@ use trackway_launch::{
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
+use super::inputs::LaunchInputs;
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
@@ -98,7 +99,8 @@ pub fn launch_next(
     if let Some(previous) = previous {
         roll_back::carry_out(context, &prepared.run, previous, reporter)?;
     }
-    let mut row = planned_row(context, prepared, previous, additions);
+    let inputs = LaunchInputs::now(context, prepared, previous, asked_for, reporter)?;
+    let mut row = planned_row(context, prepared, previous, &inputs, additions);
     // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
     if previous_here.is_some() {
@@ -121,7 +123,7 @@ pub fn launch_next(
     let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
     record_planned(context, &row, previous)?;
     row.started_at = Some(context.clock.now());
-    store_capture(context, prepared, &spec)?;
+    store_capture(context, prepared, &inputs.capture, &spec)?;
     if let Some(warm_start) = &warm_start {
         warm_start.write(context, row.attempt_id)?;
     }
@@ -197,7 +199,12 @@ struct StoredCapture<'a> {
 
 /// Stores the whole capture beside the attempt; the columns of its row hold the part that is needed most often. Of the
 /// environment only allowed names are kept, and those that the run file passes on.
-fn store_capture(context: &Context, prepared: &Prepared, spec: &LaunchSpec) -> Result<(), AppError> {
+fn store_capture(
+    context: &Context,
+    prepared: &Prepared,
+    capture: &Capture,
+    spec: &LaunchSpec,
+) -> Result<(), AppError> {
     let own = || {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -206,7 +213,7 @@ fn store_capture(context: &Context, prepared: &Prepared, spec: &LaunchSpec) -> R
     let passed = &prepared.job.plan.run.pass_environment;
     let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
     environment.extend(context.redactor.settings(&named.collect()));
-    let stored = StoredCapture { capture: &prepared.capture, environment };
+    let stored = StoredCapture { capture, environment };
     let path = AttemptLayout::new(&spec.directory).capture_json();
     let mut stored = serde_json::to_value(&stored)
         .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
@@ -239,6 +246,7 @@ fn planned_row(
     context: &Context,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
+    inputs: &LaunchInputs<'_>,
     additions: &Additions,
 ) -> AttemptRow {
     let attempt_id = AttemptId::new(&context.ids);
@@ -255,7 +263,8 @@ fn planned_row(
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
     row.launcher = prepared.job.plan.launch.on.as_str().into();
     apply_changes(&mut row, &context.redactor.settings(&additions.set));
-    note_capture(&mut row, &prepared.capture);
+    row.data_sha256.clone_from(&inputs.data_sha256);
+    note_capture(&mut row, &inputs.capture);
     row
 }
 
@@ -366,6 +375,7 @@ fn note_capture(row: &mut AttemptRow, capture: &Capture) {
     row.git_branch.clone_from(&capture.git.branch);
     row.git_dirty = capture.git.dirty;
     row.git_diff_blake3.clone_from(&capture.git.dirty_diff_blake3);
+    row.script_blake3 = capture.script.as_ref().and_then(|script| script.blake3.clone());
     row.environment_lock_sha256.clone_from(&capture.environment_lock.sha256);
     row.environment_lock_source = lock_source(&capture.environment_lock);
     row.container_digest.clone_from(&capture.container.digest);

@@ -6,6 +6,7 @@ pub mod detect;
 pub mod drive;
 mod echo;
 mod inject;
+mod inputs;
 mod job;
 pub mod ladder;
 mod launch;

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
+use trackway_formats::runfile::{DataSpec, canonical_json};
+use trackway_formats::sha256_hex;
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
@@ -45,6 +47,8 @@ pub struct Start {
     pub capture: Capture,
     /// The hash of all data.
     pub data_sha256: Option<String>,
+    /// The hash of what the data is checked against.
+    contract_sha256: Option<String>,
     manifests: Vec<DataManifest>,
     /// What the files were when they were hashed.
     states: FileStates,
@@ -54,7 +58,14 @@ impl Start {
     /// For a launch that does not read its data sets.
     pub fn without_data(context: &Context, job: Job) -> Self {
         let capture = capture_surroundings(context, &job);
-        Self { job, capture, data_sha256: None, manifests: Vec::new(), states: FileStates::default() }
+        Self {
+            job,
+            capture,
+            data_sha256: None,
+            contract_sha256: None,
+            manifests: Vec::new(),
+            states: FileStates::default(),
+        }
     }
 }
 
@@ -72,11 +83,12 @@ pub fn read(
     let hashes: Vec<(String, String)> =
         manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
     let data_sha256 = data_sha256(&hashes);
-    if !retry_data_error {
-        refuse_known_data_error(context, &job, data_sha256.as_deref())?;
-    }
     let capture = capture_surroundings(context, &job);
-    Ok(Start { job, capture, data_sha256, manifests, states })
+    let contract_sha256 = contract_sha256(&job);
+    if !retry_data_error {
+        refuse_known_data_error(context, &job, &capture, data_sha256.as_deref(), contract_sha256.as_deref())?;
+    }
+    Ok(Start { job, capture, data_sha256, contract_sha256, manifests, states })
 }
 
 /// Stores a new run and its plan, and becomes its supervisor.
@@ -86,10 +98,11 @@ pub fn begin(
     kind: LaunchKind,
     reporter: &dyn Reporter,
 ) -> Result<Prepared, AppError> {
-    let Start { job, capture, data_sha256, manifests, states } = start;
+    let Start { job, capture, data_sha256, contract_sha256, manifests, states } = start;
     let run_id = RunId::new(&context.ids);
     let mut run = run_row(context, run_id, job, data_sha256.clone(), capture)?;
     run.kind = kind;
+    run.data_contract_sha256.clone_from(contract_sha256);
     let files = context.home.layout.run(run_id);
     let lock = RunLock::try_take(&files)
         .map_err(|error| AppError::file("lock", files.folder(), &error))?
@@ -112,7 +125,7 @@ pub fn begin(
 }
 
 /// The process that seals an attempt compares them with the state of the files then.
-fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
+pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
     if states.is_empty() {
         return Ok(());
     }
@@ -160,7 +173,8 @@ fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
     }
 }
 
-fn resolve_data(
+/// Reads or recalls the hashes of all data sets.
+pub(super) fn resolve_data(
     context: &Context,
     job: &Job,
     reporter: &dyn Reporter,
@@ -196,11 +210,31 @@ fn resolve_data(
     Ok(manifests)
 }
 
-/// C4: after a data error nothing is launched again until the data or the config changes.
-fn refuse_known_data_error(context: &Context, job: &Job, data_sha256: Option<&str>) -> Result<(), AppError> {
+/// SHA-256 of the schemas and rules of all data sets; none without any.
+fn contract_sha256(job: &Job) -> Option<String> {
+    let is_checked = |(_, set): &(&String, &DataSpec)| set.schema.is_some() || !set.rules.is_empty();
+    let of_set = |(name, set): (&String, &DataSpec)| {
+        // That a schema cannot be read is reported where it is used.
+        let text = set.schema.as_ref().and_then(|schema| std::fs::read(job.base.join(schema)).ok());
+        let schema = text.map(|text| sha256_hex(&text));
+        (name.clone(), json!({ "path": set.schema, "schema": schema, "rules": set.rules }))
+    };
+    let contract: BTreeMap<String, Value> = job.plan.data.iter().filter(is_checked).map(of_set).collect();
+    (!contract.is_empty()).then(|| sha256_hex(canonical_json(&json!(contract)).as_bytes()))
+}
+
+/// C4: what the data stopped is not launched again until the data, what it is checked against, or the code changes. Another
+/// seed or learning rate changes none of them.
+fn refuse_known_data_error(
+    context: &Context,
+    job: &Job,
+    capture: &Capture,
+    data_sha256: Option<&str>,
+    contract_sha256: Option<&str>,
+) -> Result<(), AppError> {
     let Some(data_sha256) = data_sha256 else { return Ok(()) };
     let same = RunFilter {
-        config_sha256: Some(job.config_sha256.clone()),
+        name: Some(job.plan.run.name.clone()),
         data_sha256: Some(data_sha256.to_owned()),
         limit: Some(1),
         ..RunFilter::default()
@@ -212,11 +246,22 @@ fn refuse_known_data_error(context: &Context, job: &Job, data_sha256: Option<&st
     else {
         return Ok(());
     };
-    let message =
-        format!("not launched: {} ended in `{reason}` with the same config and data", last.attempt_id);
+    let git = &capture.git;
+    let script = capture.script.as_ref().and_then(|script| script.blake3.as_deref());
+    let is_changed = run.data_contract_sha256.as_deref() != contract_sha256
+        || last.git_commit != git.commit
+        || last.git_diff_blake3 != git.dirty_diff_blake3
+        || last.script_blake3.as_deref() != script;
+    if is_changed {
+        return Ok(());
+    }
+    let message = format!(
+        "not launched: {} ended in `{reason}`, and neither the data nor its schema, rules or code changed since",
+        last.attempt_id
+    );
     Err(AppError::new(ErrorKind::Blocked, message)
         .hint(format!("see what is wrong with: trackway explain {}", last.attempt_id))
-        .hint("fix the data, or launch it again with --retry-data-error"))
+        .hint("fix the data or the code, or launch it again with --retry-data-error"))
 }
 
 /// The script's own environment is what this process has and what the plan adds.

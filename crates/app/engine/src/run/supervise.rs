@@ -380,7 +380,7 @@ impl<'a> Supervisor<'a> {
         };
         let asked = Asked { at: self.clock.now(), by, why: why.into() };
         match asked.write(&self.watched.files) {
-            Ok(()) => self.kill(finding.roll_back_kind(), why),
+            Ok(()) => self.kill(finding.stop_kind(), why),
             failed => self.tell_failure("request a rollback, so that the attempt continues", failed.err()),
         }
     }

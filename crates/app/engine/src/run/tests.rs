@@ -166,7 +166,7 @@ fn the_words_of_an_engine_are_evidence() {
         let state = EngineState { engine: engine.into(), state: state.into(), reason: reason.into() };
         world.engine.end_next(3, state.clone(), is_recorded);
         let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";
-        let more = "[retry]\nhost_oom = { attempts = 1, plan = [{ set = { WORKERS = \"1\" } }] }\n";
+        let more = "[retry]\nhost_oom = { plan = [{ set = { WORKERS = \"1\" } }] }\n";
         let done = world.run(script, more);
         assert_eq!(
             (done.outcome.state.as_str(), done.attempts.len()),

@@ -261,6 +261,9 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
             format!("the first at or after a multiple of {} steps", policy.every_steps.unwrap_or(0))
         }
         KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
+        KeepReason::BestUnknown => policy.best.as_ref().map_or_else(String::new, |best| {
+            format!("no checkpoint has a value of `{}`, so that the best is not known", best.metric)
+        }),
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
         KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
         KeepReason::NotUploaded => "not at the remote yet".into(),

@@ -37,7 +37,7 @@ use self::launches::{Launched, Launches, variables};
 pub(crate) use self::outputs::DRAFT_PREFIX;
 use self::subject::Asked;
 pub use self::subject::EvaluationSubject;
-pub(crate) use self::subject::Subject;
+pub(crate) use self::subject::{Subject, check_scorer};
 use self::task_set::TaskSet;
 use crate::baseline::{self, Candidate};
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};

@@ -196,7 +196,7 @@ impl Asked {
 }
 
 /// Lets the shell check the first word of a scoring command, if that is a plain word.
-fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
+pub(crate) fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
     let is_plain = |word: &String| word.chars().all(|it| it.is_alphanumeric() || "/._-+".contains(it));
     let Some(program) = words(line).into_iter().next().filter(is_plain) else { return Ok(()) };
     let mut shell = Command::new("sh");

@@ -5,6 +5,8 @@ use std::path::Path;
 use trackway_api::init::{FoundDataSet, Framework, NewRunFile};
 use trackway_core::name::{Name, Named};
 
+use crate::script::imported_packages;
+
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectEvidence {
@@ -133,21 +135,6 @@ pub fn draft(evidence: &ProjectEvidence) -> Draft {
         gpu_count: evidence.gpu_count,
         is_in_git: evidence.is_in_git,
     }
-}
-
-/// The packages that a Python text imports, by their first names.
-fn imported_packages(text: &str) -> Vec<&str> {
-    let first = |name: &'_ str| name.find(['.', ' ', ';', '#']).unwrap_or(name.len());
-    let mut packages = Vec::new();
-    for line in text.lines().map(str::trim_start) {
-        let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
-            (Some(names), _) => names,
-            (None, Some(names)) => names.split(" import").next().unwrap_or_default(),
-            (None, None) => continue,
-        };
-        packages.extend(names.split(',').map(str::trim).map(|name| &name[..first(name)]));
-    }
-    packages
 }
 
 /// How a script is started: a Python file by its interpreter, a shell script by a shell, anything else as a program.

@@ -11,11 +11,11 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFile, give_to_user, open_regular};
 use trackway_formats::runfile;
 
+use crate::script::SCRIPT_BYTES_MAX;
+
 pub use draft::{Draft, ProjectEvidence, Script, data_sets, draft, framework_title};
 pub use text::text;
 
-/// A script is read this far for what it imports.
-const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// Entries of a folder that are looked at.
 const ENTRIES_MAX: usize = 1_000;
 /// Names of a script that trains, the likelier first.

@@ -63,18 +63,19 @@ fn the_table_holds_together() {
 #[test]
 fn a_run_file_decides_which_steps_apply() {
     let all = Selection::default();
-    assert_eq!(steps("", &all), ["settings"]);
-    assert_eq!(steps("[checkpoint]\nevery = { steps = 5 }\n", &all), ["settings", "store"]);
-    assert_eq!(steps(TRAIN, &all), ["read", "integrity", "imbalance", "settings"]);
+    assert_eq!(steps("", &all), ["commands", "settings"]);
+    assert_eq!(steps("[checkpoint]\nevery = { steps = 5 }\n", &all), ["commands", "settings", "store"]);
+    assert_eq!(steps(TRAIN, &all), ["commands", "read", "integrity", "imbalance", "settings"]);
     let both = format!("{TRAIN}{TEST}");
-    assert_eq!(steps(&both, &all), ["read", "integrity", "imbalance", "drift", "leakage", "settings"]);
-    assert_eq!(steps(&format!("{TRAIN}rules = [\"y > 0\"]\n"), &all)[..2], ["read", "schema"]);
+    let expected = ["commands", "read", "integrity", "imbalance", "drift", "leakage", "settings"];
+    assert_eq!(steps(&both, &all), expected);
+    assert_eq!(steps(&format!("{TRAIN}rules = [\"y > 0\"]\n"), &all)[1..3], ["read", "schema"]);
     let only = Selection { only: vec!["data.drift".into()], ..Selection::default() };
     assert_eq!(steps(&both, &only), ["read", "drift"]);
     let family = Selection { only: vec!["leakage".into()], ..Selection::default() };
     assert_eq!(steps(&both, &family), ["leakage"]);
     let skip = Selection { skip: vec![skipped("leakage"), skipped("data")], ..Selection::default() };
-    assert_eq!(steps(&both, &skip), ["settings"]);
+    assert_eq!(steps(&both, &skip), ["commands", "settings"]);
 }
 
 fn skipped(check: &str) -> Skipped {

@@ -114,6 +114,7 @@ fn environment_of(attempt: &Option<AttemptRow>) -> BTreeMap<String, String> {
         ("git_branch", attempt.git_branch.clone()),
         ("git_commit", attempt.git_commit.clone()),
         ("git_diff_blake3", attempt.git_diff_blake3.clone()),
+        ("script_blake3", attempt.script_blake3.clone()),
         ("gpu_count", attempt.gpu_count.map(|count| count.to_string())),
         ("gpu_names", attempt.gpu_names.clone()),
         ("hosts", attempt.hosts.clone()),

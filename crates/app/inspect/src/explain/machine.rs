@@ -75,6 +75,8 @@ mod tests {
             name: name.into(),
             point_count,
             non_finite_count: 0,
+            non_finite_from_step: None,
+            non_finite_end_count: None,
             first_step: 0,
             last_step: 9,
             first_value: None,

@@ -3,13 +3,14 @@
 mod cadence;
 pub mod diff;
 mod machine;
+mod no_checkpoint;
 mod timeline;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trackway_api::checkpoints::CheckpointState;
+use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::explain::{
     AttemptArtifact, AttemptCost, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
     ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
@@ -17,7 +18,7 @@ use trackway_api::explain::{
     TerminationEvidence,
 };
 use trackway_core::checks::{Finding, Severity};
-use trackway_core::{AttemptId, RunId, Step, TerminationReason};
+use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
@@ -30,8 +31,8 @@ use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
-    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter,
-    RunRow, RunState,
+    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
+    RunFilter, RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
@@ -87,6 +88,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         placement: None,
         timeline: timeline::timeline(&[], &events, &[]),
         termination: None,
+        no_checkpoint_why: None,
         checkpoints: Vec::new(),
         remote: None,
         fall_back: None,
@@ -142,6 +144,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
             .iter()
             .find(|line| line.state == CheckpointState::Committed)
             .map(|line| line.step),
+        no_checkpoint_why: no_checkpoint_why(context, attempt, &checkpoints, &events)?,
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
@@ -161,6 +164,21 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         attempts: attempts.iter().map(attempt_line).collect(),
         rungs: context.rungs_of(run.run_id)?,
     })
+}
+
+/// Why there is no checkpoint at all, where that is so.
+fn no_checkpoint_why(
+    context: &Context,
+    attempt: &AttemptRow,
+    checkpoints: &[Checkpoint],
+    events: &[EventRow],
+) -> Result<Option<String>, AppError> {
+    if !checkpoints.is_empty() || attempt.kind != LaunchKind::Train {
+        return Ok(None);
+    }
+    let segments = context.ledger_read(|ledger| ledger.segments_of(attempt.attempt_id))?;
+    let uses_sdk = segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
+    Ok(no_checkpoint::why_none(attempt, events, uses_sdk))
 }
 
 fn tags(context: &Context, attempt_id: AttemptId) -> Result<Vec<AttemptTag>, AppError> {
@@ -395,6 +413,7 @@ fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
             ("environment lock", row.environment_lock_sha256.clone()),
             ("git commit", row.git_commit.clone()),
             ("git diff", row.git_diff_blake3.clone()),
+            ("script", row.script_blake3.clone()),
             ("hosts", row.hosts.clone()),
         ]
     };
@@ -531,5 +550,13 @@ fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<
         actions.push(format!("see its result: trackway explain {}", run.run_id));
     }
     actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
+    actions.extend(resume_action(run, reason));
     actions
+}
+
+/// How to continue a run that has ended before its work was done, where something is left to continue from.
+fn resume_action(run: &RunRow, reason: TerminationReason) -> Option<String> {
+    let has_ended = run.state.is_final() && run.state != RunState::Completed && !reason.is_success();
+    let step = run.last_committed_step.filter(|_| has_ended)?;
+    Some(format!("to continue from the checkpoint of step {step}: trackway resume {}", run.run_id))
 }

@@ -9,7 +9,7 @@ use super::tree::{Node, Place, Value};
 use super::values::{amount, count, word};
 use super::walker::{Problems, Scope};
 
-/// The detectors that the run file names; the others are left at their defaults, and their findings are noted.
+/// The detectors that the run file names; the others are left at their defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct DetectSection {
     /// The settings of each.
@@ -36,10 +36,10 @@ pub struct DetectorSettings {
 }
 
 impl DetectSection {
-    /// The policy when this detector fires; it is noted by default.
+    /// The policy when this detector fires; none: the default.
     #[must_use]
-    pub fn policy_of(&self, detector: Detector) -> DetectionPolicy {
-        self.detectors.get(&detector).and_then(|settings| settings.policy).unwrap_or(DetectionPolicy::Note)
+    pub fn policy_of(&self, detector: Detector) -> Option<DetectionPolicy> {
+        self.detectors.get(&detector).and_then(|settings| settings.policy)
     }
 }
 

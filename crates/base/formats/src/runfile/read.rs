@@ -237,8 +237,24 @@ fn remote(node: &Node) -> Result<String, Fault> {
 const LIFETIME: [&str; 3] = ["max_usd", "max_gpu_hours", "max_hours"];
 
 /// The keys of `[retry]` whose budgets committed training does not refill.
-const NEVER_REFILLED: [&str; 5] =
-    [ROLL_BACK, "evaluator_error", "device_oom", "host_oom", "numeric_divergence"];
+const NEVER_REFILLED: [&str; 2] = [ROLL_BACK, "evaluator_error"];
+
+/// The keys of `[retry]` whose retries change something each: as many as their `plan` has entries, at once.
+const RETRIED_BY_PLAN: [&str; 3] = ["device_oom", "host_oom", "numeric_divergence"];
+
+/// What has no effect in the table of this reason is refused: a setting that is ignored would be believed.
+fn check_retry_rule(key: &str, scope: &Scope, problems: &mut Problems) {
+    let has_plan = RETRIED_BY_PLAN.contains(&key);
+    let refused: &[&str] = if has_plan { &["attempts", "backoff", "refill"] } else { &["plan"] };
+    for (name, entry) in scope.entries().filter(|(name, _)| refused.contains(&name.as_str())) {
+        let hint = match has_plan {
+            true => "it is retried once with each entry of its `plan`, and not without one",
+            false => "only `device_oom`, `host_oom` and `numeric_divergence` have a `plan`",
+        };
+        let message = format!("`retry.{key}.{name}` has no effect");
+        problems.add(entry.key_place.clone(), message, Some(hint.into()));
+    }
+}
 
 pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
     let mut section = RetrySection {
@@ -257,6 +273,7 @@ pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
         } else if let Some(rule) =
             Scope::open(&entry.node, "retry.*", path, entry.key_place.clone(), problems)
         {
+            check_retry_rule(key, &rule, problems);
             let rule = retry_rule(&rule, problems);
             if rule.refill_seconds.is_some() && NEVER_REFILLED.contains(&key.as_str()) {
                 let message = format!("`retry.{key}.refill` has no effect: this budget is never refilled");
@@ -365,6 +382,10 @@ pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSect
         grace_seconds: scope.read("grace", problems, duration).unwrap_or(default.grace_seconds),
         timeout_seconds: scope.read("timeout", problems, positive_duration),
         hang_after_seconds: scope.read("hang_after", problems, positive_duration),
+        on_data_change: scope
+            .read("on_data_change", problems, word(&["warn", "block"]))
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default(),
     }
 }
 

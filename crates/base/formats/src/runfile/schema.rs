@@ -124,7 +124,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     free("retry"),
     section("retry.*", &["attempts", "refill", "backoff", "plan", "max_usd", "max_gpu_hours"]),
     section("retry.*.plan", &["set"]),
-    section("supervise", &["grace", "timeout", "hang_after"]),
+    section("supervise", &["grace", "timeout", "hang_after", "on_data_change"]),
     section(
         "detect",
         &[

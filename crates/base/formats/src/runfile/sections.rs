@@ -208,6 +208,25 @@ pub struct SuperviseSection {
     pub timeout_seconds: Option<f64>,
     /// An attempt without progress for this long is ended as hung; off when absent.
     pub hang_after_seconds: Option<f64>,
+    /// What a retry does when the data is not that of the attempt before.
+    #[serde(default)]
+    pub on_data_change: OnDataChange,
+}
+
+closed_list!(
+    /// What a retry or a resume does when the data is not that of the attempt before.
+    OnDataChange, "reaction to changed data", {
+        /// It is launched and says so; the receipt has the hash of the new data.
+        Warn = "warn",
+        /// It is not launched.
+        Block = "block",
+    }
+);
+
+impl Default for OnDataChange {
+    fn default() -> Self {
+        Self::Warn
+    }
 }
 
 /// The grace period when the run file names none.
@@ -215,7 +234,12 @@ pub const DEFAULT_GRACE_SECONDS: f64 = 30.0;
 
 impl Default for SuperviseSection {
     fn default() -> Self {
-        Self { grace_seconds: DEFAULT_GRACE_SECONDS, timeout_seconds: None, hang_after_seconds: None }
+        Self {
+            grace_seconds: DEFAULT_GRACE_SECONDS,
+            timeout_seconds: None,
+            hang_after_seconds: None,
+            on_data_change: OnDataChange::Warn,
+        }
     }
 }
 

@@ -534,6 +534,23 @@ fn invalid_utf8_is_reported_with_its_place() {
     assert_eq!(parse_bytes(MINIMAL.as_bytes(), "f", &[]), parse(MINIMAL, "f", &[]));
 }
 
+/// Proves that a key of `[retry]` which would be ignored is refused, by its name and with what it is for.
+#[test]
+fn a_retry_key_without_effect_is_refused() {
+    let read = |rule: &str| read(&format!("[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\n{rule}\n"));
+    for (rule, refused) in [
+        ("device_oom = { attempts = 0 }", "`retry.device_oom.attempts` has no effect"),
+        ("host_oom = { backoff = \"1s\" }", "`retry.host_oom.backoff` has no effect"),
+        ("hang = { plan = [{ set = { A = \"1\" } }] }", "`retry.hang.plan` has no effect"),
+        ("infrastructure = { plan = [] }", "`retry.infrastructure.plan` has no effect"),
+    ] {
+        let error = read(rule).unwrap_err();
+        assert!(error.contains(refused), "{error}");
+    }
+    assert!(read("numeric_divergence = { plan = [{ set = { LR = \"1e-4\" } }] }").is_ok());
+    assert!(read("unhealthy = { attempts = 2 }").is_ok());
+}
+
 /// Proves that `refill` is a duration or `never`, and is refused where it would have no effect.
 #[test]
 fn a_refill_that_has_no_effect_is_refused() {
@@ -701,14 +718,14 @@ fn roll_backs_are_read() {
     );
     let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(file.unsupported.is_empty());
-    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::RollBack);
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), Some(DetectionPolicy::RollBack));
     assert_eq!((file.detect.roll_back_steps, file.detect.skip_batches), (Some(20), Some(5)));
     assert_eq!(file.retry.rules["roll_back"].attempts, Some(7));
     let stored = serde_json::to_value(&file.detect).unwrap();
     assert_eq!(serde_json::from_value::<super::DetectSection>(stored).unwrap(), file.detect);
     let before = serde_json::json!({ "loss_spike": { "policy": "stop" } });
     let before: super::DetectSection = serde_json::from_value(before).unwrap();
-    assert_eq!(before.policy_of(Detector::LossSpike), DetectionPolicy::Stop);
+    assert_eq!(before.policy_of(Detector::LossSpike), Some(DetectionPolicy::Stop));
     let refused =
         read(&format!("{MINIMAL}[detect]\nthroughput_drop = \"roll_back\"\n")).unwrap_err().to_string();
     assert!(refused.contains("would not change what `throughput_drop` finds"), "{refused}");
@@ -723,8 +740,8 @@ fn detectors_are_read() {
     let text =
         format!("{MINIMAL}[detect]\nhang = \"stop\"\nloss_spike = {{ threshold = 8, patience = 5 }}\n");
     let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(file.detect.policy_of(Detector::Hang), DetectionPolicy::Stop);
-    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::Note);
+    assert_eq!(file.detect.policy_of(Detector::Hang), Some(DetectionPolicy::Stop));
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), None);
     let settings = file.detect.detectors[&Detector::LossSpike];
     assert_eq!((settings.threshold, settings.patience), (Some(8.0), Some(5)));
     let plain = Plan::from(read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}")));

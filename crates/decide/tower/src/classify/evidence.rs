@@ -56,6 +56,8 @@ pub enum ActionKind {
     HangKill,
     /// A detector's rule ended it because the numbers ran away.
     DivergenceStop,
+    /// A detector's rule ended it because its input, its speed or its memory was not in order.
+    UnhealthyStop,
     /// A rule ended it because more training would not help.
     EarlyStop,
     /// A notice of preemption was passed on to the script.
@@ -82,6 +84,7 @@ impl ActionKind {
             Self::TimeoutKill => (Reason::Timeout, FactRule::OwnTimeoutKill),
             Self::HangKill => (Reason::Hang, FactRule::OwnHangKill),
             Self::DivergenceStop => (Reason::NumericDivergence, FactRule::OwnDivergenceStop),
+            Self::UnhealthyStop => (Reason::Unhealthy, FactRule::OwnUnhealthyStop),
             Self::EarlyStop => (Reason::EarlyStopped, FactRule::OwnEarlyStop),
             Self::PreemptionNotice => (Reason::Preempted, FactRule::OwnPreemptionNotice),
             Self::InjectedKill => (Reason::NodeFailure, FactRule::OwnInjectedKill),
@@ -114,19 +117,29 @@ pub struct ErrorFile {
     pub at: Option<Timestamp>,
 }
 
-/// What a detector saw in the stream of metrics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DetectorEvent {
-    /// The detector's name.
-    pub detector: String,
-    /// The reason of its finding.
-    pub reason: Reason,
-    /// When it fired.
-    pub at: Timestamp,
-    /// Whether what it saw ends a run (a loss that is NaN does; a slow step does not).
-    pub ends_run: bool,
-    /// What it saw.
-    pub text: String,
+/// A training loss whose last values are NaN or infinite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NonFiniteLoss {
+    /// The metric.
+    pub metric: String,
+    /// The step from which on no value was finite.
+    pub from_step: Step,
+    /// The step of its last value.
+    pub last_step: Step,
+    /// Values from that step on.
+    pub count: u64,
+    /// All of its values.
+    pub point_count: u64,
+}
+
+impl NonFiniteLoss {
+    /// Values in a row that no skipped update explains: a loss scale is found by a few overflows.
+    const CERTAIN_COUNT: u64 = 3;
+
+    /// Whether it is more than an update that was skipped at the very end.
+    pub(super) fn is_certain(&self) -> bool {
+        self.count >= Self::CERTAIN_COUNT || self.count == self.point_count
+    }
 }
 
 /// How far the attempt came.
@@ -170,8 +183,9 @@ pub struct TerminationEvidence {
     pub logs: Vec<StreamLog>,
     /// How far it came.
     pub progress: Progress,
-    /// What detectors saw.
-    pub detector_events: Vec<DetectorEvent>,
+    /// The training loss, if it was NaN or infinite to the end.
+    #[serde(default)]
+    pub non_finite_loss: Option<NonFiniteLoss>,
     /// Why the exit is not known: the shim that should have recorded it vanished.
     pub shim_lost: Option<String>,
     /// Whether the machine rebooted since the attempt began.
@@ -199,7 +213,7 @@ impl TerminationEvidence {
             error_file: None,
             logs: Vec::new(),
             progress: Progress::default(),
-            detector_events: Vec::new(),
+            non_finite_loss: None,
             shim_lost: None,
             rebooted: false,
             spawn_error: None,

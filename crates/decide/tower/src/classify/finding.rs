@@ -23,8 +23,8 @@ pub enum EvidenceSource {
     Cgroup,
     /// `TORCHELASTIC_ERROR_FILE`.
     ErrorFile,
-    /// A detector on the metrics.
-    Detector,
+    /// The recorded metrics.
+    Metrics,
     /// Heartbeats and progress.
     Heartbeat,
     /// A rule of the run file.

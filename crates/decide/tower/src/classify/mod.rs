@@ -11,7 +11,8 @@
 //! 6. exit code 0;
 //! 7. the signal or exit code alone, which is never more specific than it can be.
 //!
-//! An attempt that ended well and whose rung the ladder's rule refuses is reported as that.
+//! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
+//! refuses is reported as that.
 
 mod evidence;
 mod finding;
@@ -25,7 +26,7 @@ mod verdict;
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
 
 pub use evidence::{
-    ActionKind, DetectorEvent, ErrorFile, LauncherState, OwnAction, Progress, Stream, StreamLog,
+    ActionKind, ErrorFile, LauncherState, NonFiniteLoss, OwnAction, Progress, Stream, StreamLog,
     TerminationEvidence,
 };
 use finding::TerminationFinding;
@@ -44,7 +45,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::kernel_oom_kill(evidence))
         .or_else(|| process::clean_exit(evidence, &log))
         .or_else(|| log.cause.clone())
-        .or_else(|| detector(evidence))
+        .or_else(|| loss_not_finite(evidence, Confidence::Likely))
         .or_else(|| process::bounded(evidence))
         .or_else(|| process::lost(evidence))
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
@@ -53,6 +54,11 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
+    }
+    if finding.reason.is_success()
+        && let Some(diverged) = loss_not_finite(evidence, Confidence::Certain)
+    {
+        finding = diverged.and_also(finding);
     }
     if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
         finding = TerminationFinding::new(Reason::RungRejected, FactRule::RungRefused, Confidence::Certain)
@@ -152,12 +158,20 @@ fn unless_caused_earlier(stated: TerminationFinding, log: &logs::LogReading) -> 
     }
 }
 
-fn detector(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
-    let event =
-        evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
+/// A training whose loss is NaN or infinite to the end has no result, whatever the script's exit code.
+fn loss_not_finite(evidence: &TerminationEvidence, confidence_max: Confidence) -> Option<TerminationFinding> {
+    let loss = evidence.non_finite_loss.as_ref().filter(|_| evidence.kind == LaunchKind::Train)?;
+    let confidence = if loss.is_certain() { confidence_max } else { Confidence::Likely };
+    let text = match loss.count == loss.point_count {
+        true => format!("every value of `{}` is NaN or infinite, to step {}", loss.metric, loss.last_step),
+        false => format!(
+            "`{}` is NaN or infinite from step {} to the end, step {} ({} of {} values)",
+            loss.metric, loss.from_step, loss.last_step, loss.count, loss.point_count
+        ),
+    };
     Some(
-        TerminationFinding::new(event.reason, FactRule::DetectorEndedRun, Confidence::Likely)
-            .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),
+        TerminationFinding::new(Reason::NumericDivergence, FactRule::LossNotFinite, confidence)
+            .with(EvidenceSource::Metrics, text),
     )
 }
 

@@ -25,6 +25,8 @@ closed_list!(
         OwnHangKill = "own_action.hang_kill",
         /// A detector ended it because the numbers diverged.
         OwnDivergenceStop = "own_action.divergence_stop",
+        /// A detector ended it because its input, its speed or its memory was not in order.
+        OwnUnhealthyStop = "own_action.unhealthy_stop",
         /// A rule ended it because more training would not help.
         OwnEarlyStop = "own_action.early_stop",
         /// A notice of preemption was forwarded to the script.
@@ -69,8 +71,8 @@ closed_list!(
         FileSizeLimit = "process.file_size_limit",
         /// Another signal, which does not say who sent it.
         KilledFromOutside = "process.killed_from_outside",
-        /// A detector saw metrics that end a run.
-        DetectorEndedRun = "detector.ended_run",
+        /// The training loss was NaN or infinite to the end.
+        LossNotFinite = "metrics.loss_not_finite",
         /// A traceback without the line of its exception.
         TornTraceback = "traceback.without_its_end",
         /// The metrics of the rung do not meet the promotion rule.
@@ -92,7 +94,7 @@ closed_list!(
 /// (`docs/termination-reasons.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TerminationRule {
-    /// What Trackway did, how the process ended, what a detector saw.
+    /// What Trackway did, how the process ended, what the metrics show.
     Fact(FactRule),
     /// A row of the tables of log lines and engine states.
     Signature(RuleName),

@@ -202,6 +202,7 @@ fn intent_outranks_all() {
         (ActionKind::StopRequested, Reason::Cancelled),
         (ActionKind::TimeoutKill, Reason::Timeout),
         (ActionKind::HangKill, Reason::Hang),
+        (ActionKind::UnhealthyStop, Reason::Unhealthy),
         (ActionKind::BudgetStop, Reason::BudgetExhausted),
         (ActionKind::PreemptionNotice, Reason::Preempted),
         (ActionKind::Superseded, Reason::Superseded),
@@ -414,6 +415,45 @@ fn a_refused_rung_is_reported_of_a_good_end_only() {
     assert_eq!(verdict.secondary[0].reason, Reason::Completed);
     evidence.exit_code = Some(1);
     assert_ne!(classify(&evidence).reason, Reason::RungRejected);
+}
+
+/// Proves that a loss that is NaN or infinite to the end does not count as a success, whatever the exit code and whatever ended it, and
+/// that it changes no other end.
+#[test]
+fn a_loss_that_is_not_finite_is_no_result() {
+    let loss = |count, point_count| {
+        Some(NonFiniteLoss { metric: "loss".into(), from_step: 4, last_step: 399, count, point_count })
+    };
+    let verdict = |evidence: &TerminationEvidence| {
+        let verdict = classify(evidence);
+        (verdict.reason, verdict.confidence)
+    };
+    let mut evidence = ended(Some(0), None, "");
+    evidence.non_finite_loss = loss(396, 399);
+    let found = classify(&evidence);
+    assert_eq!((found.reason, found.confidence), (Reason::NumericDivergence, Confidence::Certain));
+    assert_eq!(found.rule, FactRule::LossNotFinite.into());
+    let expected = "`loss` is NaN or infinite from step 4 to the end, step 399 (396 of 399 values)";
+    assert_eq!((found.evidence[0].text.as_str(), found.secondary[0].reason), (expected, Reason::Completed));
+    evidence.non_finite_loss = loss(1, 1);
+    assert_eq!(verdict(&evidence), (Reason::NumericDivergence, Confidence::Certain));
+    // It may be the one update that a loss scale skips.
+    evidence.non_finite_loss = loss(1, 399);
+    assert_eq!(verdict(&evidence), (Reason::NumericDivergence, Confidence::Likely));
+    let at = Timestamp::from_micros(1);
+    let early = OwnAction { kind: ActionKind::EarlyStop, at, kill_sent: false, why: "patience".into() };
+    evidence.own_actions.push(early);
+    assert_eq!(verdict(&evidence).0, Reason::NumericDivergence);
+    evidence.own_actions[0].kind = ActionKind::StopRequested;
+    assert_eq!(verdict(&evidence).0, Reason::Cancelled);
+    let mut evidence = ended(Some(1), None, OOM);
+    evidence.non_finite_loss = loss(396, 399);
+    assert_eq!(verdict(&evidence).0, Reason::DeviceOom);
+    evidence.logs.clear();
+    assert_eq!(verdict(&evidence), (Reason::NumericDivergence, Confidence::Likely));
+    evidence.exit_code = Some(0);
+    evidence.kind = LaunchKind::Evaluate;
+    assert_eq!(verdict(&evidence).0, Reason::Completed);
 }
 
 /// Proves that the names of rules are unique and are read back from their text.

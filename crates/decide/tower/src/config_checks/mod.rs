@@ -39,6 +39,8 @@ pub struct TrainingConfig {
     pub total_steps: Option<u64>,
     /// Checkpoints are written.
     pub checkpointing: Option<bool>,
+    /// The script's text shows that it may request them.
+    pub asks_for_checkpoints: Option<bool>,
     /// How often, in seconds of work.
     pub checkpoint_interval_seconds: Option<f64>,
     /// The devices may be taken away (spot, preemptible).

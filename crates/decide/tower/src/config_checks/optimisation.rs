@@ -139,6 +139,14 @@ pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
     }
 }
 
+/// What a cadence is worth without a look at the script.
+fn if_asked(config: &TrainingConfig) -> &'static str {
+    match config.asks_for_checkpoints {
+        Some(_) => "",
+        None => "; whether the script requests them is not known",
+    }
+}
+
 /// Whatever is not committed is lost with the machine.
 pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.checkpointing";
@@ -165,10 +173,20 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
                 "set `every` in `[checkpoint]`",
             )],
         ),
+        (Some(true), _) if config.asks_for_checkpoints == Some(false) => CheckResult::about(
+            NAME,
+            NoRows::Settings,
+            vec![warning(
+                NAME,
+                "checkpoint.every",
+                "the script does not import `trackway`: unless one of its modules does, no checkpoint is saved",
+                "call `run.checkpoint(step)` at the end of each step, or use a callback of `trackway.callbacks`",
+            )],
+        ),
         (Some(true), None) => CheckResult::pass(
             NAME,
             NoRows::Settings,
-            "checkpoints are written; the interval in time is not known",
+            format!("checkpoints are due by steps; the interval in time is not known{}", if_asked(config)),
         ),
         (Some(true), Some(seconds)) => {
             let most = if preemptible { SPOT_INTERVAL_SECONDS_MAX } else { INTERVAL_SECONDS_MAX };
@@ -177,7 +195,7 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
                 return CheckResult::pass(
                     NAME,
                     NoRows::Settings,
-                    format!("checkpoints are written every {minutes:.0} minutes"),
+                    format!("checkpoints are due every {minutes:.0} minutes{}", if_asked(config)),
                 );
             }
             let message = format!(

@@ -24,6 +24,7 @@ fn healthy() -> TrainingConfig {
         warmup_steps: Some(200),
         total_steps: Some(10_000),
         checkpointing: Some(true),
+        asks_for_checkpoints: Some(true),
         checkpoint_interval_seconds: Some(900.0),
         preemptible: Some(true),
         loader: Some(Loader {
@@ -89,6 +90,8 @@ fn one_change_turns_one_verdict() {
         ("config.checkpointing", |it| (it.checkpointing, it.preemptible) = (Some(false), Some(false)), Warn),
         ("config.checkpointing", |it| it.checkpoint_interval_seconds = Some(7200.0), Warn),
         ("config.checkpointing", |it| it.checkpoint_interval_seconds = None, Pass),
+        ("config.checkpointing", |it| it.asks_for_checkpoints = Some(false), Warn),
+        ("config.checkpointing", |it| it.asks_for_checkpoints = None, Pass),
         ("config.loader", |it| it.loader.as_mut().unwrap().workers = Some(0), Warn),
         ("config.loader", |it| it.loader.as_mut().unwrap().workers = Some(64), Warn),
         ("config.loader", |it| it.loader.as_mut().unwrap().pin_memory = Some(false), Warn),

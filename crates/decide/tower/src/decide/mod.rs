@@ -157,7 +157,7 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
         .or_else(|| promoted(history, last))
         .or_else(|| retry::after_data_change(history, policy, last, jitter))
         .or_else(|| retry::evaluator(history, policy, last, jitter))
-        .or_else(|| cannot_help(last))
+        .or_else(|| cannot_help(policy, last))
         .or_else(|| crash_loop(history, policy, last))
         .or_else(|| retry::with_next_plan(history, policy, last, jitter))
         .unwrap_or_else(|| retry::same_again(history, policy, last, jitter))
@@ -197,7 +197,11 @@ fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
 /// An attempt that was ended to go back. What else ended it meanwhile (a person, a fence) goes before.
 fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitter: f64) -> Option<Decision> {
     let roll_back = history.roll_back.as_ref()?;
-    if !matches!(last.reason, Reason::NumericDivergence | Reason::Hang | Reason::Superseded) {
+    let may_go_back = matches!(
+        last.reason,
+        Reason::NumericDivergence | Reason::Unhealthy | Reason::Hang | Reason::Superseded
+    );
+    if !may_go_back {
         return None;
     }
     if let Some(spent) = money_spent(history, policy, last.reason) {
@@ -266,9 +270,14 @@ fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Optio
     })
 }
 
-/// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown.
-fn cannot_help(last: &PastAttempt) -> Option<Decision> {
-    let hopeless = matches!(last.reason, Reason::CodeError | Reason::CheckpointError);
+/// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown. What a
+/// detector ended is repeated only where the run file has a budget for it.
+fn cannot_help(policy: &RetryPolicy, last: &PastAttempt) -> Option<Decision> {
+    let hopeless = match last.reason {
+        Reason::CodeError | Reason::CheckpointError => true,
+        Reason::Unhealthy => !policy.by_reason.contains_key(&last.reason),
+        _ => false,
+    };
     (hopeless && last.confidence != Confidence::Guess).then(|| {
         let why = format!("`{}` would happen again: the launch must change", last.reason);
         stop(DecisionRule::SameEndExpected, why, None, FinalState::Failed, last.reason)

@@ -75,6 +75,7 @@ fn every_reason_meets_its_rule() {
         (Reason::DeviceOom, DecisionRule::NoPlanLeft),
         (Reason::HostOom, DecisionRule::NoPlanLeft),
         (Reason::NumericDivergence, DecisionRule::NoPlanLeft),
+        (Reason::Unhealthy, DecisionRule::SameEndExpected),
         (Reason::DataError, DecisionRule::DataUnchanged),
         (Reason::SchemaDrift, DecisionRule::DataUnchanged),
         (Reason::EvaluatorError, DecisionRule::EvaluatorAlone),
@@ -86,6 +87,15 @@ fn every_reason_meets_its_rule() {
         let decision = after(&[ended(reason, Some(10))], &RetryPolicy::default());
         assert_eq!(decision.rule(), rule, "{reason}: {decision:?}");
     }
+}
+
+/// Proves that what a detector ended is launched again only if its reason has a budget.
+#[test]
+fn an_unhealthy_attempt_is_repeated_by_its_own_budget_only() {
+    let budget = RetryPolicy::default().hang;
+    let policy = RetryPolicy { by_reason: [(Reason::Unhealthy, budget)].into(), ..Default::default() };
+    let decision = after(&[ended(Reason::Unhealthy, Some(10))], &policy);
+    assert_eq!(decision.rule(), DecisionRule::OwnBudget, "{decision:?}");
 }
 
 /// Proves that preemptions spend no failure budget: after twenty of them, a node failure is the first of its kind.
@@ -238,6 +248,7 @@ fn roll_backs_have_their_own_budget() {
         decided(reason, spent, by_person, back, policy).rule()
     };
     assert_eq!(rule(Reason::NumericDivergence, 3, false, back(), &policy), DecisionRule::RollBackBudget);
+    assert_eq!(rule(Reason::Unhealthy, 2, false, back(), &policy), DecisionRule::RollBackDetector);
     assert_eq!(rule(Reason::Superseded, 3, true, back(), &policy), DecisionRule::RollBackPerson);
     assert_eq!(rule(Reason::Hang, 0, false, Err("none".into()), &policy), DecisionRule::RollBackNoPlace);
     assert_eq!(rule(Reason::Cancelled, 0, false, back(), &policy), DecisionRule::OperatorCancelled);

@@ -27,6 +27,8 @@ pub(super) struct Anomaly {
 pub(super) enum DetectorChange {
     /// An episode is certain.
     Fires(Box<Anomaly>),
+    /// An episode that was reported is worse than that.
+    Worsens(Box<Anomaly>),
     /// An episode is over.
     Rearmed,
 }

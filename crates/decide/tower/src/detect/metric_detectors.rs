@@ -10,7 +10,7 @@ use super::learning_rate::{LearningRateWatch, UpdateRatio};
 use super::loss::LossWatch;
 use super::loss_scale::LossScale;
 use super::memory::MemoryCreep;
-use super::non_finite::NonFinite;
+use super::non_finite::{NonFinite, Subject};
 use super::pace::Each;
 use super::plateau::Plateau;
 use super::rank::Rank;
@@ -80,14 +80,14 @@ impl MetricDetectors {
         memory_limit_bytes: Option<f64>,
     ) -> Changes {
         let mut changes = NOTHING;
-        changes[0] = on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank));
+        changes[0] = on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank, main));
         if sample.value.is_finite() {
             self.finite(rules, sample, rank, main, memory_limit_bytes, &mut changes);
         }
         changes
     }
 
-    fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank) -> Option<DetectorChange> {
+    fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank, main: bool) -> Option<DetectorChange> {
         let of_gradient =
             matches!(self.role, Role::GradientNorm | Role::PartGradientNorm | Role::NonfiniteGradients);
         let judged = of_gradient
@@ -95,11 +95,15 @@ impl MetricDetectors {
                 self.role,
                 Role::Loss(_) | Role::ValidationLoss | Role::Norm | Role::UpdateRatio | Role::LearningRate
             );
-        let count = self.role == Role::NonfiniteGradients;
         if !judged {
             return None;
         }
-        self.non_finite.take(rule, sample, &self.metric, count, of_gradient && rank.may_overflow())
+        let subject = Subject {
+            is_count: self.role == Role::NonfiniteGradients,
+            may_overflow: of_gradient && rank.may_overflow(),
+            is_training_loss: main,
+        };
+        self.non_finite.take(rule, sample, &self.metric, subject)
     }
 
     fn finite(

@@ -76,6 +76,10 @@ pub struct Detectors {
     seen_before: SeenBefore,
     agreements: [Agreement; COMPARED.len()],
     episodes: [Episodes; Detector::ALL.len()],
+    /// The first and the greatest step of the training so far.
+    steps: Option<(Step, Step)>,
+    /// Nothing of the attempt that began was seen yet.
+    begins: bool,
 }
 
 /// The episodes of one detector that are not over.
@@ -152,7 +156,11 @@ impl Detectors {
         at_seconds: f64,
         firings: &mut Vec<Firing>,
     ) {
-        let Some(watched) = self.watched.get_mut(watch.0 as usize) else { return };
+        if self.watched.len() <= watch.0 as usize {
+            return;
+        }
+        self.note_step(step);
+        let watched = &mut self.watched[watch.0 as usize];
         let rank = &mut self.ranks[watched.place];
         if rank.hang.alive(step, at_seconds) {
             close(&mut self.episodes, Detector::Hang);
@@ -166,6 +174,17 @@ impl Detectors {
         }
         self.look_for_repetition(watch, sample, firings);
         self.compare(watch, sample, firings);
+    }
+
+    /// An attempt that begins where the training once began, or before half of what was trained, trains another model than
+    /// the one whose levels are known.
+    fn note_step(&mut self, step: Step) {
+        if std::mem::take(&mut self.begins)
+            && self.steps.is_some_and(|(first, last)| step <= first || step < last / 2)
+        {
+            self.forget();
+        }
+        self.steps = Some(self.steps.map_or((step, step), |(first, last)| (first.min(step), last.max(step))));
     }
 
     /// What the batches of all ranks show.
@@ -239,8 +258,23 @@ impl Detectors {
         Self { memory_limit_bytes: self.memory_limit_bytes, ..Self::new(self.rules.clone()) }
     }
 
-    /// A new attempt of the run begins: the behaviour of its processes is measured again, that of the model is kept.
+    /// Nothing was seen of any metric; those that are watched still are.
+    fn forget(&mut self) {
+        for watched in &mut self.watched {
+            *watched = MetricDetectors::new(watched.role, &watched.metric, watched.place);
+        }
+        self.ranks.iter_mut().for_each(Rank::forget);
+        self.stragglers = Stragglers::default();
+        self.seen_before = SeenBefore::default();
+        self.agreements = Default::default();
+        self.episodes = [Episodes::default(); Detector::ALL.len()];
+        self.steps = None;
+    }
+
+    /// A new attempt of the run begins: the behaviour of its processes is measured again; that of the model is kept where
+    /// the attempt continues its training.
     pub fn begins_again(&mut self) {
+        self.begins = true;
         self.stragglers = Stragglers::default();
         self.seen_before.begins_again();
         for rank in &mut self.ranks {
@@ -272,6 +306,9 @@ impl Detectors {
         match change {
             DetectorChange::Rearmed => close(&mut self.episodes, detector),
             DetectorChange::Fires(found) => self.fire(detector, rank, Some(watch), sample, *found, firings),
+            DetectorChange::Worsens(found) => {
+                self.report(detector, rank, Some(watch), sample, *found, firings)
+            }
         }
     }
 
@@ -289,9 +326,20 @@ impl Detectors {
         let by_rank = detector == Detector::Straggler;
         let known = episodes.open > 1 && sample.step.abs_diff(episodes.last_step) <= SAME_EPISODE_STEPS;
         episodes.last_step = sample.step;
-        if known && !by_rank {
-            return;
+        if !known || by_rank {
+            self.report(detector, rank, watch, sample, found, firings);
         }
+    }
+
+    fn report(
+        &self,
+        detector: Detector,
+        rank: u32,
+        watch: Option<WatchId>,
+        sample: Sample,
+        found: Anomaly,
+        firings: &mut Vec<Firing>,
+    ) {
         let symptom = symptom_of_detector(detector);
         let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
         let numeric = is_numeric(detector);

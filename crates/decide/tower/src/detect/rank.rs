@@ -137,6 +137,12 @@ impl Rank {
         Some(format!("the learning rate rose {}-fold at step {rose_at}", number(factor)))
     }
 
+    /// Another training: what is known of its metrics is which ones there are.
+    pub(super) fn forget(&mut self) {
+        let Self { rank, main_loss, scaled, has_step_seconds, .. } = *self;
+        *self = Self { rank, main_loss, scaled, has_step_seconds, ..Self::default() };
+    }
+
     /// A new process took the rank's place: its behaviour is measured again, that of the model is kept.
     pub(super) fn begins_again(&mut self) {
         (self.hang, self.starvation, self.drop) = (Hang::default(), Starvation::default(), Drop::default());

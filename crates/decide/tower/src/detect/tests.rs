@@ -37,22 +37,46 @@ fn healthy_loss(step: Step, rng: &mut SplitMix64) -> f64 {
     (0.3 + 2.0 * (-(step as f64) / 200.0).exp()) * (1.0 + 0.1 * normal(rng))
 }
 
-/// Proves that the first NaN is reported at once, with the step and the learning rate that rose before it, and only
-/// once.
+/// Proves that the first NaN is reported at once, with the step and the learning rate that rose before it, and once more,
+/// as critical, when the loss stays so.
 #[test]
-fn a_nan_is_reported_once_and_at_once() {
+fn a_nan_is_reported_at_once_and_when_it_lasts() {
     let mut rng = SplitMix64::new(1);
     let firings = stream((0..100).map(|step| {
         let rate = if step < 60 { 0.01 } else { 1.0 };
         let loss = if step < 64 { healthy_loss(step, &mut rng) } else { f64::NAN };
         (step, vec![(0, "learning_rate", rate), (0, "loss", loss), (0, "grad_norm", loss)])
     }));
-    assert_eq!(fired(&firings), [(Detector::NonFinite, 64)]);
+    assert_eq!(fired(&firings), [(Detector::NonFinite, 64), (Detector::NonFinite, 73)]);
     let firing = &firings[0];
-    assert_eq!((firing.severity, firing.metric.as_deref()), (DetectionSeverity::Critical, Some("loss")));
-    assert!(firing.evidence.starts_with("`loss` is NaN from step 64 on; it was"), "{}", firing.evidence);
+    assert_eq!((firing.severity, firing.metric.as_deref()), (DetectionSeverity::Warn, Some("loss")));
+    assert!(firing.evidence.starts_with("`loss` is NaN at step 64; it was"), "{}", firing.evidence);
+    let lasting = &firings[1];
+    assert_eq!((lasting.severity, lasting.first_step), (DetectionSeverity::Critical, 64));
+    let expected = "`loss` is NaN or infinite from step 64 on, 10 values in a row; it was";
+    assert!(lasting.evidence.starts_with(expected), "{}", lasting.evidence);
     assert_eq!(firing.cause, "the learning rate rose 100-fold at step 60");
     assert!(firing.advice.contains("clip gradients"));
+}
+
+/// Proves that single values that are not finite, and gradients alone, are never critical, and that a second episode is.
+#[test]
+fn only_a_loss_that_stays_so_is_critical() {
+    let critical = |loss: fn(Step) -> f64, norm: fn(Step) -> f64| -> Vec<Step> {
+        let firings =
+            stream((0..300).map(|step| (step, vec![(0, "loss", loss(step)), (0, "grad_norm", norm(step))])));
+        let critical = firings.iter().filter(|firing| firing.severity == DetectionSeverity::Critical);
+        critical.map(|firing| firing.step).collect()
+    };
+    let falls = |step: Step| 2.0 / (1.0 + step as f64);
+    let skips = |step: Step| if step % 5 == 0 { f64::INFINITY } else { 2.0 / (1.0 + step as f64) };
+    assert_eq!(critical(skips, |_| 1.0), [] as [Step; 0]);
+    assert_eq!(critical(falls, |_| f64::NAN), [] as [Step; 0]);
+    let twice = |step: Step| match step {
+        50..70 | 200.. => f64::NAN,
+        _ => 2.0 / (1.0 + step as f64),
+    };
+    assert_eq!(critical(twice, |_| 1.0), [59, 209]);
 }
 
 /// Proves that overflows are no problem while a loss scale is sought, and are one when they do not end.
@@ -413,6 +437,30 @@ fn a_new_attempt_keeps_the_level_of_the_loss() {
     }
     let found: Vec<Detector> = firings.iter().map(|firing| firing.detector).collect();
     assert_eq!(found, [Detector::LossSpike, Detector::LossShift], "{firings:?}");
+}
+
+/// Proves that an attempt which begins where the training began is judged without the levels of the attempt before, and
+/// that one which goes back a little is not.
+#[test]
+fn a_new_attempt_from_the_start_is_another_training() {
+    let found_after = |resumed_at: Step| {
+        let (mut detectors, mut firings) = (Detectors::default(), Vec::new());
+        let loss = detectors.watch(0, "loss");
+        let learned = |step: Step| 2.0 * (-(step as f64) / 30.0).exp() + 0.02 + 1e-4 * (step % 7) as f64;
+        for step in 1..=400 {
+            detectors.take(loss, step, learned(step), step as f64, &mut firings);
+        }
+        assert!(firings.is_empty(), "{firings:?}");
+        detectors.begins_again();
+        // It was not resumed: the loss is that of a model which knows nothing, whatever its step is called.
+        for step in 0..100 {
+            detectors.take(loss, resumed_at + step, learned(step), 1e6 + step as f64, &mut firings);
+        }
+        !firings.is_empty()
+    };
+    assert!(!found_after(1), "a retry from the start is no spike");
+    assert!(!found_after(150), "nor is one from long before");
+    assert!(found_after(390), "a resume that lost the weights is one");
 }
 
 /// Proves that `docs/detectors.md` names every detector with its defaults (`TRACKWAY_BLESS=1` writes it).

@@ -401,6 +401,7 @@ fn checkpoints(printer: Printer, page: &Explanation) {
     section(printer, "Checkpoints");
     if page.checkpoints.is_empty() {
         printer.line("  none: a resume would start at step 0");
+        page.no_checkpoint_why.iter().for_each(|why| printer.line(format!("  {why}")));
         return;
     }
     let shown: Vec<&Checkpoint> =

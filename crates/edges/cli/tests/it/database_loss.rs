@@ -133,7 +133,7 @@ fn postgres_connections_that_are_cut_cost_nothing() {
 }
 
 /// Whatever a kill is taken for, it is tried again at once.
-const RETRIES: &str = "infrastructure = { attempts = 100, backoff = \"0s\" }\nunknown = { attempts = 100, backoff = \"0s\" }\npreempted = { attempts = 100, backoff = \"0s\" }\nnode_failure = { attempts = 100, backoff = \"0s\" }\nhost_oom = { attempts = 100, backoff = \"0s\" }\n";
+const RETRIES: &str = "infrastructure = { attempts = 100, backoff = \"0s\" }\nunknown = { attempts = 100, backoff = \"0s\" }\npreempted = { attempts = 100, backoff = \"0s\" }\nnode_failure = { attempts = 100, backoff = \"0s\" }\n";
 
 /// Proves that a server that restarts, and one that is away while an attempt ends, cost no retry: the script continues,
 /// detectors included, and the supervisor seals and retries when the server is back. `TRACKWAY_TEST_OUTAGE_SECONDS`

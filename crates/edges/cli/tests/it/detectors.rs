@@ -47,11 +47,12 @@ fn named<'v>(rows: &'v [Value], detector: &str) -> &'v Value {
 }
 
 /// Proves that a loss that becomes NaN is in the ledger while the script still runs, with the step, the cause and the
-/// advice, and that `watch` and `explain` show it; without a policy nothing else happens.
+/// advice, and that `watch` and `explain` show it; with the policy `note` the script continues, and its loss
+/// decides what it ends as.
 #[test]
 fn a_nan_is_in_the_ledger_while_the_script_runs() {
     let home = Home::new();
-    let file = run_file(&home, 6.0, "");
+    let file = run_file(&home, 6.0, "[detect]\nnon_finite = \"note\"\n");
     let supervisor = home.spawn(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
     eventually("a home", || home.state().join("ledger.db").exists().then_some(()));
     let found = eventually("a detection", || {
@@ -59,7 +60,7 @@ fn a_nan_is_in_the_ledger_while_the_script_runs() {
     });
     let state = home.sql("select state, last_step from training_attempts");
     assert_eq!(state[0]["state"], "running", "the detection came after the end: {state:?}");
-    assert_eq!((&found["policy"], &found["severity"]), (&"note".into(), &"critical".into()), "{found}");
+    assert_eq!((&found["policy"], &found["severity"]), (&"note".into(), &"warn".into()), "{found}");
     assert_eq!((&found["metric"], &found["value"]), (&"loss".into(), &Value::Null), "{found}");
     let step = found["first_step"].as_u64().unwrap();
     assert!(step > 200, "{found}");
@@ -77,9 +78,22 @@ fn a_nan_is_in_the_ledger_while_the_script_runs() {
         "{view}"
     );
     let done: Answer = answer(supervisor.wait_with_output().unwrap());
-    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(done.code, 4, "{}", done.stderr);
     let rows = detections(&home);
-    assert_eq!(rows.iter().filter(|row| row["detector"] == "non_finite").count(), 1, "{rows:?}");
+    let severities: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["detector"] == "non_finite" && row["metric"] == "loss")
+        .map(|row| &row["severity"])
+        .collect();
+    assert_eq!(severities, ["warn", "critical"], "{rows:?}");
+    let ended = &home.sql("select termination_reason, termination_rule, exit_code from training_attempts")[0];
+    assert_eq!(
+        (&ended["termination_reason"], &ended["termination_rule"], &ended["exit_code"]),
+        (&"numeric_divergence".into(), &"metrics.loss_not_finite".into(), &0.into())
+    );
+    let loss = &home.sql("select * from metric_summaries where name = 'loss'")[0];
+    assert!(loss["non_finite_from_step"].as_u64().unwrap() <= step, "{loss}");
+    assert!(loss["non_finite_end_count"].as_u64().unwrap() > 100, "{loss}");
     let jump = named(&rows, "loss_spike");
     assert!((200..210).contains(&jump["step"].as_u64().unwrap()), "{jump}");
     assert_eq!(jump["cause"], "the learning rate rose 1000-fold at step 200");
@@ -112,6 +126,74 @@ fn policies_are_carried_out() {
         asked.contains("checkpoint_now") && asked.contains("anomaly") && asked.contains("loss_spike"),
         "{asked}"
     );
+}
+
+/// Proves that a run with a run file ends by itself once its loss is lost, with the place, and that this does not count as a
+/// success: no further rung, no evaluation, exit code 4.
+#[test]
+fn a_lost_loss_ends_a_run_by_default() {
+    let home = Home::new();
+    let ladder = "[ladder]\nrungs = [\"10%\", \"100%\"]\npromote = \"loss < 1000000\"\n";
+    let file = run_file(&home, 600.0, ladder);
+    let run = home.trackway(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    let attempts = home.sql("select * from training_attempts");
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
+    assert_eq!(attempts[0]["termination_reason"], "numeric_divergence");
+    assert_eq!(attempts[0]["termination_rule"], "own_action.divergence_stop");
+    let evidence = attempts[0]["termination_evidence"].to_string();
+    assert!(evidence.contains("`loss` is NaN or infinite from step"), "{evidence}");
+    let rows = detections(&home);
+    let stop = rows.iter().find(|row| row["policy"] == "stop").unwrap_or_else(|| panic!("{rows:?}"));
+    assert_eq!((&stop["detector"], &stop["severity"]), (&"non_finite".into(), &"critical".into()));
+}
+
+/// Proves that a command without a run file is left to its end, which is reported as a divergence.
+#[test]
+fn a_bare_command_is_warned_about_a_lost_loss() {
+    let home = Home::new();
+    home.write(
+        "train.py",
+        &SCRIPT.replace("os.environ[\"BREAK_AT\"]", "5").replace("os.environ[\"SECONDS\"]", "1"),
+    );
+    let run = home.trackway(&["run", "--", "python3", "train.py"]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert!(run.stderr.contains("`non_finite` at step"), "{}", run.stderr);
+    let ended = &home.sql("select termination_reason, exit_code from training_attempts")[0];
+    assert_eq!(
+        (&ended["termination_reason"], &ended["exit_code"]),
+        (&"numeric_divergence".into(), &0.into())
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(!page.contains("no action is needed"), "{page}");
+    assert!(page.contains("learning rate ÷ 10"), "{page}");
+}
+
+/// Proves that what a detector ended because its input was broken does not count as a success.
+#[test]
+fn a_broken_input_is_no_success() {
+    let home = Home::new();
+    home.write(
+        "train.py",
+        "import json, time\n\
+         for step in range(1, 4000):\n\
+         \x20   print(json.dumps({\"step\": step, \"loss\": 1 / (1 + min(step, 50))}), flush=True)\n\
+         \x20   time.sleep(0.01)\n",
+    );
+    let text = "[run]\nname = \"stuck\"\ncommand = [\"python3\", \"train.py\"]\n\
+                [detect]\ndead_input = \"stop\"\n";
+    let file = home.write("stuck.toml", text);
+    let run = home.trackway(&["run", "--skip-preflight", "--why", "a test", file.to_str().unwrap()]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    let rows = home.sql("select a.termination_reason, a.retry_outlook, r.state from training_attempts a join runs r on a.run_id = r.run_id");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let expected = ["unhealthy", "retry_changed", "failed"].map(Value::from);
+    assert_eq!(
+        [&rows[0]["termination_reason"], &rows[0]["retry_outlook"], &rows[0]["state"]].map(Clone::clone),
+        expected
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("unhealthy") && page.contains("dead_input"), "{page}");
 }
 
 /// Proves that a roll back is refused before anything is launched where it cannot help, and that a wrong name is.

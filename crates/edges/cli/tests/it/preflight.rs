@@ -86,11 +86,47 @@ fn a_clean_run_passes_and_is_launched() {
     let rows = home.sql("select check_name, verdict, blocks from preflight_checks order by place");
     assert_eq!(
         (rows[0]["check_name"].as_str(), rows[0]["verdict"].as_str()),
-        (Some("data.values"), Some("pass"))
+        (Some("run.command"), Some("not_applicable"))
     );
     assert_eq!(rows.len(), report["checks"].as_array().unwrap().len());
     let page = home.trackway(&["explain", "last"]);
     assert!(page.stdout.contains("Pre-flight") && page.stdout.contains(" passed, "), "{}", page.stdout);
+}
+
+/// Proves that a script and an evaluator that do not exist are found before the launch, and that a script which cannot
+/// request checkpoints is warned about.
+#[test]
+fn what_the_commands_name_is_looked_for() {
+    let home = Home::new();
+    let text = "[run]\nname = \"r\"\ncommand = [\"python3\", \"nosuch.py\"]\n";
+    home.write("r.toml", text);
+    let blocked = home.trackway(&["run", "r.toml"]);
+    assert_eq!(blocked.code, 3, "{}", blocked.stderr);
+    assert!(blocked.stderr.contains("there is no file `nosuch.py`"), "{}", blocked.stderr);
+    home.write("train.py", "print('no checkpoints here')\n");
+    let text = "[run]\nname = \"r\"\ncommand = [\"python3\", \"train.py\"]\n[checkpoint]\nevery = { steps = 5 }\n\
+                [evaluate]\ncommand = [\"python3\", \"judge.py\"]\nlabel = \"y\"\n";
+    home.write("r.toml", text);
+    let report = home.trackway(&["preflight", "--json", "r.toml"]);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(check(&report, "run.command")["verdict"], "pass");
+    let judge = check(&report, "evaluate.command");
+    assert!(judge.to_string().contains("there is no file `judge.py`"), "{judge}");
+    let saves = check(&report, "config.checkpointing");
+    assert_eq!(saves["verdict"], "warn", "{saves}");
+    assert!(saves.to_string().contains("does not import `trackway`"), "{saves}");
+    let run = home.trackway(&[
+        "run",
+        "--skip-preflight",
+        "--why",
+        "a test",
+        "r.toml",
+        "--set",
+        "evaluate.after=false",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("the script does not use the package `trackway`"), "{page}");
 }
 
 /// Proves what a person sees of a passing pre-flight.

@@ -50,6 +50,100 @@ fn a_data_error_blocks_until_the_data_changes() {
     assert_eq!(attempts(), 3);
 }
 
+/// Proves that C4 is about data, its contract and the code: another seed does not open it; a changed script, rule or
+/// table does.
+#[test]
+fn a_data_error_is_opened_by_code_and_contract_not_by_a_seed() {
+    let home = Home::new();
+    home.write("table.csv", "a,b\n1,2\n");
+    let script = "import sys\nsys.exit('pandas.errors.ParserError: Error tokenizing data. C error: EOF inside string starting at row 7')\n";
+    home.write("train.py", script);
+    let text = |rules: &str| {
+        format!(
+            "[run]\nname = \"d\"\nseed = 1\ncommand = [\"python3\", \"train.py\"]\n[data.train]\npath = \"table.csv\"\n{rules}"
+        )
+    };
+    let file = home.write("data.toml", &text(""));
+    let run = |extra: &[&str]| home.trackway(&[&["run", file.to_str().unwrap()], extra].concat());
+    let first = run(&[]);
+    assert_eq!(first.code, 4, "{}", first.stderr);
+    let reason = &home.sql("select termination_reason from training_attempts")[0]["termination_reason"];
+    assert_eq!(reason, "data_error");
+    let again = run(&["--set", "run.seed=2"]);
+    assert_eq!(again.code, 3, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("neither the data nor its schema, rules or code changed"),
+        "{}",
+        again.stderr
+    );
+    home.write("data.toml", &text("rules = [\"a > 0\"]\n"));
+    assert_eq!(run(&[]).code, 4, "another contract");
+    assert_eq!(run(&[]).code, 3, "the same again");
+    home.write("train.py", "print('fixed')\n");
+    let fixed = run(&[]);
+    assert_eq!(fixed.code, 0, "{}", fixed.stderr);
+}
+
+/// Proves that each attempt's receipt has the hash of the data that it was launched with, that the change is shown, and that
+/// the run file may forbid it.
+#[test]
+fn changed_data_shows_in_the_receipt_of_the_retry() {
+    let script = "if [ $(wc -l < t.csv) = 2 ]; then echo '3,4' >> t.csv; kill -9 $$; fi";
+    let text = |policy: &str| {
+        format!(
+            "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[data.train]\npath = \"t.csv\"\n\
+             [retry]\nunknown = {{ attempts = 1, backoff = \"0s\" }}\n{policy}"
+        )
+    };
+    let home = Home::new();
+    home.write("t.csv", "a,b\n1,2\n");
+    let file = home.write("d.toml", &text(""));
+    let run = home.trackway(&["run", file.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("since attempt 1 its data is not what it was"), "{}", run.stderr);
+    let hashes = home.sql("select data_sha256 from training_attempts order by attempt_number");
+    assert_eq!(hashes.len(), 2);
+    assert_ne!(hashes[0], hashes[1]);
+    assert_eq!(home.sql("select * from data_snapshots").len(), 2);
+    let page = home.json(&["explain", "last"]);
+    let changes = page["parent_diff"]["changes"].as_array().unwrap();
+    assert!(changes.iter().any(|change| change["key"] == "data"), "{changes:?}");
+
+    let home = Home::new();
+    home.write("t.csv", "a,b\n1,2\n");
+    let file = home.write("d.toml", &text("[supervise]\non_data_change = \"block\"\n"));
+    let run = home.trackway(&["run", file.to_str().unwrap()]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert_eq!(home.sql("select * from training_attempts").len(), 1);
+    assert_eq!(home.trackway(&["resume", "last"]).code, 3, "it is still changed");
+    home.write("t.csv", "a,b\n1,2\n");
+    let resumed = home.trackway(&["resume", "last"]);
+    assert_ne!(resumed.code, 3, "{}", resumed.stderr);
+    assert_eq!(home.sql("select * from training_attempts").len(), 2);
+}
+
+/// Proves that a plan's values reach the script as they are, whatever their names, and that only the stored copy is without
+/// them, also after a supervisor was replaced.
+#[test]
+fn plan_values_reach_the_script() {
+    let home = Home::new();
+    let script = format!(
+        "echo \\\"<$TOKEN_BATCH>\\\"; [ \\\"$TOKEN_BATCH\\\" = 2048 ] && exit 0; echo '{OOM}' >&2; exit 1"
+    );
+    let file = home.write(
+        "oom.toml",
+        &format!(
+            "[run]\nname = \"oom\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[retry]\n\
+             device_oom = {{ plan = [{{ set = {{ TOKEN_BATCH = \"4096\" }} }}, {{ set = {{ TOKEN_BATCH = \"2048\" }} }}] }}\n"
+        ),
+    );
+    let run = home.trackway(&["run", file.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let stored = home.sql("select changes_json from retries order by at");
+    assert!(stored[0]["changes_json"].to_string().contains("[redacted:"), "{stored:?}");
+    assert!(!stored[1]["changes_json"].to_string().contains("2048"), "{stored:?}");
+}
+
 /// Proves that a run whose stored plan cannot be read is not retried with default limits: its attempt is sealed, the
 /// decision names the column, and so do commands that need the plan.
 #[test]

@@ -54,7 +54,7 @@ fn hostile_text_is_sealed(ledger: &[&str]) {
     ] {
         let file = format!(
             "[run]\nname = \"{name}\"\ncommand = {command}\n{environment}\n[retry]\nunknown = {{ attempts = 0 }}\n\
-             device_oom = {{ attempts = 0 }}\ncode_error = {{ attempts = 0 }}\n"
+             code_error = {{ attempts = 0 }}\n"
         );
         home.write("r.toml", &file);
         let answer = home.trackway(&[ledger, &["run", "r.toml"]].concat());

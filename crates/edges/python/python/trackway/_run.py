@@ -411,7 +411,8 @@ class Run(Recorder):
         wait: bool = False,
     ) -> bool:
         """Saves a checkpoint if one is due: by the cadence of the run file, on request by Trackway, before a stop, at
-        the last step of `batches(steps=…)`, or with `force`. Call it at the end of each step.
+        the last step of `batches(steps=…)`, or with `force`. Call it at the end of each step. Without a cadence each
+        call saves, unless it is called at each step: then a default cadence applies (docs/run-file.md).
 
         With several ranks, all of them call it, at the same steps. They save together or not at all; if a rank skips,
         the checkpoint is abandoned, and an event reports it.

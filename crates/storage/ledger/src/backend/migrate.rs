@@ -93,6 +93,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0012_read_indexes.sql"),
         postgres: include_str!("../../migrations/postgres/0012_read_indexes.sql"),
     },
+    Migration {
+        version: 13,
+        sqlite: include_str!("../../migrations/sqlite/0013_evidence.sql"),
+        postgres: include_str!("../../migrations/postgres/0013_evidence.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

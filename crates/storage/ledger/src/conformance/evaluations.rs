@@ -126,6 +126,11 @@ pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger) {
     for statement in [
         "DROP TABLE supervisor_leases",
         "ALTER TABLE runs DROP COLUMN revision",
+        "ALTER TABLE runs DROP COLUMN data_contract_sha256",
+        "ALTER TABLE training_attempts DROP COLUMN script_blake3",
+        "ALTER TABLE launches DROP COLUMN script_blake3",
+        "ALTER TABLE metric_summaries DROP COLUMN non_finite_from_step",
+        "ALTER TABLE metric_summaries DROP COLUMN non_finite_end_count",
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_used",
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_expected",
         "DELETE FROM schema_version WHERE version >= 10",

@@ -25,6 +25,8 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
             name: "loss".into(),
             point_count: 2,
             non_finite_count: 1,
+            non_finite_from_step: None,
+            non_finite_end_count: None,
             first_step: 1,
             last_step: 2,
             first_value: Some(0.1),

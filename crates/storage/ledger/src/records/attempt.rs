@@ -158,6 +158,8 @@ record!(
         termination_secondary: Option<Json>,
         /// The plan as launched, secrets removed.
         config_json: Json,
+        /// BLAKE3 of the script that the command names; null when it names none that can be read.
+        script_blake3: Option<String>,
     }
 );
 

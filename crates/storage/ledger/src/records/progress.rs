@@ -78,6 +78,10 @@ record!(
         max_value: Option<f64>,
         /// The mean of the finite values.
         mean_value: Option<f64>,
+        /// The step from which on every point was NaN or infinite; null when the last point was finite.
+        non_finite_from_step: Option<Step>,
+        /// Number of points from that step on; null when the last point was finite.
+        non_finite_end_count: Option<u64>,
     }
 );
 

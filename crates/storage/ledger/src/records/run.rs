@@ -79,6 +79,8 @@ record!(
         kind: LaunchKind,
         /// Number of changes to this row so far: a change of a row that was read before another change is refused.
         revision: u64,
+        /// SHA-256 of the schemas and rules that its data must meet; null without any.
+        data_contract_sha256: Option<String>,
     }
 );
 

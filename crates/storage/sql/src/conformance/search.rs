@@ -133,6 +133,8 @@ fn metrics_of(attempt: &AttemptRow, number: u32, count: u32, rng: &mut SplitMix6
                 name,
                 point_count: 100,
                 non_finite_count: 0,
+                non_finite_from_step: None,
+                non_finite_end_count: None,
                 first_step: 1,
                 last_step: 100,
                 first_value: last.map(|value| value + 1.0),

@@ -8,7 +8,7 @@ mod stopping;
 use std::collections::HashMap;
 
 use trackway_core::Rung;
-use trackway_core::detect::{DetectionPolicy, Detector, Firing};
+use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector, Firing};
 use trackway_formats::record::NameId;
 use trackway_formats::runfile::{DetectSection, Plan};
 use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, WatchId};
@@ -29,6 +29,8 @@ pub struct Detecting {
     detectors: Detectors,
     rung: Rung,
     section: DetectSection,
+    /// Whether the run has a run file: a command without one was launched to be watched, not to be ended.
+    has_run_file: bool,
     watches: HashMap<(usize, NameId), WatchId>,
     sdk_speaks: bool,
     unwatched_reported: bool,
@@ -66,16 +68,13 @@ impl DetectorFinding {
             | Detector::LearningRate
             | Detector::LossScaleCollapse
             | Detector::RankDivergence => ActionKind::DivergenceStop,
-            _ => ActionKind::EarlyStop,
-        }
-    }
-
-    /// The name of the end of an attempt that is rolled back because of it: one that ends well is replaced.
-    #[must_use]
-    pub const fn roll_back_kind(&self) -> ActionKind {
-        match self.stop_kind() {
-            ActionKind::EarlyStop => ActionKind::Superseded,
-            kind => kind,
+            Detector::DeadInput
+            | Detector::SeenBefore
+            | Detector::DataStarvation
+            | Detector::ThroughputDrop
+            | Detector::Straggler
+            | Detector::MemoryCreep => ActionKind::UnhealthyStop,
+            Detector::Plateau | Detector::ValidationDivergence => ActionKind::EarlyStop,
         }
     }
 
@@ -87,9 +86,9 @@ impl DetectorFinding {
 }
 
 impl Detecting {
-    /// The detectors as the run file sets them, for a run at this rung.
+    /// The detectors as the plan of a run sets them, at this rung.
     #[must_use]
-    pub fn new(plan: &Plan, rung: Rung) -> Self {
+    pub fn new(plan: &Plan, rung: Rung, has_run_file: bool) -> Self {
         let mut detectors = Detectors::new(rules_of(&plan.detect));
         if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
             detectors.set_memory_limit(device.usable_bytes() as f64);
@@ -98,6 +97,7 @@ impl Detecting {
             detectors,
             rung,
             section: plan.detect.clone(),
+            has_run_file,
             watches: HashMap::new(),
             sdk_speaks: false,
             unwatched_reported: false,
@@ -151,9 +151,19 @@ impl Detecting {
 
     /// What was found since the last call.
     pub fn findings(&mut self) -> Vec<DetectorFinding> {
-        let policy = |firing: &Firing| self.section.policy_of(firing.detector);
-        let finding = |firing: Firing| DetectorFinding { policy: policy(&firing), firing };
-        std::mem::take(&mut self.firings).into_iter().map(finding).collect()
+        let firings = std::mem::take(&mut self.firings);
+        firings.into_iter().map(|firing| DetectorFinding { policy: self.policy(&firing), firing }).collect()
+    }
+
+    /// The policy of the run file. By default findings are noted, and a run with a run file ends once its loss is lost.
+    fn policy(&self, firing: &Firing) -> DetectionPolicy {
+        let is_lost =
+            firing.detector == Detector::NonFinite && firing.severity == DetectionSeverity::Critical;
+        let default = match is_lost && self.has_run_file {
+            true => DetectionPolicy::Stop,
+            false => DetectionPolicy::Note,
+        };
+        self.section.policy_of(firing.detector).unwrap_or(default)
     }
 
     /// Why more training is worth nothing, once that is so.
@@ -191,27 +201,27 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a loss that begins high is a jump in the rung that had a lower one, and none at the next rung.
+    /// Proves that a loss that continues high is a jump in the rung that had a lower one, and none at the next rung.
     #[test]
     fn the_next_rung_begins_high_without_a_finding() {
         let (low, full) = (Rung::new(0.1).unwrap(), Rung::FULL);
         for (next, found) in [(low, true), (full, false)] {
-            let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low);
-            losses(&mut detecting, |step| 0.1 + 0.01 * (step % 7) as f64);
+            let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low, false);
+            losses(&mut detecting, 0, |step| 0.1 + 0.01 * (step % 7) as f64);
             assert!(detecting.findings().is_empty());
             detecting.begins_again(next);
-            losses(&mut detecting, |step| 5.0 / (1.0 + step as f64 / 50.0) + 0.01 * (step % 7) as f64);
+            losses(&mut detecting, 200, |step| 5.0 / (1.0 + step as f64 / 50.0) + 0.01 * (step % 7) as f64);
             assert_eq!(!detecting.findings().is_empty(), found, "{next}");
         }
     }
 
-    fn losses(detecting: &mut Detecting, loss: impl Fn(u64) -> f64) {
+    fn losses(detecting: &mut Detecting, after_step: u64, loss: impl Fn(u64) -> f64) {
         let mut names = NameTable::default();
         let definition = NameDefinition { id: NameId(0), name: "loss".into() };
         names.learn(&definition);
         for step in 1..=200 {
             let at = Timestamp::from_micros(step as i64 * 1000);
-            let metrics = Metrics { at, step, values: vec![(NameId(0), loss(step))] };
+            let metrics = Metrics { at, step: after_step + step, values: vec![(NameId(0), loss(step))] };
             detecting.take(&Seen { segment: 0, rank: 0, from_sdk: true, metrics: &metrics, names: &names });
         }
     }

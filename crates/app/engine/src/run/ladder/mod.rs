@@ -181,6 +181,8 @@ mod tests {
             name: name.into(),
             point_count: 3,
             non_finite_count: 0,
+            non_finite_from_step: None,
+            non_finite_end_count: None,
             first_step: 1,
             last_step: 3,
             first_value: None,

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use trackway_core::Timestamp;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::rehearsal::loss_rank;
 use trackway_launch::{ExitRecord, Observation, SignalReason};
-use trackway_ledger::{AttemptRow, ClosedRecords};
-use trackway_tower::classify::{ActionKind, ErrorFile, Progress, Stream, StreamLog};
+use trackway_ledger::{AttemptRow, ClosedRecords, MetricSummaryRow};
+use trackway_tower::classify::{ActionKind, ErrorFile, NonFiniteLoss, Progress, Stream, StreamLog};
 use trackway_tower::{LogEvidence, LogScanner, TerminationEvidence};
 
 use crate::actions;
@@ -57,6 +58,7 @@ pub fn gather(
     evidence.own_actions = actions::read(files)
         .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     evidence.progress.last_step = closed.last_step;
+    evidence.non_finite_loss = non_finite_loss(&closed.summaries);
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
     let asked_to_end = [EventKind::MaxStepsReached.as_str(), EventKind::RehearsalTargetReached.as_str()];
@@ -81,6 +83,23 @@ pub fn gather(
         }
     }
     Ok(evidence)
+}
+
+/// The training loss, if it is NaN or infinite to the end. Of several that are as likely the training loss by name, each
+/// must be.
+fn non_finite_loss(summaries: &[MetricSummaryRow]) -> Option<NonFiniteLoss> {
+    let likely = summaries.iter().map(|row| loss_rank(&row.name)).max().filter(|likely| *likely > 0)?;
+    let mut losses = summaries.iter().filter(|row| loss_rank(&row.name) == likely).map(|row| {
+        Some(NonFiniteLoss {
+            metric: row.name.clone(),
+            from_step: row.non_finite_from_step?,
+            last_step: row.last_step,
+            count: row.non_finite_end_count?,
+            point_count: row.point_count,
+        })
+    });
+    let first = losses.next()??;
+    losses.all(|loss| loss.is_some()).then_some(first)
 }
 
 fn take_record(evidence: &mut TerminationEvidence, record: &ExitRecord, closed: &ClosedRecords) {

@@ -3,6 +3,7 @@
 //! To add a step: write a function that returns a [`CheckResult`] for each of its checks, and a line in the table. A
 //! function may fail; its checks then did not run, for the reason in the error.
 
+mod commands;
 mod data;
 mod integrity;
 mod rehearsal;
@@ -50,6 +51,13 @@ pub struct StepSpec {
 
 /// Every step, in the order in which its checks are shown.
 pub const STEPS: &[StepSpec] = &[
+    StepSpec {
+        name: "commands",
+        title: "looking for the files of the commands",
+        checks: &["run.command", "evaluate.command"],
+        run: commands::commands,
+        ..PLAIN
+    },
     StepSpec {
         name: "read",
         title: "reading the data",

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use trackway_core::checks::{CheckResult, Verdict};
-use trackway_engine::capture::Capture;
+use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
 use trackway_formats::runfile::{Plan, TrainingSection};
 use trackway_tower::config_checks::{Loader, Strategy, TrainingConfig, config_checks};
@@ -14,6 +14,7 @@ use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
 use crate::memory::{Measured, ModelSource, read_model, report_on};
 use crate::preflight::facts::NEEDS_SETTINGS;
+use crate::script::imports_trackway;
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
 const ALWAYS_SET: &[&str] = &["config.seed"];
@@ -23,6 +24,8 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     let plan = &work.job.plan;
     let rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
     let mut config = configured(plan, work.capture);
+    config.asks_for_checkpoints = script_of(&plan.run.command, &work.job.working_directory())
+        .and_then(|script| imports_trackway(&script));
     let seen = seen(&mut config, &rehearsed);
     if let Some(cost) = config.cost {
         let _ = work.shared.cost.set(cost.estimate());
@@ -98,6 +101,7 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         // Without a cadence the script decides, in an unknown way.
         checkpointing: (checkpoint.every_steps.is_some() || checkpoint.every_seconds.is_some())
             .then_some(true),
+        asks_for_checkpoints: None,
         checkpoint_interval_seconds: checkpoint.every_seconds,
         preemptible: training.preemptible,
         loader: loader(plan, &training, capture),

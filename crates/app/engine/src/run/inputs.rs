@@ -1,0 +1,77 @@
+//! What an attempt starts from, at the time of its launch: its data and its surroundings. A retry may come days after the
+//! run was prepared.
+
+use std::borrow::Cow;
+
+use trackway_data::FileStates;
+use trackway_formats::runfile::OnDataChange;
+use trackway_ledger::{AttemptRow, RunState};
+
+use super::job::data_sha256;
+use super::prepare::{Prepared, capture_surroundings, keep_states, record_data, resolve_data};
+use crate::Context;
+use crate::capture::Capture;
+use crate::error::{AppError, ErrorKind};
+use crate::reporter::{Notice, Reporter};
+
+/// What is known when an attempt is launched.
+pub struct LaunchInputs<'p> {
+    /// Its surroundings.
+    pub capture: Cow<'p, Capture>,
+    /// The hash of all data; none without data, and where it cannot be resolved now.
+    pub data_sha256: Option<String>,
+}
+
+impl<'p> LaunchInputs<'p> {
+    /// Looks again at what may have changed since the attempt before. Unchanged files cost a stat each. `fresh`: the run was
+    /// prepared just now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Blocked`] when the data changed and the run file forbids that; when something cannot be stored.
+    pub fn now(
+        context: &Context,
+        prepared: &'p Prepared,
+        previous: Option<&AttemptRow>,
+        fresh: bool,
+        reporter: &dyn Reporter,
+    ) -> Result<Self, AppError> {
+        let capture = match fresh {
+            true => Cow::Borrowed(&prepared.capture),
+            false => Cow::Owned(capture_surroundings(context, &prepared.job)),
+        };
+        let Some(previous) = previous.filter(|_| !prepared.job.plan.data.is_empty()) else {
+            return Ok(Self { capture, data_sha256: prepared.run.data_sha256.clone() });
+        };
+        let (data_sha256, changed) = match resolve(context, prepared, reporter) {
+            Ok(now) => {
+                let changed = now != previous.data_sha256;
+                (now, changed.then(|| "its data is not what it was".to_owned()))
+            }
+            Err(error) => (None, Some(format!("its data cannot be resolved now: {}", error.message))),
+        };
+        let Some(changed) = changed else { return Ok(Self { capture, data_sha256 }) };
+        let message = format!("since attempt {} {changed}", previous.attempt_number);
+        if prepared.job.plan.supervise.on_data_change == OnDataChange::Block {
+            context.set_run_state(prepared.run.run_id, RunState::Failed)?;
+            return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {message}")).hint(
+                "restore the data, then `trackway resume`; or set `supervise.on_data_change = \"warn\"`",
+            ));
+        }
+        reporter.notice(&Notice::Note { text: format!("{message}; the receipt has the new hash") });
+        Ok(Self { capture, data_sha256 })
+    }
+}
+
+fn resolve(
+    context: &Context,
+    prepared: &Prepared,
+    reporter: &dyn Reporter,
+) -> Result<Option<String>, AppError> {
+    let manifests = resolve_data(context, &prepared.job, reporter)?;
+    let hashes: Vec<(String, String)> =
+        manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
+    let states = FileStates::of(&prepared.job.base, &manifests);
+    keep_states(&context.home.layout.run(prepared.run.run_id).data_files_json(), &states)?;
+    record_data(context, &manifests)?;
+    Ok(data_sha256(&hashes))
+}

@@ -1,0 +1,51 @@
+//! What a training script imports, as far as its text shows it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use trackway_files::open_regular;
+
+/// A script is read this far for what it imports.
+pub const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+
+/// Whether a Python script imports `trackway`, without which it cannot request checkpoints. None: it cannot be read, or is
+/// not a Python script.
+#[must_use]
+pub fn imports_trackway(script: &Path) -> Option<bool> {
+    let is_python = script.extension().is_some_and(|extension| extension == "py");
+    let mut bytes = Vec::new();
+    open_regular(script).ok().filter(|_| is_python)?.take(SCRIPT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(imported_packages(&String::from_utf8_lossy(&bytes)).contains(&"trackway"))
+}
+
+/// The packages that a Python text imports, by their first names.
+#[must_use]
+pub fn imported_packages(text: &str) -> Vec<&str> {
+    let first = |name: &'_ str| name.find(['.', ' ', ';', '#']).unwrap_or(name.len());
+    let mut packages = Vec::new();
+    for line in text.lines().map(str::trim_start) {
+        let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
+            (Some(names), _) => names,
+            (None, Some(names)) => names.split(" import").next().unwrap_or_default(),
+            (None, None) => continue,
+        };
+        packages.extend(names.split(',').map(str::trim).map(|name| &name[..first(name)]));
+    }
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an import shows, and that a comment and a file that cannot be read do not.
+    #[test]
+    fn an_import_of_trackway_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("train.py"), "from trackway import attach\n").unwrap();
+        std::fs::write(folder.path().join("plain.py"), "import torch  # trackway\n").unwrap();
+        assert_eq!(imports_trackway(&folder.path().join("train.py")), Some(true));
+        assert_eq!(imports_trackway(&folder.path().join("plain.py")), Some(false));
+        assert_eq!(imports_trackway(&folder.path().join("missing.py")), None);
+    }
+}
