@@ -127,7 +127,7 @@ def test_a_slow_rank_costs_checkpoints_only(tmp_path):
 
 def test_what_is_saved_once_and_what_by_each(tmp_path):
     """Proves which files a checkpoint of ranks has, and that loading it without a run shows all of them."""
-    Ranks(tmp_path, 1, steps=4, world_size=2).finish()
+    Ranks(tmp_path, 1, steps=4, world_size=2, TRACKWAY_CHECKPOINT_EVERY_STEPS=4).finish()
     files = sorted(path.name for path in (tmp_path / "checkpoints").glob("step-*/*/*.*"))
     own = [f"rank-000{rank}-{name}" for rank in (0, 1) for name in ("cursor.json", "rng.json", "shard.json")]
     own += [f"rank-000{rank}-shard.safetensors" for rank in (0, 1)]

@@ -260,13 +260,21 @@ def test_a_pass_that_was_left_is_over(attempt):
 
 def test_a_checkpoint_on_demand(attempt, tmp_path):
     """Proves that a command of the control file makes the next `checkpoint` save."""
-    run = attempt()
+    run = attempt(TRACKWAY_CHECKPOINT_EVERY_STEPS=1_000)
     assert not run.checkpoint(1)
     control(tmp_path, "checkpoint_now")
     while not run._checkpoint_due(2):
         pass
     assert run.checkpoint(2, wait=True)
     assert [one.step for one in checkpoint.list(tmp_path / "checkpoints")] == [2]
+
+
+def test_without_a_cadence_each_chosen_step_is_saved(attempt, tmp_path):
+    """Proves that calls at steps which the script chose save without a cadence, and that calls at each step save seldom."""
+    run = attempt()
+    saved = [step for step in (1000, 2000, 3000, *range(3001, 3100)) if run.checkpoint(step, wait=step <= 3000)]
+    assert saved == [1000, 2000, 3000]
+    assert [one.step for one in checkpoint.list(tmp_path / "checkpoints")] == [1000, 2000, 3000]
 
 
 def test_the_cadence_of_the_run_file(attempt, tmp_path):

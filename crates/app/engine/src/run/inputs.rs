@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use trackway_data::FileStates;
+use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::OnDataChange;
-use trackway_ledger::{AttemptRow, RunState};
+use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows, RunState};
 
 use super::job::data_sha256;
 use super::prepare::{Prepared, capture_surroundings, keep_states, record_data, resolve_data};
@@ -45,9 +46,16 @@ impl<'p> LaunchInputs<'p> {
         let (data_sha256, changed) = match resolve(context, prepared, reporter) {
             Ok(now) => {
                 let changed = now != previous.data_sha256;
-                (now, changed.then(|| "its data is not what it was".to_owned()))
+                let text = "its data is not what it was; the receipt has the hash of now";
+                (now, changed.then(|| text.to_owned()))
             }
-            Err(error) => (None, Some(format!("its data cannot be resolved now: {}", error.message))),
+            Err(error) => {
+                let why = error.message;
+                (
+                    None,
+                    Some(format!("its data cannot be resolved any more, and the receipt has no hash: {why}")),
+                )
+            }
         };
         let Some(changed) = changed else { return Ok(Self { capture, data_sha256 }) };
         let message = format!("since attempt {} {changed}", previous.attempt_number);
@@ -57,7 +65,7 @@ impl<'p> LaunchInputs<'p> {
                 "restore the data, then `trackway resume`; or set `supervise.on_data_change = \"warn\"`",
             ));
         }
-        reporter.notice(&Notice::Note { text: format!("{message}; the receipt has the new hash") });
+        reporter.notice(&Notice::Note { text: message });
         Ok(Self { capture, data_sha256 })
     }
 }
@@ -71,7 +79,16 @@ fn resolve(
     let hashes: Vec<(String, String)> =
         manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
     let states = FileStates::of(&prepared.job.base, &manifests);
-    keep_states(&context.home.layout.run(prepared.run.run_id).data_files_json(), &states)?;
-    record_data(context, &manifests)?;
-    Ok(data_sha256(&hashes))
+    let (run, now) = (&prepared.run, data_sha256(&hashes));
+    keep_states(&context.home.layout.run(run.run_id).data_files_json(), &states)?;
+    let found = record_data(context, &manifests)?;
+    if now != run.data_sha256 {
+        let used = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+        let before = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run.run_id))?;
+        let mut all: Vec<DataSnapshotRow> = before.into_iter().map(|(_, row)| row).chain(found).collect();
+        all.sort_by(|left, right| left.data_sha256.cmp(&right.data_sha256));
+        all.dedup_by(|left, right| left.data_sha256 == right.data_sha256);
+        context.keep(run.run_id, RowCopy::Run, &KeptRows::of_run(run, &used, &all));
+    }
+    Ok(now)
 }
