@@ -20,7 +20,7 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
     }
     let own = || events.iter().filter(|event| event.attempt_id == Some(attempt.attempt_id));
     let of_kind = |kind: EventKind| own().find(|event| event.kind == kind.as_str());
-    let failed = own().filter(|event| FAILED.iter().any(|kind| event.kind == kind.as_str())).last();
+    let failed = own().rfind(|event| FAILED.iter().any(|kind| event.kind == kind.as_str()));
     if let Some(failed) = failed {
         let step = failed.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         return Some(format!(
@@ -86,7 +86,7 @@ mod tests {
         assert!(why(&[], false).contains("does not use the package"));
         assert!(why(&[], true).contains("never called"));
         assert_eq!(
-            why(&[asked.clone()], true),
+            why(std::slice::from_ref(&asked), true),
             "the script asked whether to save from step 7 on, the cadence is every 5000 steps, and none was due before its end, step 3500"
         );
         assert!(why(&[asked, failed], true).contains("at step 7: checkpoint_failed why=disk full"));

@@ -215,19 +215,15 @@ pub struct SuperviseSection {
 
 closed_list!(
     /// What a retry or a resume does when the data is not that of the attempt before.
+    #[derive(Default)]
     OnDataChange, "reaction to changed data", {
         /// It is launched and says so; the receipt has the hash of the new data.
+        #[default]
         Warn = "warn",
         /// It is not launched.
         Block = "block",
     }
 );
-
-impl Default for OnDataChange {
-    fn default() -> Self {
-        Self::Warn
-    }
-}
 
 /// The grace period when the run file names none.
 pub const DEFAULT_GRACE_SECONDS: f64 = 30.0;

@@ -69,7 +69,7 @@ fn only_a_loss_that_stays_so_is_critical() {
         critical.map(|firing| firing.step).collect()
     };
     let falls = |step: Step| 2.0 / (1.0 + step as f64);
-    let skips = |step: Step| if step % 5 == 0 { f64::INFINITY } else { 2.0 / (1.0 + step as f64) };
+    let skips = |step: Step| if step.is_multiple_of(5) { f64::INFINITY } else { 2.0 / (1.0 + step as f64) };
     assert_eq!(critical(skips, |_| 1.0), [] as [Step; 0]);
     assert_eq!(critical(falls, |_| f64::NAN), [] as [Step; 0]);
     let twice = |step: Step| match step {

@@ -17,6 +17,21 @@ fn unlocked_run(home: &Home) -> std::process::Child {
     supervisor
 }
 
+/// Pauses a process that does not write to the ledger at that time: one that is paused within a transaction keeps all others
+/// from writing.
+fn pause_outside_a_write(home: &Home, process: &std::process::Child) {
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    ledger.busy_timeout(std::time::Duration::ZERO).unwrap();
+    eventually("a time without a write", || {
+        signal(process, Signal::SIGSTOP);
+        let writes = ledger.execute_batch("begin immediate; rollback").is_err();
+        if writes {
+            signal(process, Signal::SIGCONT);
+        }
+        (!writes).then_some(())
+    });
+}
+
 /// Proves that a run with a supervisor gets no second one while the lease is valid, even if the lock file permits it,
 /// and that other commands leave its attempt to it.
 #[test]
@@ -41,7 +56,7 @@ fn a_lease_keeps_a_second_supervisor_away() {
 fn a_supervisor_that_lost_its_lease_leaves_the_run_alone() {
     let home = Home::with(&[("TRACKWAY_LEASE_SECONDS".into(), "1".into())]);
     let first = unlocked_run(&home);
-    signal(&first, Signal::SIGSTOP);
+    pause_outside_a_write(&home, &first);
     let epoch = |condition: &str| {
         let rows = home.sql(&format!("select epoch from supervisor_leases where {condition}"));
         rows.first().and_then(|row| row["epoch"].as_u64())
