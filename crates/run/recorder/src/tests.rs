@@ -217,7 +217,8 @@ fn without_a_root_no_checkpoint_is_due() {
 /// that lines that are no commands are answered too.
 #[test]
 fn commands_are_obeyed_and_acknowledged() {
-    let attempt = Attempt::new();
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(1_000);
     let run = attempt.attach();
     assert!(!run.should_stop() && !run.checkpoint_due(5));
     attempt.ask("{\"version\":1,\"id\":1,\"at\":\"-\",\"command\":\"checkpoint_now\",\"why\":\"-\"}\n{\"version\":1,\"id\":2,");
@@ -307,6 +308,7 @@ fn steps_are_listed_and_bounded() {
 fn a_held_loop_is_released() {
     let mut attempt = Attempt::new();
     attempt.settings.hold_at_step = Some(3);
+    attempt.settings.every_steps = Some(1_000);
     let run = attempt.attach();
     let held = || {
         let here = |frame: &Frame| matches!(frame, Frame::Heartbeat(heartbeat) if heartbeat.step == 3);
@@ -391,6 +393,7 @@ fn a_stop_is_put_off_only_for_a_checkpoint() {
     ];
     for (name, arrange, before) in cases {
         let mut attempt = Attempt::new();
+        attempt.settings.every_steps = Some(1_000);
         arrange(&mut attempt.settings);
         let run = attempt.attach();
         if attempt.settings.checkpoint_root.is_some() {

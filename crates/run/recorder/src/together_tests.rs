@@ -230,7 +230,7 @@ fn a_skipped_step_is_given_up_by_all() {
 /// that the checkpoint is abandoned rather than made without it.
 #[test]
 fn a_rank_that_is_ahead_declines() {
-    let ranks = Ranks::new(|_| ());
+    let ranks = Ranks::new(|attempt| attempt.settings.every_steps = Some(1_000));
     ranks.each(|rank, attempt, run| {
         assert!(draft(run, 1) && run.wait_for_checkpoint(PATIENCE));
         if rank == 1 {

@@ -162,7 +162,7 @@ fn steps_wait_for_one_another() {
     });
     let done = done.into_inner().unwrap();
     let at = |name: &str| done.iter().position(|step| *step == name).unwrap();
-    assert_eq!(done.len(), 6, "{done:?}");
+    assert_eq!(done.len(), 7, "{done:?}");
     assert!(["integrity", "imbalance", "drift"].iter().all(|step| at("read") < at(step)), "{done:?}");
 }
 

@@ -4,7 +4,8 @@
 //! trains on all its data at each step has one digest from the beginning on; that is reported as a note, after more of
 //! them. Inputs have a separate digest (`input_digest`), since labels may keep changing when inputs do not. Without
 //! digests, by the loss: two different batches do not have the same loss to the last bit, five times in a row, and
-//! neither does the same batch while weights change. A loss of exactly 0 does not count.
+//! neither does the same batch while weights change. A loss of exactly 0 does not count, nor does one with so few digits that it
+//! was rounded for a person: healthy noise printed as `0.31` repeats itself.
 
 use trackway_core::detect::DetectionSeverity::{Note, Warn};
 
@@ -29,6 +30,11 @@ pub(super) enum Repeated {
     Loss,
 }
 
+/// Whether a value has at most four significant digits. 0 has none.
+fn is_rounded(value: f64) -> bool {
+    format!("{value:.3e}").parse() == Ok(value)
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeadInput {
     last: Option<f64>,
@@ -41,7 +47,7 @@ impl DeadInput {
     pub(super) fn take(&mut self, rule: Rule, sample: Sample, what: Repeated) -> Option<DetectorChange> {
         let last = self.last.replace(sample.value)?;
         let same =
-            last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && sample.value == 0.0);
+            last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && is_rounded(sample.value));
         self.differed |= !same;
         // Inputs that never differed may be intended: one prompt, one mask.
         let same = same && (self.differed || what != Repeated::Inputs);

@@ -213,6 +213,8 @@ fn repeated_batches_are_reported() {
     assert_eq!((fired(&only), only[0].severity), (vec![(Detector::DeadInput, 20)], DetectionSeverity::Note));
     let equal = fired(&firings_of("loss", (0..200).map(|step| 1.0 / (1.0 + step.min(50) as f64))));
     assert_eq!(equal, [(Detector::DeadInput, 70)]);
+    let printed = |step: u64| ((1.0 / (1.0 + step.min(50) as f64)) * 1000.0).round() / 1000.0;
+    assert_eq!(fired(&firings_of("loss", (0..200).map(printed))), [], "rounded to three decimals");
 }
 
 /// Proves that inputs which stop changing are reported although labels change, that a batch which repeats as a whole is

@@ -546,30 +546,35 @@ fn a_fault_at_any_call_loses_nothing() {
         BackendFault::Conflict,
         BackendFault::Refused,
     ];
-    for fault in faults {
-        // One that lasts is what a kill or a partition looks like.
-        for lasting in [false, true].into_iter().take(1 + usize::from(fault == BackendFault::ErrorBefore)) {
-            let mut call = 0;
-            loop {
-                let (world, memory) = (World::new(), memory());
-                let mut saved = Vec::new();
-                scenario(&world, &memory, &mut saved).unwrap();
-                let calls = call..if lasting { u64::MAX } else { call + 1 };
-                let faulty = FaultBackend::storm(Arc::clone(&memory), calls, fault);
-                let outcome = scenario(&world, &(Arc::new(faulty.clone()) as Arc<dyn Backend>), &mut saved);
-                if faulty.calls() <= call {
-                    outcome.unwrap();
-                    break;
-                }
-                let situation = format!("{fault:?} at call {call}, lasting: {lasting}");
-                check_remote(&world, &memory, &situation);
-                check_completion(&world, &memory, &saved, &situation);
-                call += 1;
-            }
-            println!("{fault:?}, lasting: {lasting}: {call} calls");
-            assert!(call > 100, "only {call} calls: the scenario does not do what it should");
+    // One that lasts is what a kill or a partition looks like.
+    let lasting = (BackendFault::ErrorBefore, true);
+    let cases = faults.map(|fault| (fault, false)).into_iter().chain([lasting]);
+    // They wait for the disk most of the time.
+    std::thread::scope(|scope| {
+        cases.for_each(|(fault, lasting)| drop(scope.spawn(move || fault_at_each_call(fault, lasting))))
+    });
+}
+
+fn fault_at_each_call(fault: BackendFault, lasting: bool) {
+    let mut call = 0;
+    loop {
+        let (world, memory) = (World::new(), memory());
+        let mut saved = Vec::new();
+        scenario(&world, &memory, &mut saved).unwrap();
+        let calls = call..if lasting { u64::MAX } else { call + 1 };
+        let faulty = FaultBackend::storm(Arc::clone(&memory), calls, fault);
+        let outcome = scenario(&world, &(Arc::new(faulty.clone()) as Arc<dyn Backend>), &mut saved);
+        if faulty.calls() <= call {
+            outcome.unwrap();
+            break;
         }
+        let situation = format!("{fault:?} at call {call}, lasting: {lasting}");
+        check_remote(&world, &memory, &situation);
+        check_completion(&world, &memory, &saved, &situation);
+        call += 1;
     }
+    println!("{fault:?}, lasting: {lasting}: {call} calls");
+    assert!(call > 100, "only {call} calls: the scenario does not do what it should");
 }
 
 fn check_completion(world: &World, remote: &Arc<dyn Backend>, saved: &[Step], situation: &str) {
