@@ -42,7 +42,8 @@ pub fn script_of(command: &[String], folder: &Path) -> Option<PathBuf> {
     });
     let is_script = |word: &&String| {
         let extension = Path::new(word.as_str()).extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| SCRIPT_EXTENSIONS.contains(&extension)) && !word.contains("://")
+        let is_name = !word.starts_with('-') && !word.contains("://") && !word.contains(char::is_whitespace);
+        is_name && extension.is_some_and(|extension| SCRIPT_EXTENSIONS.contains(&extension))
     };
     of_module.or_else(|| command.iter().find(is_script).map(|word| folder.join(word)))
 }
@@ -73,5 +74,8 @@ mod tests {
         ] {
             assert_eq!(script(command).as_deref(), found, "{command}");
         }
+        let code = ["sh", "-c", "cd job && python train.py"].map(str::to_owned);
+        assert_eq!(script_of(&code, folder.path()), None, "code is not a name");
+        assert_eq!(script("./launch --script=job/train.py"), None);
     }
 }

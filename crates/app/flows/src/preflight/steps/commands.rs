@@ -44,8 +44,46 @@ fn of_script(check: &str, command: &[String], folder: &Path) -> CheckResult {
     if script.is_file() {
         return CheckResult::pass(check, NoRows::Settings, format!("`{shown}` is there"));
     }
+    if !is_opened_here(command) {
+        return CheckResult::not_applicable(check, "the command may start its script elsewhere");
+    }
     let message = format!("there is no file `{shown}` in `{}`", folder.display());
     let finding = Finding::new(check, Severity::Block, message).about(check);
     let action = "correct the name; paths of commands start at `run.working_directory`, by default the run file's folder";
     CheckResult::about(check, NoRows::Settings, vec![finding.action(action)])
+}
+
+/// Whether the command opens its script on this machine for certain: an interpreter does; a container, another machine or a
+/// module of Python may have files of other places.
+fn is_opened_here(command: &[String]) -> bool {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let is_interpreter = name.starts_with("python") || matches!(name, "sh" | "bash" | "torchrun");
+    is_interpreter && !command.iter().any(|word| word == "-m" || word == "-c")
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::checks::Verdict;
+
+    use super::*;
+
+    /// Proves that a missing script blocks only where the command opens it on this machine.
+    #[test]
+    fn only_a_script_that_is_opened_here_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let verdict = |command: &[&str]| {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            of_script(RUN, &command, folder.path()).verdict
+        };
+        assert_eq!(verdict(&["/usr/bin/python3", "-u", "train.py"]), Verdict::Block);
+        assert_eq!(verdict(&["torchrun", "train.py"]), Verdict::Block);
+        for elsewhere in [
+            ["docker", "run", "image", "python", "train.py"],
+            ["python3", "-m", "tool", "convert", "out.py"],
+            ["sh", "-c", "python train.py", "-", "-"],
+        ] {
+            assert_eq!(verdict(&elsewhere), Verdict::NotApplicable, "{elsewhere:?}");
+        }
+    }
 }
