@@ -175,7 +175,7 @@ fn without_a_cadence_the_script_decides() {
     assert_eq!((default.len(), default[0].step), (1, Some(3001)));
     let again = attempt.attach();
     assert_eq!(again.resume().unwrap().unwrap().step, *saved.last().unwrap());
-    assert!(!again.checkpoint_due(saved.last().unwrap() + 1), "a resume is no first call");
+    assert!(!again.checkpoint_due(saved.last().unwrap() + 1), "a resume counts as a call");
 }
 
 /// Proves that the metric of `keep.best` is taken from what was logged at the step of a save, that one which is passed goes

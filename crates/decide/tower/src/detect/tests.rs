@@ -460,9 +460,9 @@ fn a_new_attempt_from_the_start_is_another_training() {
         }
         !firings.is_empty()
     };
-    assert!(!found_after(1), "a retry from the start is no spike");
-    assert!(!found_after(150), "nor is one from long before");
-    assert!(found_after(390), "a resume that lost the weights is one");
+    assert!(!found_after(1), "a retry from the start must not be reported");
+    assert!(!found_after(150), "nor one from long before");
+    assert!(found_after(390), "a resume that lost the weights must be");
 }
 
 /// Proves that `docs/detectors.md` names every detector with its defaults (`TRACKWAY_BLESS=1` writes it).
