@@ -24,4 +24,4 @@ install -m 755 "$target_folder/$target/agent/trackway-agent" "$agent"
 bytes=$(stat -c %s "$agent")
 echo "$agent: $bytes bytes, static, $libc"
 [ "$bytes" -lt "$bytes_max" ] || { echo "the agent is larger than $bytes_max bytes" >&2; exit 1; }
-TRACKWAY_TEST_AGENT=$agent "${CARGO:-cargo}" test --locked -p trackway-agent
+TRACKWAY_TEST_AGENT=$agent "${CARGO:-cargo}" test --locked --workspace --test agent
