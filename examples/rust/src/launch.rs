@@ -39,6 +39,7 @@ fn run_job<J: Job>(
     }
     let run = Recorder::attach();
     run.stop_on_sigterm();
+    run.took_seed(options.seed);
     let ended =
         prepare(&options).and_then(|job| train(&job, &options, &run, &SystemClock, &mut std::io::stdout()));
     run.finish();

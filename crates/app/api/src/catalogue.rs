@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, data, doctor, evaluations, explain, gates, gc, import, init,
-    logs, models, preflight, registry, rehearsal, runs, schemas, settings, sql, watch,
+    logs, models, preflight, registry, rehearsal, reproduce, runs, schemas, settings, sql, verify, watch,
 };
 
 /// A document of the contract.
@@ -143,6 +143,11 @@ documents! {
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];
     "explain": One of explain::Explanation, by ["explain"];
+    "amend": One of explain::Amendment, by ["amend"];
+    "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
+    "reproduce": One of reproduce::Reproduction, by ["reproduce"];
+    "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],
+        "Exit code 7 if `verdict` is `different`, 5 if it is `cannot_tell`.";
     "compare": One of compare::RunComparison, by ["compare"];
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];
@@ -200,7 +205,8 @@ documents! {
     "data-check": One of data::CheckAnswer, by ["data check"], "Exit code 3 if `verdict` is `block`.";
     "data-leakage": One of data::LeakageAnswer, by ["data leakage"], "Exit codes as for `data validate`.";
     "data-images": One of data::ImagesAnswer, by ["data images"], "Exit codes as for `data validate`.";
-    "data-drift": One of trackway_data::drift::DriftReport, by ["data drift"];
+    "data-drift": One of trackway_data::drift::DriftReport, by ["data drift"],
+        "Exit code 3 if `verdict` is `block`; with `--fail-on warn` also if it is `warn`.";
     "data-snapshot": One of data::SnapshotAnswer, by ["data snapshot"];
     "data-snapshots": One of data::SnapshotList, by ["data ls"];
     "data-diff": One of data::DiffAnswer, by ["data diff"];

@@ -10,7 +10,7 @@ use trackway_ledger::RunState;
 pub struct RunComparison {
     /// The runs.
     pub runs: Vec<ComparedRun>,
-    /// The parameters that the scripts of sealed attempts recorded, equal ones too.
+    /// The parameters of the commands and those that the scripts of sealed attempts recorded, equal ones too.
     pub parameters: Vec<ComparedValue>,
     /// The keys of the plan that differ.
     pub config: Vec<ComparedValue>,

@@ -74,6 +74,8 @@ pub struct Explanation {
     pub progressive: Option<ProgressiveEstimate>,
     /// The use of the machine.
     pub machine: MachineSummary,
+    /// The attempt's parameters: those of its command and those that the script reported.
+    pub parameters: Vec<AttemptParameter>,
     /// The attempt's tags.
     pub tags: Vec<AttemptTag>,
     /// The files that the script recorded as artifacts.
@@ -158,6 +160,71 @@ pub struct ExplainedAttempt {
     pub signal: Option<i32>,
     /// Its folder.
     pub folder: String,
+    /// What shows that it took what it was given.
+    pub inputs: AttemptInputs,
+    /// What evaluates its checkpoints, as it was when the attempt began.
+    pub evaluators: Vec<EvaluatorVersion>,
+    /// Late facts about it, oldest first; the receipt itself never changes.
+    pub amendments: Vec<Amendment>,
+}
+
+/// What an attempt was given and what shows that it took it. What a script was given does not show what it did: null means that
+/// nothing shows it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptInputs {
+    /// The seed of the run file.
+    pub seed: Option<u64>,
+    /// The seed that the script says it took.
+    pub seed_seen: Option<u64>,
+    /// Rows that it kept in its rung, as counted.
+    pub rung_rows: Option<u64>,
+    /// Rows they were kept from.
+    pub rung_rows_total: Option<u64>,
+    /// Batches it was to skip after a roll back, as half-open ranges.
+    pub skip_batches: Option<String>,
+    /// How many of them it skipped.
+    pub skipped_batch_count: Option<u64>,
+    /// The rung whose weights it started with.
+    pub warm_start_rung: Option<String>,
+    /// Their step in that rung.
+    pub warm_start_step: Option<Step>,
+    /// SHA-256 of that checkpoint's manifest.
+    pub warm_start_manifest_sha256: Option<String>,
+}
+
+/// An evaluator, as it was when an attempt began.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluatorVersion {
+    /// Its name; null if its files could not be read.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// SHA-256 over its files; null if none is known.
+    #[serde(default)]
+    pub digest: Option<String>,
+    /// Why its files could not be read; null if they could.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// A late fact about an attempt, beside its receipt.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Amendment {
+    /// Its id.
+    pub amendment_id: String,
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Who wrote it.
+    pub author: String,
+    /// The column of the receipt that it concerns.
+    pub field: String,
+    /// The value in the receipt; null: there is none.
+    pub old_text: Option<String>,
+    /// The value as it is known now; null: it is not known.
+    pub new_text: Option<String>,
+    /// Why.
+    pub why: String,
 }
 
 /// An attempt in short.
@@ -181,6 +248,16 @@ pub struct AttemptSummary {
     pub wall_seconds: Option<f64>,
     /// The rule that named the reason.
     pub rule: Option<String>,
+    /// Seconds from the end of the attempt before to its first step; null: it follows none of its rung, or made no step.
+    pub recovery_seconds: Option<f64>,
+    /// Steps it committed that no attempt of its rung had committed before; null: it made no step.
+    pub new_committed_steps: Option<u64>,
+    /// GPUs × wall seconds.
+    pub gpu_seconds: Option<f64>,
+    /// GPU hours for each newly committed step; null: there is none.
+    pub gpu_hours_per_committed_step: Option<f64>,
+    /// Its cost in USD, if there is a price.
+    pub cost_usd: Option<f64>,
 }
 
 /// A difference to something else.
@@ -409,6 +486,15 @@ pub struct LoopTime {
     pub batch_wait_fraction: f64,
     /// The stalls for checkpoints.
     pub checkpoint_stall_fraction: f64,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptParameter {
+    /// Its name.
+    pub name: String,
+    /// Its last value.
+    pub value: String,
 }
 
 /// A tag.

@@ -28,11 +28,13 @@ pub mod progressive;
 pub mod registry;
 pub mod rehearsal;
 pub mod remote;
+pub mod reproduce;
 pub mod runs;
 pub mod schemas;
 pub mod settings;
 pub mod sql;
 pub mod validate;
+pub mod verify;
 pub mod watch;
 
 pub use catalogue::{DOCUMENTS, Entry, Shape};

@@ -165,6 +165,10 @@ pub struct RungSummary {
     pub values_json: Option<BTreeMap<String, Option<f64>>>,
     /// The last value of each metric, by name.
     pub metrics_json: Option<BTreeMap<String, Option<f64>>>,
+    /// Rows that it kept, as counted; null: nothing counted them.
+    pub rows: Option<u64>,
+    /// Rows of all of the data it kept them from.
+    pub rows_total: Option<u64>,
 }
 
 closed_list!(

@@ -9,6 +9,7 @@ pub mod context;
 pub mod control;
 pub mod deferred_seals;
 pub mod error;
+pub mod file_digest;
 pub mod home;
 mod launchers;
 pub mod ledger_access;

@@ -154,6 +154,8 @@ fn rung_summary(row: RungRow) -> RungSummary {
         why: row.why,
         values_json: row.values_json.as_ref().map(numbers_by_name),
         metrics_json: row.metrics_json.as_ref().map(numbers_by_name),
+        rows: row.rows,
+        rows_total: row.rows_total,
     }
 }
 

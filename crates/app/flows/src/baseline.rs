@@ -13,7 +13,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
 use crate::data::data_error;
-use crate::file_digest::file_sha256;
+use trackway_engine::file_digest::file_sha256;
 
 /// The member of an assessment with the reason why its rows were not matched with the task set.
 pub const TASKS_UNMATCHED: &str = "tasks_unmatched";

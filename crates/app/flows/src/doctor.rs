@@ -75,8 +75,15 @@ fn compare(home: &Home, ledger: &Ledger, folders: &[AttemptId]) -> Result<Vec<Ho
     let own = known.iter().filter(|attempt| {
         Path::new(&attempt.log_directory) == home.layout.attempt(attempt.attempt_id).folder()
     });
+    let own: Vec<&KnownAttempt> = own.collect();
+    let mut changed = HashSet::new();
+    ledger.check_receipts(None, &mut |receipt| {
+        if receipt.holds == Some(false) {
+            changed.insert(receipt.attempt_id);
+        }
+    })?;
     for attempt in own {
-        findings.extend(finding_of(home, ledger, attempt)?);
+        findings.extend(finding_of(home, ledger, attempt, &changed)?);
     }
     Ok(findings)
 }
@@ -86,6 +93,7 @@ fn finding_of(
     home: &Home,
     ledger: &Ledger,
     attempt: &KnownAttempt,
+    changed: &HashSet<AttemptId>,
 ) -> Result<Option<HomeFinding>, LedgerError> {
     let subject = attempt.attempt_id.to_string();
     if !attempt.sealed {
@@ -98,8 +106,7 @@ fn finding_of(
             why: "it is not sealed, but its folder is missing".into(),
         }));
     }
-    let holds = ledger.verify_receipt(attempt.attempt_id)?;
-    Ok((holds == Some(false)).then(|| HomeFinding {
+    Ok(changed.contains(&attempt.attempt_id).then(|| HomeFinding {
         kind: HomeFindingKind::ChangedReceipt,
         subject,
         why: "its receipt has another digest than it was sealed with".into(),

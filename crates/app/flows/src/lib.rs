@@ -1,6 +1,7 @@
 //! The use cases around a run in plain data: what is checked before it, what is evaluated, gated and registered after
 //! it, and what keeps a home in order. It is independent of command lines and web requests, and never prints.
 
+pub mod amend;
 pub mod assess;
 pub mod baseline;
 pub mod checkpoints;
@@ -8,7 +9,6 @@ pub mod classify;
 pub mod data;
 pub mod doctor;
 pub mod evaluate;
-pub mod file_digest;
 pub mod gates;
 pub mod gc;
 pub mod import;
@@ -24,6 +24,7 @@ pub mod rebuild;
 pub mod reconcile;
 pub mod registry;
 pub mod rehearsal;
+pub mod reproduce;
 pub mod score;
 mod scoring;
 mod script;
@@ -31,3 +32,4 @@ pub mod slices;
 #[cfg(test)]
 mod tests;
 pub mod train;
+pub mod verify;

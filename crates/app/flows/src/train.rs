@@ -1,9 +1,12 @@
 //! A training run from pre-flight to the evaluation of its result.
 
+use std::collections::BTreeMap;
+
 use trackway_api::preflight::PreflightReport;
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
+use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
 use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, read, remote, reopen};
@@ -130,6 +133,7 @@ pub fn resume(
     if row.state == RunState::Completed
         && let Some(remote) = remote::settle_remote(context, &row, reporter)?
     {
+        mirror_run(context, &row, &BTreeMap::new())?;
         let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
         return Ok(RunReport::of(outcome));
     }

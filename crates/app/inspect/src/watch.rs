@@ -12,6 +12,7 @@ use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::ladder::Ladder;
 use trackway_engine::run::live_record::LiveRecord;
 use trackway_engine::run::remote::read_status;
+use trackway_formats::arguments::total_steps_of;
 use trackway_ledger::AttemptRow;
 use trackway_tower::progressive::ProgressiveEstimate;
 
@@ -122,11 +123,15 @@ impl Watcher<'_> {
             }
         }
         view.progress = progress(record.progress(self.steps_per_second));
-        view.total_steps = facts.total_steps;
+        // The record of another home, or one that was deleted, is not here; what the ledger has is.
+        view.progress.step = view.progress.step.or(attempt.last_step);
+        view.progress.last_committed_step = view.progress.last_committed_step.or(attempt.last_committed_step);
+        view.progress.heartbeat_at = view.progress.heartbeat_at.or(attempt.heartbeat_at);
+        view.total_steps = facts.total_steps.or_else(|| total_steps_of(&attempt.command));
         view.curves = record.curves(CURVES_SHOWN).into_iter().map(curve).collect();
         view.curve = view.curves.first().map(|curve| curve.values.clone()).unwrap_or_default();
         view.machine.clone_from(record.machine());
-        let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
+        let left = view.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))
             .map(|(left, rate)| left as f64 / rate)

@@ -18,8 +18,10 @@ closed_list!(
         Rank = "rank",
         /// Where the data loader is: `batch` and `epoch` of a step.
         DataCursor = "data_cursor",
-        /// How much of the data the rung keeps: `rung`, `rows`, `rows_total`.
+        /// How much of the data the rung keeps: `rung`, `rows`, `rows_total`; `by`: `loader`, `indexes` or `keys`.
         RungCut = "rung_cut",
+        /// The seed that the script took: `seed`.
+        SeedTaken = "seed_taken",
         /// The script loaded the weights of the rung before: `step`, `manifest_sha256`.
         WarmStart = "warm_start",
         /// They could not be loaded, and why.
@@ -167,7 +169,7 @@ mod tests {
     fn the_python_package_writes_known_kinds() {
         let mut seen = 0;
         for text in below("edges/python/python", "py") {
-            for call in [".event(\"", "._event(\""] {
+            for call in [".event(\"", "._event(\"", "_told.tell(\""] {
                 for rest in text.split(call).skip(1) {
                     let kind = rest.split('"').next().unwrap();
                     kind.parse::<EventKind>().unwrap();

@@ -1,6 +1,7 @@
 //! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the settings file and the
 //! records of a rehearsal. Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
+pub mod arguments;
 pub mod checkpoint_manifest;
 pub mod control;
 mod digest;

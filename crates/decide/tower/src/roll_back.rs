@@ -67,6 +67,28 @@ pub fn after_trouble(
     Ok(Back { to_step, skip: Some(BatchRange { first, end }) })
 }
 
+/// How many of the batches that an attempt was to skip it skipped, by where it said its steps were: `places` are steps with
+/// their batch, recorded where a batch does not follow from the one before. `None`: it did not say where it was.
+#[must_use]
+pub fn skipped_count(skipped: &SkippedBatches, places: &[(Step, u64)], last_step: Step) -> Option<u64> {
+    let mut places = places.to_vec();
+    places.sort_unstable();
+    places.dedup_by_key(|(step, _)| *step);
+    let ends = places.iter().skip(1).map(|(step, _)| *step).chain([last_step.saturating_add(1)]);
+    let trained: Vec<BatchRange> = places
+        .iter()
+        .zip(ends)
+        .map(|((step, batch), end)| BatchRange { first: *batch, end: batch + end.saturating_sub(*step) })
+        .collect();
+    let newest = trained.iter().map(|range| range.end).max()?;
+    let of_range = |range: &BatchRange| {
+        let overlap = |run: &BatchRange| range.end.min(run.end).saturating_sub(range.first.max(run.first));
+        let trained_in_it: u64 = trained.iter().map(overlap).sum();
+        if newest > range.end { range.count().saturating_sub(trained_in_it) } else { 0 }
+    };
+    Some(skipped.ranges().iter().map(of_range).sum())
+}
+
 fn place(
     trouble: &Trouble,
     committed: &[Step],
@@ -132,6 +154,23 @@ pub fn as_asked(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that only batches which an attempt left out on its way count as skipped: neither those it trained on, nor those it did not
+    /// reach, and nothing where it did not say where it was.
+    #[test]
+    fn what_was_skipped_is_counted() {
+        let skipped: SkippedBatches = "40..60".parse().unwrap();
+        assert_eq!(skipped_count(&skipped, &[], 100), None);
+        assert_eq!(skipped_count(&skipped, &[(1, 0), (41, 60)], 100), Some(20));
+        assert_eq!(
+            skipped_count(&skipped, &[(41, 60), (41, 60)], 50),
+            Some(20),
+            "the range follows the checkpoint"
+        );
+        assert_eq!(skipped_count(&skipped, &[(1, 0)], 100), Some(0), "it trained on all of them");
+        assert_eq!(skipped_count(&skipped, &[(1, 0), (46, 60)], 100), Some(15));
+        assert_eq!(skipped_count(&skipped, &[(1, 0)], 30), Some(0), "it did not come so far");
+    }
 
     const SPIKE: Trouble = Trouble {
         first_step: 500,

@@ -37,8 +37,8 @@ use trackway_core::BatchRange;
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
-    ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
+    CheckArgs, DataCommand, DiffArgs, DriftArgs, FailOn, Header, ImagesArgs, InferArgs, LeakageArgs,
+    ProfileArgs, ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 pub use init::InitArgs;
@@ -127,6 +127,12 @@ pub enum Command {
     Watch(WatchArgs),
     /// Explain an attempt or a run: what ran, why it ended, which checkpoint is valid, what to do next
     Explain(ExplainArgs),
+    /// Recompute the digest of every receipt, evaluation, gate verdict and checkpoint manifest
+    Verify(VerifyArgs),
+    /// Write a folder that rebuilds an attempt, and say what cannot be rebuilt
+    Reproduce(ReproduceArgs),
+    /// Write a late fact beside a sealed receipt, which itself never changes
+    Amend(AmendArgs),
     /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
     /// Roll a run back to an earlier checkpoint, optionally skipping the batches that broke it
@@ -330,6 +336,71 @@ pub struct ExplainArgs {
     /// Attempt or run: id, unique part of an id, run name, or `last`
     #[arg(default_value = "last")]
     pub subject: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway verify last
+  trackway verify --all --json
+
+Exit codes:
+  0  nothing differs from what was sealed
+  7  something does; each difference is named")]
+pub struct VerifyArgs {
+    /// Run: id, unique part of an id, name, or `last`
+    #[arg(default_value = "last", conflicts_with = "all")]
+    pub run: String,
+    /// Everything in the ledger
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway reproduce last --out again          write again/reproduce.sh, README.md and what they need
+  again/reproduce.sh                           rebuild it, run it, and compare it with the original
+  trackway reproduce --check again             compare once more
+
+Exit codes of --check:
+  0  equal to the last bit
+  5  nothing in common that could be compared
+  7  different")]
+pub struct ReproduceArgs {
+    /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
+    #[arg(default_value = "last")]
+    pub attempt: String,
+    /// The folder to write; it must be new or empty
+    #[arg(long, value_name = "DIR", required_unless_present = "check")]
+    pub out: Option<PathBuf>,
+    /// Compare what was run in this folder with the original
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub check: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway amend last termination_reason node_failure --why 'the node log shows ECC errors'
+  trackway amend att_01kabc cost_usd 12.40 --why 'the invoice of March'
+  trackway amend att_01kabc owner --unknown --why 'the account was shared'
+
+`trackway explain` shows amendments; the view `amended_attempts` has the newest values in SQL.")]
+pub struct AmendArgs {
+    /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
+    pub attempt: String,
+    /// Column of the receipt
+    pub field: String,
+    /// The value as it is known now
+    #[arg(required_unless_present = "unknown", conflicts_with = "unknown")]
+    pub value: Option<String>,
+    /// The value in the receipt is wrong, and the right one is not known
+    #[arg(long)]
+    pub unknown: bool,
+    /// The reason
+    #[arg(long)]
+    pub why: String,
+    /// The author [default: the login]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
 }
 
 #[derive(Debug, Args)]

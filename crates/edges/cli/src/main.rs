@@ -14,10 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use trackway_engine::home::Home;
 use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
-use args::{Cli, Command, LedgerCommand};
+use args::{Cli, Command, LedgerCommand, ReproduceArgs};
 use exit::Failure;
 use printer::Printer;
 use settings::{FoundFile, Settings};
@@ -143,6 +144,16 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
         Command::Watch(watch) => commands::watch::watch(&home()?, watch, printer),
         Command::Explain(explain) => commands::explain(&home()?, explain, printer),
+        Command::Verify(verify) => commands::verify::verify_command(&home()?, verify, printer),
+        Command::Reproduce(ReproduceArgs { check: Some(folder), .. }) => {
+            let home = Home::new(commands::reproduce::home_of(folder), None);
+            commands::reproduce::compare(&open_this(home, settings, false, printer)?, folder, printer)
+        }
+        Command::Reproduce(ReproduceArgs { attempt, out, .. }) => {
+            let out = out.as_deref().unwrap_or(Path::new("reproduction"));
+            commands::reproduce::write(&home()?, attempt, out, printer)
+        }
+        Command::Amend(amend) => commands::verify::amend_command(&home()?, amend, printer),
         Command::Stop(stop) => commands::stop(&home()?, stop, printer),
         Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
         Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),
@@ -173,10 +184,15 @@ fn open_home(
     create: bool,
     printer: Printer,
 ) -> Result<Context, Failure> {
+    open_this(settings.home(run_file), settings, create, printer)
+}
+
+/// Opens this home, wherever the settings have another one.
+fn open_this(home: Home, settings: &Settings, create: bool, printer: Printer) -> Result<Context, Failure> {
     let binary = std::env::current_exe()?;
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();
-    let mut context = Context::open_with(settings.home(run_file), dependencies, create)?;
+    let mut context = Context::open_with(home, dependencies, create)?;
     context.when_waiting(Box::new(move |text| printer.note(text)));
     Ok(context)
 }

@@ -15,7 +15,7 @@ mod wait;
 #[pyo3::pymodule]
 mod _trackway {
     #[pymodule_export]
-    use crate::data_rung::{in_rung, rung, rung_mask};
+    use crate::data_rung::{in_rung, rung, rung_mask, take_rung_keys};
     #[pymodule_export]
     use crate::draft::Draft;
     #[pymodule_export]

@@ -27,6 +27,7 @@ pub use launcher::{
     EngineState, Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
+pub use local_offer::LocalOffer;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};

@@ -47,6 +47,7 @@ const TESTS: &[(&str, fn())] = &[
     ("other_machines_are_not_judged", other_machines_are_not_judged),
     ("printed_json_becomes_metrics", printed_json_becomes_metrics),
     ("printed_bars_become_metrics", printed_bars_become_metrics),
+    ("printed_settings_become_parameters", printed_settings_become_parameters),
     ("event_files_become_metrics", event_files_become_metrics),
     ("redaction_keeps_up_with_a_flood", redaction_keeps_up_with_a_flood),
     ("an_attempt_costs_little", an_attempt_costs_little),
@@ -618,6 +619,34 @@ fn printed_bars_become_metrics() {
         [point(1, "loss", 0.5), point(1, "acc", 0.75), point(2, "loss", 0.25), point(9, "loss", 0.1)];
     assert_eq!(points.len(), 4, "{points:?}");
     assert!(expected.iter().all(|point| points.contains(point)), "{points:?}");
+}
+
+/// Proves that settings which a script shows before it trains are recorded as parameters and not as metrics, secrets not.
+fn printed_settings_become_parameters() {
+    let place = Place::new();
+    let (exit, files) = place.sh(
+        "echo 'learning_rate = 1e-3'; echo 'api_key = \"hunter2hunter2\"'; echo 'max_iters = 2000 # all'; echo '[INFO|trainer.py:1632] 2026-01-02 10:02:03,124 >>   Total optimization steps = 600'; echo 'step 1: loss 0.5'",
+    );
+    assert_eq!(exit.metric_values, 1);
+    let segment = std::fs::read_dir(files.records()).unwrap().next().unwrap().unwrap().path();
+    let segment = trackway_formats::record::read_segment(&std::fs::read(segment).unwrap()).unwrap();
+    let parameters: Vec<(&str, &str)> = segment
+        .frames
+        .iter()
+        .filter_map(|located| match &located.frame {
+            trackway_formats::record::Frame::Param(param) => Some((&*param.name, &*param.value)),
+            _ => None,
+        })
+        .collect();
+    let has = |name, value| parameters.contains(&(name, value));
+    assert!(
+        has("learning_rate", "1e-3") && has("max_iters", "2000") && has("total_steps", "600"),
+        "{parameters:?}"
+    );
+    assert!(!parameters.iter().any(|(_, value)| value.contains("hunter2")), "{parameters:?}");
+    let points: Vec<(u64, String)> =
+        segment.metric_points().map(|point| (point.step, point.name.into_owned())).collect();
+    assert_eq!(points, [(1, "loss".to_owned())]);
 }
 
 /// Proves that event files which the script writes become a record with its origin, with steps, times and names that

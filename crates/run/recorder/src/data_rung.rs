@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use trackway_core::Rung;
 use trackway_formats::Variable;
 use trackway_formats::subset::{DEFAULT_SEED, indexes_of, key_of_number, key_of_text, subset_of};
@@ -13,14 +15,25 @@ use trackway_formats::subset::{DEFAULT_SEED, indexes_of, key_of_number, key_of_t
 /// let rows: Vec<u64> = rung.indexes(1_000); // all of them outside a rung
 /// assert_eq!(rows.len(), 1_000);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone)]
 pub struct DataRung {
     fraction: f64,
     seed: u64,
+    /// Records how many rows were kept: without it the rung is not proved.
+    counter: Option<Arc<dyn CountRows>>,
+}
+
+/// Where the rows that a rung keeps are counted.
+pub(crate) trait CountRows: Send + Sync {
+    /// A key that the script looked up.
+    fn count_key(&self, is_kept: bool);
+    /// So many rows of so many are kept.
+    fn count_rows(&self, fraction: f64, rows: u64, rows_total: u64);
 }
 
 impl DataRung {
-    /// From `TRACKWAY_RUNG` and `TRACKWAY_SEED`; all of the data if they are not set or invalid.
+    /// From `TRACKWAY_RUNG` and `TRACKWAY_SEED`; all of the data if they are not set or invalid. What it keeps is not
+    /// counted, and such a rung is not proved: [`crate::Recorder::rung`] is what a training script uses.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from(|name| std::env::var(name).ok())
@@ -29,7 +42,13 @@ impl DataRung {
     pub(crate) fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
         let rung = variable(Variable::Rung.as_str()).and_then(|text| text.parse().ok()).and_then(Rung::new);
         let seed = variable(Variable::Seed.as_str()).and_then(|text| text.parse().ok());
-        Self { fraction: rung.unwrap_or(Rung::FULL).fraction(), seed: seed.unwrap_or(DEFAULT_SEED) }
+        let fraction = rung.unwrap_or(Rung::FULL).fraction();
+        Self { fraction, seed: seed.unwrap_or(DEFAULT_SEED), counter: None }
+    }
+
+    /// The same, whose rows are counted.
+    pub(crate) fn counted_by(self, counter: Arc<dyn CountRows>) -> Self {
+        Self { counter: Some(counter), ..self }
     }
 
     /// From above 0 to 1.
@@ -51,13 +70,24 @@ impl DataRung {
     }
 
     fn holds(&self, key: u64) -> bool {
-        self.fraction >= 1.0 || subset_of(self.seed, &key.to_le_bytes(), self.fraction)
+        if self.fraction >= 1.0 {
+            return true;
+        }
+        let holds = subset_of(self.seed, &key.to_le_bytes(), self.fraction);
+        if let Some(counter) = &self.counter {
+            counter.count_key(holds);
+        }
+        holds
     }
 
     /// Those of `count` rows, numbered from 0, that are part of the rung, in order. Of any rows it is one at least.
     #[must_use]
     pub fn indexes(&self, count: u64) -> Vec<u64> {
-        indexes_of(self.seed, count, self.fraction)
+        let indexes = indexes_of(self.seed, count, self.fraction);
+        if let Some(counter) = self.counter.as_ref().filter(|_| self.fraction < 1.0) {
+            counter.count_rows(self.fraction, indexes.len() as u64, count);
+        }
+        indexes
     }
 }
 
@@ -80,7 +110,8 @@ mod tests {
         let texts = (0..5_000).filter(|row| ten.holds_text(&format!("patient-{row}"))).count();
         assert!((400..600).contains(&texts), "{texts}");
         for nonsense in ["", "10%", "0", "-1", "2", "NaN"] {
-            assert_eq!(rung(nonsense, "x"), DataRung { fraction: 1.0, seed: DEFAULT_SEED }, "{nonsense}");
+            let all = rung(nonsense, "x");
+            assert_eq!((all.fraction, all.seed), (1.0, DEFAULT_SEED), "{nonsense}");
         }
     }
 }

@@ -66,6 +66,9 @@ pub(crate) struct ProcessSlot {
     pub reported: Reported,
     /// The last value of the metric that decides which checkpoint is the best, with its step.
     best_value: Mutex<Option<(Step, f64)>>,
+    /// Keys that the script asked about in a rung, and those that are part of it.
+    pub rung_keys: AtomicU64,
+    pub rung_keys_kept: AtomicU64,
     pace: Mutex<Pace>,
     losses: Mutex<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
@@ -78,6 +81,7 @@ const NO_STEP: Step = Step::MAX;
 #[derive(Default)]
 pub(crate) struct Reported {
     pub sigterm: AtomicBool,
+    pub seed: AtomicBool,
     pub max_steps: AtomicBool,
     pub held: AtomicBool,
     pub held_in_save: AtomicBool,
@@ -137,6 +141,8 @@ impl ProcessSlot {
             last_save_micros: AtomicI64::new(-1),
             reported: Reported::default(),
             best_value: Mutex::new(None),
+            rung_keys: AtomicU64::new(0),
+            rung_keys_kept: AtomicU64::new(0),
             pace: Mutex::new(Pace::default()),
             losses: Mutex::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),

@@ -16,7 +16,7 @@ use trackway_system::{SystemClock, SystemIds};
 
 use crate::control::ControlReader;
 use crate::cost::SaveCost;
-use crate::data_rung::DataRung;
+use crate::data_rung::{CountRows, DataRung};
 use crate::inner::Inner;
 use crate::pending::Asked;
 use crate::process::{ProcessSlot, SlotChain, once};
@@ -434,10 +434,28 @@ impl Recorder {
         loaded
     }
 
-    /// The fraction of the data that this launch trains on.
+    /// The fraction of the data that this launch trains on. The rows that its methods keep are counted in the record: a run
+    /// climbs to the next rung only if they were.
     #[must_use]
     pub fn rung(&self) -> DataRung {
-        DataRung::from_environment()
+        DataRung::from_environment().counted_by(Arc::new(self.clone()))
+    }
+
+    /// The seed of the run file, and the receipt says that the script took it; none without one.
+    #[must_use]
+    pub fn seed(&self) -> Option<u64> {
+        let seed = std::env::var(Variable::Seed.as_str()).ok()?.parse().ok()?;
+        self.took_seed(seed);
+        Some(seed)
+    }
+
+    /// The script took this seed, wherever it is from: the receipt has it beside the one of the run file.
+    pub fn took_seed(&self, seed: u64) {
+        if let Some(inner) = &self.inner
+            && once(&inner.slot().reported.seed)
+        {
+            self.event(EventKind::SeedTaken.as_str(), None, &[("seed", &seed.to_string())]);
+        }
     }
 
     /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;
@@ -445,6 +463,22 @@ impl Recorder {
     pub fn finish(&self) {
         if let Some(inner) = &self.inner {
             inner.finish();
+        }
+    }
+}
+
+impl CountRows for Recorder {
+    fn count_key(&self, is_kept: bool) {
+        if let Some(inner) = &self.inner {
+            let slot = inner.slot();
+            slot.rung_keys.fetch_add(1, Ordering::Relaxed);
+            slot.rung_keys_kept.fetch_add(u64::from(is_kept), Ordering::Relaxed);
+        }
+    }
+
+    fn count_rows(&self, fraction: f64, rows: u64, rows_total: u64) {
+        if let Some(inner) = &self.inner {
+            tell_rung_cut(&mut inner.slot().segment(), fraction, "indexes", rows, rows_total);
         }
     }
 }
@@ -705,11 +739,22 @@ impl Inner {
         self.close_keeper(slot);
         let stops = std::mem::take(&mut slot.control().stops);
         let mut segment = slot.segment();
+        let asked = slot.rung_keys.swap(0, Ordering::Relaxed);
+        if asked > 0 {
+            let kept = slot.rung_keys_kept.swap(0, Ordering::Relaxed);
+            tell_rung_cut(&mut segment, DataRung::from_environment().fraction(), "keys", kept, asked);
+        }
         for id in stops {
             segment.control_ack(id, ControlOutcome::Done, None);
         }
         segment.finish();
     }
+}
+
+fn tell_rung_cut(segment: &mut SegmentWriter, fraction: f64, by: &str, rows: u64, rows_total: u64) {
+    let (rung, rows, total) = (fraction.to_string(), rows.to_string(), rows_total.to_string());
+    let fields = [("rung", rung.as_str()), ("rows", &rows), ("rows_total", &total), ("by", by)];
+    segment.event(EventKind::RungCut.as_str(), None, &fields);
 }
 
 fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[Asked]) {

@@ -24,7 +24,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
     };
     let (mut train, mut test) = (open("train", train)?, open("test", test)?);
-    let roles = Roles { label: value_of("--label"), group: value_of("--group"), time: value_of("--time") };
+    let roles = Roles {
+        label: value_of("--label"),
+        group: value_of("--group"),
+        time: value_of("--time"),
+        ..Roles::default()
+    };
     let only: Vec<String> =
         value_of("--only").map_or_else(Vec::new, |names| names.split(',').map(str::to_owned).collect());
     let is_wanted = |name: &str| only.is_empty() || only.iter().any(|it| format!("leakage.{it}") == name);

@@ -15,9 +15,10 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::EventKind;
+use trackway_formats::arguments::parameters_of;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{
-    CheckpointFrame, ControlAck, Event, Frame, Origin, SEGMENT_EXTENSION, Segment, read_segment,
+    CheckpointFrame, ControlAck, Event, Frame, Origin, OriginOfEach, SEGMENT_EXTENSION, Segment, read_segment,
 };
 
 use crate::error::LedgerError;
@@ -69,7 +70,7 @@ pub struct ClosedRecords {
     pub segments: Vec<RecordSegmentRow>,
     /// One row per metric.
     pub summaries: Vec<MetricSummaryRow>,
-    /// The parameters that the script reported, the last value of each.
+    /// The parameters of the script's command and those that it reported, the last value of each.
     pub parameters: Vec<ParameterRow>,
     /// The tags that the script reported, the last value of each.
     pub tags: Vec<TagRow>,
@@ -82,6 +83,8 @@ pub struct ClosedRecords {
     pub checkpoints: Vec<CheckpointFrame>,
     /// The first step reported.
     pub first_step: Option<Step>,
+    /// When the first of the steps was reported.
+    pub first_step_at: Option<Timestamp>,
     /// The greatest step reported.
     pub last_step: Option<Step>,
     /// The newest sign of life, by the script's clock.
@@ -100,8 +103,9 @@ pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords,
     let (telemetry, recorded): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
     let mut closed = ClosedRecords::default();
     recorded.iter().for_each(|named| closed.take(&subject, named));
+    closed.take_parameters(&subject, &attempt.command, &recorded);
     let metrics = closed.close(home, &subject, &recorded, Points::Metrics)?;
-    closed.point_count = metrics.iter().map(|row| row.point_count).sum();
+    closed.point_count = recorded.iter().map(NamedSegment::point_count).sum();
     closed.summaries = metrics;
     closed.segments.extend(telemetry.iter().map(|named| segment_row(&subject, named)));
     let machine = closed.close(home, &subject, &telemetry, Points::Telemetry)?;
@@ -114,9 +118,7 @@ pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords,
 /// # Errors
 /// [`LedgerError::File`].
 pub fn live_summaries(home: &Path, attempt: &AttemptRow) -> Result<Vec<MetricSummaryRow>, LedgerError> {
-    let mut summaries = Summaries::default();
-    read_segments(home, attempt.attempt_id)?.iter().for_each(|named| summaries.take(named));
-    Ok(summaries.rows(&Subject::of(attempt)))
+    Ok(Summaries::of(&read_segments(home, attempt.attempt_id)?).rows(&Subject::of(attempt)))
 }
 
 /// Two kinds of points, each in a separate file.
@@ -161,8 +163,14 @@ impl NamedSegment {
         self.origin() == Some(Origin::Telemetry)
     }
 
-    pub(crate) fn origin(&self) -> Option<Origin> {
+    /// Its writer.
+    #[must_use]
+    pub fn origin(&self) -> Option<Origin> {
         self.segment.as_ref().ok().and_then(|segment| segment.header.as_ref()).map(|header| header.origin)
+    }
+
+    fn point_count(&self) -> u64 {
+        self.segment.iter().flat_map(Segment::metric_points).count() as u64
     }
 }
 
@@ -202,9 +210,7 @@ impl ClosedRecords {
         segments: &[NamedSegment],
         points: Points,
     ) -> Result<Vec<MetricSummaryRow>, LedgerError> {
-        let mut summaries = Summaries::default();
-        segments.iter().for_each(|named| summaries.take(named));
-        let rows = summaries.rows(subject);
+        let rows = Summaries::of(segments).rows(subject);
         if rows.is_empty() {
             return Ok(rows);
         }
@@ -236,7 +242,6 @@ impl ClosedRecords {
                 }
                 Frame::ControlAck(ack) => self.events.push(ack_row(subject, id, ack)),
                 Frame::Checkpoint(checkpoint) => self.checkpoints.push(checkpoint.clone()),
-                Frame::Param(parameter) => self.set_parameter(subject, &parameter.name, &parameter.value),
                 _ => {}
             }
         }
@@ -246,6 +251,7 @@ impl ClosedRecords {
         self.heartbeat_at = self.heartbeat_at.max(Some(at));
         if let Some(step) = step {
             self.first_step = Some(self.first_step.map_or(step, |first| first.min(step)));
+            self.first_step_at = Some(self.first_step_at.map_or(at, |first| first.min(at)));
             self.last_step = self.last_step.max(Some(step));
         }
     }
@@ -273,6 +279,24 @@ impl ClosedRecords {
             return false;
         }
         true
+    }
+
+    /// The command's arguments first; what the script printed, what its event files hold and what it recorded
+    /// replace them, in this order.
+    fn take_parameters(&mut self, subject: &Subject, command: &[String], segments: &[NamedSegment]) {
+        let imported = segments.iter().any(|named| named.origin() == Some(Origin::Import));
+        for (name, value) in parameters_of(if imported { &[] } else { command }) {
+            self.set_parameter(subject, &name, &value);
+        }
+        let mut segments: Vec<&NamedSegment> = segments.iter().collect();
+        segments.sort_by_key(|named| named.origin().map_or(0, Origin::precedence));
+        let frames =
+            segments.into_iter().flat_map(|named| &named.segment).flat_map(|segment| &segment.frames);
+        for located in frames {
+            if let Frame::Param(parameter) = &located.frame {
+                self.set_parameter(subject, &parameter.name, &parameter.value);
+            }
+        }
     }
 
     fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str) {
@@ -351,6 +375,20 @@ fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {
     }
 }
 
+/// Of each metric the writer whose values count; empty where there is one writer.
+#[must_use]
+pub fn origins_of(segments: &[NamedSegment]) -> OriginOfEach {
+    let mut origins = OriginOfEach::default();
+    let first = segments.first().and_then(NamedSegment::origin);
+    if segments.iter().any(|named| named.origin() != first) {
+        for named in segments {
+            let names = named.segment.iter().flat_map(Segment::metric_points).map(|point| point.name);
+            names.for_each(|name| origins.take(&name, named.origin()));
+        }
+    }
+    origins
+}
+
 /// The metrics of one attempt in short, while they are gathered.
 #[derive(Default)]
 struct Summaries(BTreeMap<String, Gathered>);
@@ -369,9 +407,18 @@ struct Gathered {
 }
 
 impl Summaries {
-    fn take(&mut self, named: &NamedSegment) {
+    /// Of these segments; of a metric that several writers recorded only the values of one count.
+    fn of(segments: &[NamedSegment]) -> Self {
+        let mut summaries = Self::default();
+        let origins = origins_of(segments);
+        segments.iter().for_each(|named| summaries.take(named, &origins));
+        summaries
+    }
+
+    fn take(&mut self, named: &NamedSegment, origins: &OriginOfEach) {
         let Ok(segment) = &named.segment else { return };
-        for point in segment.metric_points() {
+        let points = segment.metric_points().filter(|point| origins.counts(&point.name, named.origin()));
+        for point in points {
             match self.0.get_mut(point.name.as_ref()) {
                 Some(gathered) => gathered.take(point.step, point.value),
                 None => {

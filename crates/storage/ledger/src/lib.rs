@@ -31,6 +31,7 @@ mod seal;
 mod supervision;
 mod text;
 mod value;
+mod verify;
 
 pub use backend::without_password;
 pub use catalogue::document;
@@ -43,14 +44,16 @@ pub use kept::{KeptRows, KnownAttempt};
 pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use records::{
-    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState,
-    CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow,
-    EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
-    MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
-    ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
+    AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow,
+    CheckpointRowState, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow,
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow,
+    GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow,
+    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow,
+    RunRow, RunState, RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow,
+    VIEWS,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};
+pub use verify::CheckedReceipt;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
+use trackway_core::Timestamp;
 use trackway_core::text::hex;
-use trackway_core::{AttemptId, Timestamp};
 
 use crate::backend::{Backend, key_values};
 use crate::error::LedgerError;
@@ -179,27 +179,6 @@ impl Ledger {
             };
             backend.update_in(table, &sealed, &["run_id", "kind"]).map(|_| ())
         })
-    }
-
-    /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
-    ///
-    /// # Errors
-    /// Faults of the database.
-    pub fn verify_receipt(&self, attempt_id: AttemptId) -> Result<Option<bool>, LedgerError> {
-        let Some(attempt) = self.attempt(attempt_id)? else { return Ok(None) };
-        let Some(sealed) = attempt.receipt_sha256.clone() else { return Ok(None) };
-        let id = [attempt_id.to_value()];
-        let mut backend = self.backend();
-        let seal = AttemptSeal {
-            metric_summaries: backend.select("WHERE attempt_id = ?", &id)?,
-            parameters: backend.select("WHERE attempt_id = ?", &id)?,
-            tags: backend.select("WHERE attempt_id = ?", &id)?,
-            artifacts: backend.select("WHERE attempt_id = ?", &id)?,
-            segments: backend.select("WHERE attempt_id = ?", &id)?,
-            costs: backend.select("WHERE attempt_id = ?", &id)?,
-            ..AttemptSeal::of(attempt)
-        };
-        Ok(Some(seal.receipt_sha256() == sealed))
     }
 }
 

@@ -210,6 +210,43 @@ fn records(home: &Path, attempt: &AttemptRow) -> PathBuf {
     home.join("attempts").join(attempt.attempt_id.to_string()).join("records")
 }
 
+/// Proves that of a metric which several writers recorded the values of one count, in `effective_metrics` and in the
+/// summary, live and closed alike; that `metrics` keeps all; and that a parameter of the script's recorder replaces one
+/// of the command.
+#[test]
+fn one_writer_counts_for_each_metric() {
+    let home = TempDir::new().unwrap();
+    let ledger = Ledger::open(home.path().join("ledger.db").to_str().unwrap()).unwrap();
+    let run = store_run(&ledger, "origins");
+    let command = ["python", "train.py", "--lr", "0.5", "--depth", "3"].map(String::from).to_vec();
+    let attempt = AttemptRow { command, ..attempt_of(&run, 1) };
+    let printed = attempt_of(&run, 2);
+    let printed = AttemptRow { resumed_from_step: Some(200), ..printed };
+    for attempt in [&attempt, &printed] {
+        ledger.insert_attempt(attempt).unwrap();
+    }
+    write_segment(home.path(), &attempt, "a", Origin::TensorBoard, &[(159, 0.7), (161, 0.6)], b"");
+    write_segment(home.path(), &attempt, "b", Origin::Sdk, &[(160, 0.7)], b"");
+    write_segment(home.path(), &attempt, "c", Origin::Stdout, &[(160, 0.71)], b"");
+    write_segment(home.path(), &printed, "d", Origin::Stdout, &[(201, 0.5)], b"");
+    let curve = |table: &str| {
+        let query = format!("select step, origin from {table} where name = 'loss' order by step, origin");
+        rows(&ledger, home.path(), &query)
+    };
+    let one = |step: u64, origin: &str| json!({ "step": step, "origin": origin });
+    let expected = [one(160, "sdk"), one(201, "stdout")];
+    let shown = |rows: Vec<Map<String, Value>>| rows.into_iter().map(Value::Object).collect::<Vec<_>>();
+    assert_eq!(shown(curve("effective_metrics")), expected);
+    let closed = close_records(home.path(), &attempt).unwrap();
+    assert_eq!(shown(curve("effective_metrics")), expected);
+    assert_eq!(curve("metrics").len(), 5);
+    assert_eq!((closed.point_count, closed.summaries[0].point_count), (4, 1));
+    assert_eq!((closed.summaries[0].first_step, closed.summaries[0].last_step), (160, 160));
+    let parameters: Vec<(&str, &str)> =
+        closed.parameters.iter().map(|row| (row.name.as_str(), row.value.as_str())).collect();
+    assert_eq!(parameters, [("lr", "0.01"), ("depth", "3")]);
+}
+
 fn write_segment(
     home: &Path,
     attempt: &AttemptRow,

@@ -22,10 +22,15 @@ pub const MAX_UNTRACKED_LISTED: usize = 100;
 /// The most bytes of untracked files that are hashed, all together.
 pub const MAX_UNTRACKED_BYTES: u64 = 64 << 20;
 
+/// The most of a diff that is kept.
+pub const KEPT_DIFF_BYTES_MAX: u64 = 8 << 20;
+
 /// How long git may take in all steps but the diff's own reading.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The most of `git status` that is read.
 const MAX_STATUS_BYTES: u64 = 16 << 20;
+/// The most of an address that is read.
+const MAX_ORIGIN_BYTES: u64 = 4096;
 /// What a tree without a commit is compared with (git's name for the tree without files).
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
@@ -50,6 +55,15 @@ pub struct Git {
     pub left_out: Vec<String>,
     /// Why nothing or not everything is known.
     pub why_missing: Option<String>,
+    /// The root of the repository.
+    #[serde(default)]
+    pub root: Option<String>,
+    /// Where it was cloned from, as git has it.
+    #[serde(default)]
+    pub origin: Option<String>,
+    /// The diff of tracked files; none if there is none, or if it is larger than 8 MiB.
+    #[serde(skip)]
+    pub diff: Option<Vec<u8>>,
 }
 
 /// An untracked file.
@@ -80,6 +94,8 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
         branch: status.branch,
         dirty: Some(status.changed || !status.untracked.is_empty()),
         untracked_count: status.untracked.len() as u64,
+        root: Some(root.to_string_lossy().into_owned()),
+        origin: origin(&root),
         ..Git::default()
     };
     if git.dirty == Some(true) {
@@ -105,6 +121,14 @@ fn git(root: &Path) -> Command {
         command.env_remove(variable);
     }
     command
+}
+
+/// Where the repository was cloned from.
+fn origin(root: &Path) -> Option<String> {
+    let mut command = git(root);
+    command.args(["config", "--get", "remote.origin.url"]);
+    let url = String::from_utf8_lossy(&output(command, LIMIT, MAX_ORIGIN_BYTES).ok()?).trim().to_owned();
+    (!url.is_empty()).then_some(url)
 }
 
 /// Restricts a command to the tree without the excluded folders.
@@ -162,7 +186,8 @@ fn hash_changes(
     let mut hasher = blake3::Hasher::new();
     if let Some(against) = changed {
         match hash_diff(root, against, inputs) {
-            Ok((bytes, hash)) => {
+            Ok((bytes, hash, diff)) => {
+                git.diff = Some(diff).filter(|_| bytes <= KEPT_DIFF_BYTES_MAX);
                 git.diff_bytes = Some(bytes);
                 hasher.update(hash.as_bytes());
                 if bytes >= MAX_DIFF_BYTES {
@@ -186,13 +211,21 @@ fn hash_changes(
     git.dirty_diff_blake3 = Some(hasher.finalize().to_hex().to_string());
 }
 
-fn hash_diff(root: &Path, against: &str, inputs: &CaptureInputs<'_>) -> Result<(u64, blake3::Hash), String> {
+/// The size and the hash of the diff, and its first bytes.
+fn hash_diff(
+    root: &Path,
+    against: &str,
+    inputs: &CaptureInputs<'_>,
+) -> Result<(u64, blake3::Hash, Vec<u8>), String> {
     let mut command = git_diff(root, against);
     add_pathspec(&mut command, root, inputs);
     stream(command, LIMIT, MAX_DIFF_BYTES, |stdout| {
+        let mut kept = Vec::new();
+        stdout.take(KEPT_DIFF_BYTES_MAX).read_to_end(&mut kept)?;
         let mut hasher = blake3::Hasher::new();
-        let bytes = std::io::copy(stdout, &mut hasher)?;
-        Ok((bytes, hasher.finalize()))
+        hasher.update(&kept);
+        let more = std::io::copy(stdout, &mut hasher)?;
+        Ok((kept.len() as u64 + more, hasher.finalize(), kept))
     })
 }
 

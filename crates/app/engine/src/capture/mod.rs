@@ -12,6 +12,7 @@ mod host;
 mod interpreter;
 mod owner;
 mod script;
+pub mod sources;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,7 @@
 //! Checkpoints for supervision: the state of a log, what is kept, and the cost of falling back to an older one.
 
 mod fall_back;
+mod mirror;
 mod policy;
 
 use std::path::Path;
@@ -9,6 +10,8 @@ use trackway_checkpoint::CheckpointView;
 
 use crate::error::AppError;
 pub use fall_back::{Pace, fall_back_cost, notice as fall_back_notice, skipped_newer};
+pub(crate) use mirror::{mirror_now, rows_of_rung};
+pub use mirror::{mirror_run, one_per_prefix, stale_rows};
 pub use policy::{keep_variables, policy_of};
 
 /// The log of a run's checkpoint root; empty when nothing was ever begun.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use trackway_core::Step;
+use trackway_formats::record::is_internal_metric;
 
 /// Points of one metric that are kept.
 const POINTS_MAX: usize = 512;
@@ -68,8 +69,7 @@ impl Curves {
 fn rank_of(name: &str) -> u8 {
     match name {
         // Trackway's own figures are shown elsewhere.
-        _ if name.starts_with("trackway/") => 0,
-        "batch_digest" => 0,
+        _ if is_internal_metric(name) => 0,
         "loss" => 5,
         _ if name.ends_with("loss") => 4,
         _ if name.starts_with("val") || name.contains("accuracy") => 3,

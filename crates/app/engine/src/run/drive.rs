@@ -29,6 +29,7 @@ use super::supervision::superseded;
 use super::watchdog::Limits;
 use crate::Context;
 use crate::actions::{self, ActionKind};
+use crate::checkpoints::{mirror_now, mirror_run};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
 use crate::rows::rung_of;
@@ -116,6 +117,7 @@ pub fn drive(
     }
     let remote = sending.replication.map(|replication| replication.finish(reporter));
     let outcome = run::outcome(context, run_id)?;
+    mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
 
@@ -280,12 +282,18 @@ fn watch(
     };
     let mut reported = false;
     let mut noted_drops = false;
+    let mut mirrored = None;
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
         if let (Some(text), false) = (dropped, noted_drops) {
             noted_drops = true;
             remember_dropped_uploads(context, row, &text);
             reporter.notice(&Notice::Note { text });
+        }
+        let uploaded_step = replication.and_then(|replication| replication.status().uploaded_step);
+        let state = (record.facts.last_committed_step, uploaded_step);
+        if mirrored != Some(state) && mirror_now(context, &launched.run, &row.rung).is_ok() {
+            mirrored = Some(state);
         }
         let touched = launched.note_now(context).and_then(|()| {
             let progress = progress_of(row, record, seen);

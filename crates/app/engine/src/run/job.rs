@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
-use trackway_formats::runfile::{self, Plan, canonical_json};
+use trackway_formats::runfile::{self, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
+use trackway_launch::Resources;
 use trackway_redact::Redactor;
 
 use crate::error::{AppError, ErrorKind};
@@ -73,6 +74,12 @@ pub struct StoredJob {
 }
 
 impl Job {
+    /// What the run file wants of each machine. GPUs are not part of it: the local launcher does not divide those of its machine.
+    pub(super) fn resources(&self) -> Resources {
+        let ResourcesSection { cpus, memory_bytes, .. } = self.plan.resources;
+        Resources { cpus, memory_bytes, ..Resources::default() }
+    }
+
     /// Reads a run file, or takes a command as it is.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, Rung};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, Rung};
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::canonical_json;
@@ -15,6 +15,7 @@ use trackway_launch::{
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
+use super::evaluator::evaluator_versions;
 use super::inputs::LaunchInputs;
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
@@ -24,8 +25,8 @@ use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::roll_back;
 use crate::Context;
-use crate::capture::{Capture, EnvironmentLock};
-use crate::checkpoints::{Pace, fall_back_notice, keep_variables, view};
+use crate::capture::{Capture, EnvironmentLock, sources};
+use crate::checkpoints::{Pace, fall_back_notice, keep_variables, mirror_run, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::changed_at;
 use crate::reporter::{Notice, Reporter};
@@ -112,18 +113,26 @@ pub fn launch_next(
     let skipped = roll_back::skipped(context, prepared.run.run_id, &row.rung)?;
     if !skipped.is_empty() {
         additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
+        row.skip_batches = Some(skipped.to_string());
     }
     let additions = &additions;
     let follows = previous_here.filter(|_| !asked_for);
     start_from(context, prepared, &mut row, follows, reporter)?;
+    // Every byte of what it continues from was read.
+    let checked = row.resumed_from_manifest_sha256.iter().map(|manifest| (manifest.clone(), true)).collect();
+    mirror_run(context, &prepared.run, &checked)?;
     let warm_start = match row.resumed_from_step {
         None => WarmStart::find(context, &prepared.run, &row)?,
         Some(_) => None,
     };
+    note_warm_start(&mut row, warm_start.as_ref());
     let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
     record_planned(context, &row, previous)?;
     row.started_at = Some(context.clock.now());
     store_capture(context, prepared, &inputs.capture, &spec)?;
+    let run_file = prepared.job.run_file.as_deref();
+    sources::keep(&context.home.layout, &context.redactor, row.attempt_id, &inputs.capture, run_file)
+        .map_err(|error| AppError::file("write below", &context.home.layout.sources(), &error))?;
     if let Some(warm_start) = &warm_start {
         warm_start.write(context, row.attempt_id)?;
     }
@@ -264,6 +273,7 @@ fn planned_row(
     row.launcher = prepared.job.plan.launch.on.as_str().into();
     apply_changes(&mut row, &context.redactor.settings(&additions.set));
     row.data_sha256.clone_from(&inputs.data_sha256);
+    row.evaluator_versions = evaluator_versions(&prepared.job).filter(|_| row.kind == LaunchKind::Train);
     note_capture(&mut row, &inputs.capture);
     row
 }
@@ -280,6 +290,14 @@ fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
     if let Some(target) = target {
         row.resumed_from_step = Some(target.step);
         row.resumed_from_manifest_sha256 = target.manifest_sha256;
+    }
+}
+
+fn note_warm_start(row: &mut AttemptRow, warm_start: Option<&WarmStart>) {
+    if let Some(from) = warm_start {
+        row.warm_start_rung = Some(from.rung.clone());
+        row.warm_start_step = Some(from.step);
+        row.warm_start_manifest_sha256.clone_from(&from.manifest_sha256);
     }
 }
 
@@ -433,6 +451,7 @@ fn spec_of(
             checkpoint_every_seconds: plan.checkpoint.every_seconds,
             devices: Vec::new(),
             request: EngineRequest {
+                resources: prepared.job.resources(),
                 exclude_hosts: additions.exclude_hosts.clone(),
                 ..EngineRequest::default()
             },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
+use trackway_formats::arguments::TOTAL_STEPS;
 use trackway_formats::record::{
     CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS,
     SegmentReader,
@@ -23,8 +24,6 @@ const LOOK_BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: usize = 4096;
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
-/// Parameters with the total number of steps.
-const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
 
 /// The state of the live record so far.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ pub struct RecordFacts {
     pub heartbeat_at: Option<Timestamp>,
     /// Frames read: it grows with every sign of life.
     pub frame_count: u64,
-    /// How many steps the script means to make, from its parameter `steps`, `total_steps` or `max_steps`.
+    /// How many steps the script means to make, from its parameter `total_steps`, `max_steps` or the like.
     pub total_steps: Option<Step>,
     /// Whether the recorder inside the training process wrote any of it.
     pub handshake_seen: bool,
@@ -263,8 +262,9 @@ impl RecordFacts {
                     self.last_committed_step = self.last_committed_step.max(Some(checkpoint.step));
                 }
             }
-            Frame::Param(param) if TOTAL_STEPS_NAMES.contains(&&*param.name) => {
-                self.total_steps = param.value.parse().ok();
+            Frame::Param(param) if TOTAL_STEPS.contains(&&*param.name) => {
+                let total = param.value.parse().ok().filter(|total| *total > 0);
+                self.total_steps = total.or(self.total_steps);
             }
             Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome)),
             _ => {}

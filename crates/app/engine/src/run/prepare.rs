@@ -9,8 +9,9 @@ use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::runfile::{DataSpec, canonical_json};
+use trackway_formats::runfile::{DataSpec, LaunchOn, canonical_json};
 use trackway_formats::sha256_hex;
+use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
@@ -78,6 +79,7 @@ pub fn read(
 ) -> Result<Start, AppError> {
     let job = Job::read(source, &context.redactor)?;
     job.check_command()?;
+    refuse_unmet(context, &job)?;
     let manifests = resolve_data(context, &job, reporter)?;
     let states = FileStates::of(&job.base, &manifests);
     let hashes: Vec<(String, String)> =
@@ -221,6 +223,19 @@ fn contract_sha256(job: &Job) -> Option<String> {
     };
     let contract: BTreeMap<String, Value> = job.plan.data.iter().filter(is_checked).map(of_set).collect();
     (!contract.is_empty()).then(|| sha256_hex(canonical_json(&json!(contract)).as_bytes()))
+}
+
+/// What this machine cannot give is known before anything is read.
+fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
+    let request = EngineRequest { resources: job.resources(), ..EngineRequest::default() };
+    if job.plan.launch.on != LaunchOn::Local || request == EngineRequest::default() {
+        return Ok(());
+    }
+    let offer = LocalOffer::now(context.home.folder())
+        .map_err(|error| AppError::file("look at the machine of", context.home.folder(), &error))?;
+    let Some(why) = offer.unmet(&request) else { return Ok(()) };
+    Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
+        .hint("request less in `[resources]`, or launch it on a machine that has it"))
 }
 
 /// C4: what the data stopped is not launched again until the data, what it is checked against, or the code changes. Another

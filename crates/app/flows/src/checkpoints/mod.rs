@@ -19,13 +19,15 @@ mod remote_view;
 mod resume;
 mod retention;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_api::checkpoints::CheckpointListing;
 use trackway_checkpoint::{CheckpointError, CheckpointState, CheckpointView, Housekeeper};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung, Step, Timestamp};
-use trackway_engine::checkpoints::view;
+use trackway_engine::checkpoints::{mirror_run, view};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::remote::RemotePlan;
@@ -66,6 +68,8 @@ pub struct Checkpoints {
     run: Option<RunFacts>,
     /// Where their truth is, when it is not here.
     remote: Option<RemotePlan>,
+    /// Whether those that were read are what was committed, by the SHA-256 of their manifest.
+    checked: RefCell<BTreeMap<String, bool>>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
 }
@@ -98,6 +102,7 @@ pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Chec
         root: context.home.layout.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
         subject: row.run_id.to_string(),
         run: Some(RunFacts { row, attempts, events }),
+        checked: RefCell::default(),
         clock: Arc::clone(&context.clock),
         ids: Arc::clone(&context.ids),
     })
@@ -132,7 +137,8 @@ impl Checkpoints {
                 .hint("name the folder that contains `log` and `step-…`"));
         }
         let subject = quoted(&root.to_string_lossy());
-        Ok(Self { root: root.to_owned(), subject, run: None, remote: None, clock, ids })
+        let checked = RefCell::default();
+        Ok(Self { root: root.to_owned(), subject, run: None, remote: None, checked, clock, ids })
     }
 
     /// The folder.
@@ -219,7 +225,21 @@ impl Checkpoints {
                 judge(entry, read);
             }
         }
+        let known = listing.checkpoints.iter();
+        let known = known.filter_map(|entry| Some((entry.manifest_sha256.clone()?, entry.verified?)));
+        self.checked.borrow_mut().extend(known);
         Ok(listing)
+    }
+
+    /// Brings the ledger's rows up to the log: after every change of it. A folder without a run has none.
+    ///
+    /// # Errors
+    /// When the log cannot be read or the ledger cannot be written.
+    pub fn mirror(&self, context: &Context) -> Result<(), AppError> {
+        match &self.run {
+            Some(run) => mirror_run(context, &run.row, &self.checked.borrow()),
+            None => Ok(()),
+        }
     }
 
     /// Whether there are folders of checkpoints and no log that shows which of them are committed.

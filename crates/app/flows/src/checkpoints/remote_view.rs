@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 use trackway_api::checkpoints::{CheckpointPlace, RemoteAnswer};
 use trackway_checkpoint::remote::{Replica, Truth};
 use trackway_checkpoint::{CheckpointInfo, CheckpointState};
+use trackway_engine::checkpoints::one_per_prefix;
 use trackway_engine::error::AppError;
-use trackway_engine::run::remote::{Patience, is_passing, one_per_prefix, remote_error};
+use trackway_engine::run::remote::{Patience, is_passing, remote_error};
 use trackway_store::{Disk, RealDisk};
 
 use super::Checkpoints;

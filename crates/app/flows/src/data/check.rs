@@ -9,8 +9,8 @@ pub use trackway_core::checks::{CheckResult, Verdict};
 use trackway_data::DataError;
 pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
 use trackway_data::integrity::{
-    TableEvidence, columns, label, label_noise, label_noise_from, personal, personal_columns, representation,
-    rows, sign_offs_from_toml, unreadable, values,
+    TableEvidence, TableRoles, columns, label, label_noise, label_noise_from, personal, personal_columns,
+    representation, rows, sign_offs_from_toml, unreadable, values,
 };
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -40,6 +40,8 @@ pub struct CheckRequest {
     pub label: Option<String>,
     /// Columns that define the groups of rows.
     pub group_by: Vec<String>,
+    /// Columns that do not count when rows are compared.
+    pub ignored: Vec<String>,
     /// The data that the model will meet: labels and categories must be those of the table.
     pub against: Option<TableRequest>,
     /// Personal data with a sign-off.
@@ -119,11 +121,11 @@ impl Run<'_> {
     fn all(&self) -> Result<CheckAnswer, DataError> {
         let request = self.request;
         let mut source = request.table.source(self.base, "data")?;
-        let evidence = self.evidence(&mut source, &request.group_by, true)?;
+        let evidence = self.evidence(&mut source, true)?;
         let against = match &request.against {
             Some(table) => {
                 let mut other = table.source(self.base, "against")?;
-                Some(self.evidence(&mut other, &[], false)?)
+                Some(self.evidence(&mut other, false)?)
             }
             None => None,
         };
@@ -152,16 +154,17 @@ impl Run<'_> {
         })
     }
 
-    fn evidence(
-        &self,
-        source: &mut Source,
-        group_by: &[String],
-        is_own: bool,
-    ) -> Result<TableEvidence, DataError> {
+    fn evidence(&self, source: &mut Source, is_own: bool) -> Result<TableEvidence, DataError> {
         // The other side may come without a label; a separate check reports that.
-        let has_label = |label: &&str| is_own || source.columns().iter().any(|column| column.name == *label);
-        let label = self.request.label.as_deref().filter(has_label);
-        TableEvidence::gather(source, label, group_by, &self.onlooker.watch())
+        let has_label =
+            |label: &String| is_own || source.columns().iter().any(|column| column.name == *label);
+        let CheckRequest { label, group_by, ignored, .. } = self.request.clone();
+        let label = label.filter(has_label);
+        let roles = match is_own {
+            true => TableRoles { label, group_by, ignored },
+            false => TableRoles { label, ..TableRoles::default() },
+        };
+        TableEvidence::gather(source, &roles, &self.onlooker.watch())
     }
 
     fn noise(&self, source: &mut Source) -> Result<(CheckResult, Option<LabelNoise>), DataError> {

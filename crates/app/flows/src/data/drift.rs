@@ -60,17 +60,18 @@ pub fn drift(
             return Err(AppError::new(ErrorKind::Usage, message));
         }
     }
-    let mut report = compare(&before, &after, asked.label, &DriftSettings::default());
-    if asked.joint {
+    let report = compare(&before, &after, asked.label, &DriftSettings::default());
+    Ok(if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
         let settings = JointSettings::default();
         let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &settings, &onlooker.watch());
-        report.joint = Some(found.map_err(|error| match error {
+        report.with_joint(found.map_err(|error| match error {
             JointError::Data(error) => data_error(error),
             other => AppError::new(ErrorKind::Usage, other.to_string()),
-        })?);
-    }
-    Ok(report)
+        })?)
+    } else {
+        report
+    })
 }
 
 fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {

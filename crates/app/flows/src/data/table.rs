@@ -19,6 +19,8 @@ pub struct TableRequest {
     pub format: Option<DataFormat>,
     /// Column names of CSV files without a header.
     pub columns: Vec<String>,
+    /// Whether the first row of CSV files is a header; detected when absent.
+    pub header: Option<bool>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
     /// Strings that mean a missing value; the usual ones when empty.
@@ -34,6 +36,7 @@ impl TableRequest {
             path: self.paths.first().cloned().unwrap_or_default(),
             format: self.format,
             columns: self.columns.clone(),
+            header: self.header,
             delimiter: self.delimiter,
             missing: self.missing.clone(),
             ..DataSpec::default()

@@ -41,7 +41,8 @@ pub(super) fn release(
     let brought = context.home.layout.evaluation(evaluation_id).checkpoint();
     writable_again(&brought);
     context.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
-    checkpoints.release(evaluation_id)
+    checkpoints.release(evaluation_id)?;
+    checkpoints.mirror(context)
 }
 
 fn close_lost(context: &Context, row: &EvaluationRow) -> Option<String> {

@@ -7,7 +7,6 @@
 
 mod close;
 mod collect;
-mod evaluator;
 mod import;
 mod judge;
 mod launches;
@@ -31,7 +30,6 @@ use trackway_formats::Variable;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
-use self::evaluator::{Evaluator, evaluator};
 pub use self::import::ImportRequest;
 use self::launches::{Launched, Launches, variables};
 pub(crate) use self::outputs::DRAFT_PREFIX;
@@ -44,6 +42,7 @@ use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
 pub(crate) use close::close_lost_evaluations;
 pub use import::import_evaluations;
 pub use list::{evaluation, evaluations, evaluations_of, write_evaluation_numbers};
+use trackway_engine::run::evaluator::{Evaluator, EvaluatorCode, evaluator};
 
 /// The request of `trackway eval run`.
 #[derive(Debug, Clone)]
@@ -106,7 +105,11 @@ pub(crate) fn evaluate_subject(
     asked.check(context)?;
     let job = asked.evaluator_job(context)?;
     let task_set = asked.task_set(context)?;
-    let evaluator = evaluator(&job, asked.section.scorer.as_deref(), &asked.data_paths())?;
+    let code = match &asked.section.scorer {
+        Some(scorer) => EvaluatorCode::Scorer(scorer),
+        None => EvaluatorCode::Command { argv: &job.plan.run.command, stored: &job.stored_plan.run.command },
+    };
+    let evaluator = evaluator(&job, code, &asked.data_paths())?;
     let checkpoints = checkpoints::checkpoints(context, subject.run.run_id)?;
     let chosen = checkpoints.chosen(reference)?;
     let candidate = Candidate {

@@ -19,7 +19,7 @@ use trackway_evaluate::{Columns, Task};
 use trackway_files::TempFolder;
 use trackway_formats::runfile::EvaluateSection;
 
-use crate::file_digest::file_sha256;
+use trackway_engine::file_digest::file_sha256;
 
 /// Names that predictions may have.
 const PREDICTIONS: [&str; 5] =

@@ -15,8 +15,8 @@ use trackway_ledger::{RunFilter, RunRow};
 
 use super::task_set::TaskSet;
 use crate::data::table::TableRequest;
-use crate::file_digest::file_sha256;
 use crate::score::{self, BATCH_ROWS, BatchFormat, ScoreRequest};
+use trackway_engine::file_digest::file_sha256;
 
 /// The rule of `[retry]` that an evaluator spends from.
 const EVALUATOR_ERROR: &str = "evaluator_error";
@@ -127,6 +127,7 @@ impl Asked {
             paths: vec![path],
             format: rows.format,
             columns: rows.columns,
+            header: rows.header,
             delimiter: rows.delimiter,
             missing: rows.missing,
             read_context: read_context.clone(),

@@ -11,7 +11,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::EvaluationRow;
 
 use crate::data::data_error;
-use crate::file_digest::file_sha256;
+use trackway_engine::file_digest::file_sha256;
 
 /// A task set that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]

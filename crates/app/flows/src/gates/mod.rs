@@ -127,16 +127,8 @@ fn gate_receipt(
     let (gates_json, evidence_json) = (json!(judged), json!(evidence));
     let verdict = overall(judged);
     let baseline_evaluation_id = baseline.map(|row| row.evaluation_id.clone());
-    let bound = json!({
-        "evaluation_id": row.evaluation_id,
-        "checkpoint_manifest_sha256": row.checkpoint_manifest_sha256,
-        "baseline_evaluation_id": baseline_evaluation_id,
-        "verdict": verdict,
-        "gates": gates_json,
-        "evidence": evidence_json,
-    });
-    GateReceiptRow {
-        gate_receipt_id: sha256_hex(canonical_json(&bound).as_bytes()),
+    let receipt = GateReceiptRow {
+        gate_receipt_id: String::new(),
         evaluation_id: row.evaluation_id.clone(),
         run_id: row.run_id,
         checkpoint_manifest_sha256: row.checkpoint_manifest_sha256.clone(),
@@ -148,7 +140,21 @@ fn gate_receipt(
         evidence_json,
         judged_at: context.clock.now(),
         person: person(),
-    }
+    };
+    GateReceiptRow { gate_receipt_id: digest_of(&receipt), ..receipt }
+}
+
+/// The id of a receipt of gates: SHA-256 over what it binds together.
+pub(crate) fn digest_of(receipt: &GateReceiptRow) -> String {
+    let bound = json!({
+        "evaluation_id": receipt.evaluation_id,
+        "checkpoint_manifest_sha256": receipt.checkpoint_manifest_sha256,
+        "baseline_evaluation_id": receipt.baseline_evaluation_id,
+        "verdict": receipt.verdict,
+        "gates": receipt.gates_json,
+        "evidence": receipt.evidence_json,
+    });
+    sha256_hex(canonical_json(&bound).as_bytes())
 }
 
 /// Everything that gates may name about an evaluation, and why it was not put beside the baseline row by row, where it was not.

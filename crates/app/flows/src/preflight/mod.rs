@@ -8,6 +8,7 @@
 mod charts;
 mod facts;
 mod graph;
+mod history;
 mod plan;
 mod quote;
 mod record;

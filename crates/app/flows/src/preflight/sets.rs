@@ -145,6 +145,7 @@ impl DataSet {
             paths: vec![self.spec.path.clone()],
             format: self.spec.format,
             columns: self.spec.columns.clone(),
+            header: self.spec.header,
             delimiter: self.spec.delimiter,
             missing: self.spec.missing.clone(),
             read_context: self.read_context.clone(),
@@ -183,8 +184,9 @@ fn open(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Result
         let Some(column) = column else { continue };
         source.index_of(column, role).map_err(data_error)?;
     }
-    for column in &spec.group_by {
-        source.index_of(column, "group_by").map_err(data_error)?;
+    let lists = [("group_by", &spec.group_by), ("ignored", &spec.ignore)];
+    for (role, column) in lists.iter().flat_map(|(role, names)| names.iter().map(move |name| (*role, name))) {
+        source.index_of(column, role).map_err(data_error)?;
     }
     Ok(Content::Table(Box::new(source)))
 }

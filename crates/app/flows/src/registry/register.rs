@@ -60,6 +60,7 @@ pub fn register_model(
         &format!("registered as model `{}`", model.name),
         None,
     )?;
+    checkpoints.mirror(context)?;
     if let Some(known) = model.with_weights(&manifest_sha256) {
         return Ok(Registration { is_new: false, version: views::version_of(context, &model, known)? });
     }

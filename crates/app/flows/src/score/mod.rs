@@ -24,11 +24,6 @@ pub use self::request::{BATCH_ROWS, ScoreRequest};
 use crate::data::table::{Onlooker, data_error};
 pub use crate::scoring::BatchFormat;
 
-/// What the built-in evaluator calls itself; its version is Trackway's.
-pub const EVALUATOR: &str = "trackway score";
-/// Trackway's version.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
 /// What errors call the table.
 const SET: &str = "rows";
 

@@ -8,8 +8,8 @@ use trackway_data::write::{TableFormat, WriteError};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::Metrics;
 
-use super::{EVALUATOR, VERSION};
 use crate::data::table::data_error;
+use trackway_engine::run::evaluator::{BUILT_IN, BUILT_IN_VERSION};
 
 /// What is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl ScoreOutputs {
             };
             metrics.iter().map(one).collect::<serde_json::Map<_, _>>().into()
         };
-        let evaluator = json!({ "name": EVALUATOR, "version": VERSION });
+        let evaluator = json!({ "name": BUILT_IN, "version": BUILT_IN_VERSION });
         for (path, document) in [
             (&self.metrics, as_json(metrics)),
             (&self.evaluation, json!({ "evaluator": evaluator, "notes": notes })),

@@ -77,6 +77,7 @@ impl ScoreRequest {
                 option(name, &values.join(","));
             }
         }
+        table.header.iter().for_each(|header| option("header", if *header { "yes" } else { "no" }));
         table.delimiter.iter().for_each(|delimiter| option("delimiter", &delimiter.to_string()));
         table.missing.iter().for_each(|text| option("missing", text));
         let format = table.format.map(|format| serde_json::json!(format));

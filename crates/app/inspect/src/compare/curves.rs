@@ -8,14 +8,13 @@ use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_flows::query;
+use trackway_formats::record::is_internal_metric;
 use trackway_sql::QueryLimits;
 
 /// A curve has at most about so many points.
 pub(crate) const POINTS: u64 = 240;
 /// At most so many metrics get a curve.
 const CURVES_MAX: usize = 96;
-/// Trackway's own figures, which are no result of a training.
-const OWN: &str = "trackway/";
 
 /// A run and the rung of its ladder that counts: steps of other rungs begin at 1 again, and are of other data.
 #[derive(Debug, Clone)]
@@ -60,7 +59,7 @@ pub(crate) fn figures(
     }
     let mut rows: Vec<ComparedMetric> =
         metrics.into_iter().map(|(name, values)| ComparedMetric { name, values }).collect();
-    rows.retain(|row| !row.name.starts_with(OWN) || only.contains(&row.name));
+    rows.retain(|row| !is_internal_metric(&row.name) || only.contains(&row.name));
     rows.sort_by_key(|row| std::cmp::Reverse(row.values.iter().flatten().count()));
     Ok(rows)
 }

@@ -12,7 +12,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{AttemptRow, RunRow};
 
 use self::curves::RunAtRung;
-use crate::explain::leaves;
+use crate::explain::{leaves, parameters_of};
 
 /// At most so many runs are compared at once.
 pub const RUNS_MAX: usize = 24;
@@ -50,7 +50,7 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
     for run in &runs {
         let last = context.attempts_of(run.run_id)?.pop();
         parameters.push(match &last {
-            Some(last) => parameters_of(context, last)?,
+            Some(last) => parameters_of(context, last)?.into_iter().collect(),
             None => BTreeMap::new(),
         });
         attempts.push(last);
@@ -76,12 +76,6 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
         metrics,
         curves,
     })
-}
-
-/// The parameters that the script reported; nothing yet of an attempt that is not sealed.
-fn parameters_of(context: &Context, attempt: &AttemptRow) -> Result<BTreeMap<String, String>, AppError> {
-    let parameters = context.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
-    Ok(parameters.into_iter().map(|row| (row.name, row.value)).collect())
 }
 
 /// A run that climbs a ladder is compared where it is on it.

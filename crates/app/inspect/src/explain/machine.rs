@@ -1,6 +1,7 @@
 //! What the machine did during an attempt, and how much of the loop's time was work: from the receipt alone.
 
 use trackway_api::explain::{LoopTime, MachineSummary, MachineValue, MetricSummary};
+use trackway_formats::record::is_fingerprint;
 use trackway_ledger::MetricSummaryRow;
 use trackway_recorder::cost::STALL_SECONDS;
 
@@ -14,7 +15,8 @@ pub(super) fn is_of_machine(name: &str) -> bool {
 
 /// The machine's values and, apart from them, the script's own.
 pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineSummary, Vec<MetricSummary>) {
-    let (machine, own): (Vec<_>, Vec<_>) = summaries.iter().partition(|row| is_of_machine(&row.name));
+    let shown = summaries.iter().filter(|row| !is_fingerprint(&row.name));
+    let (machine, own): (Vec<_>, Vec<_>) = shown.partition(|row| is_of_machine(&row.name));
     let card = MachineSummary {
         sample_count: machine.iter().map(|row| row.point_count).max().unwrap_or(0),
         values: machine.into_iter().map(machine_line).collect(),
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(loop_time(&summaries[1..]), None);
     }
 
-    /// Proves that the machine's values are separated from the script's, and that GPUs' busy seconds add up.
+    /// Proves that the machine's values are separated from the script's, and that fingerprints of batches are neither.
     #[test]
     fn the_machine_is_no_metric() {
         let summaries = [
@@ -113,6 +115,8 @@ mod tests {
             summary("system/gpu/0/kernel_share", 60, 0.5),
             summary("system/gpu/3/kernel_share", 60, 1.0),
             summary("system/rss_bytes", 60, 1e9),
+            summary("batch_digest", 9, 1e9),
+            summary("input_digest", 9, 1e9),
         ];
         let (card, metrics) = machine_card(&summaries);
         assert_eq!((card.sample_count, card.values.len(), metrics.len()), (60, 3, 1));

@@ -4,15 +4,17 @@ mod cadence;
 pub mod diff;
 mod machine;
 mod no_checkpoint;
+mod parameters;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::explain::{
-    AttemptArtifact, AttemptCost, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
+    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
     ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
     RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, SecondaryReason, Termination,
     TerminationEvidence,
@@ -25,10 +27,12 @@ use trackway_engine::reporter::Stream;
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
+use trackway_flows::amend::amendments_of;
 use trackway_flows::checkpoints;
 use trackway_flows::evaluate;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
+use trackway_formats::record::is_fingerprint;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
@@ -39,6 +43,7 @@ use trackway_tower::next_actions;
 use self::diff::changes;
 pub(crate) use self::diff::leaves;
 use self::machine::{is_of_machine, machine_card};
+pub(crate) use self::parameters::parameters_of;
 use crate::logs::{LogSelection, visit_lines};
 use crate::progressive;
 
@@ -101,6 +106,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         metrics: Vec::new(),
         progressive: None,
         machine: MachineSummary::default(),
+        parameters: Vec::new(),
         tags: Vec::new(),
         artifacts: Vec::new(),
         same_inputs: Vec::new(),
@@ -125,7 +131,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
     Ok(Explanation {
         run: run_card(run),
-        attempt: Some(attempt_card(attempt)),
+        attempt: Some(attempt_card(context, attempt)?),
         config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
         parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
         data: data_card(context, run.run_id)?,
@@ -156,6 +162,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         same_inputs: same_inputs(context, run, &summaries)?,
         metrics,
         machine,
+        parameters: parameters::card(context, attempt)?,
         tags: tags(context, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
         cost: cost(run, attempt, &attempts),
@@ -328,17 +335,29 @@ pub fn visit_logs(
 ) -> Result<(), AppError> {
     let files = context.home.layout.attempt(attempt);
     let folder = files.folder();
-    if !folder.is_dir() {
-        let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
-        return Err(AppError::new(ErrorKind::NotFound, message));
-    }
     let row = context.ledger_read(|ledger| ledger.attempt(attempt))?;
+    if !folder.is_dir() {
+        return Err(without_files(row.as_ref(), folder));
+    }
     let channel: Arc<dyn AttemptChannel> = match &row {
         Some(row) => context.channel_of(row)?,
         None => Arc::new(FolderChannel::new(folder)),
     };
     visit_lines(&*channel, selection, visit)
         .map_err(|error| AppError::file("read the logs in", folder, &error))
+}
+
+/// A ledger may serve many homes: the files of an attempt are in the one that launched it.
+fn without_files(row: Option<&AttemptRow>, folder: &Path) -> AppError {
+    let elsewhere = row.filter(|row| Path::new(&row.log_directory) != folder);
+    let message = match elsewhere {
+        Some(row) => {
+            let host = row.hosts.as_deref().unwrap_or("another machine");
+            format!("the files of this attempt are in another home: `{}` on {host}", row.log_directory)
+        }
+        None => format!("the files of this attempt are gone: there is no `{}`", folder.display()),
+    };
+    AppError::new(ErrorKind::NotFound, message)
 }
 
 fn run_card(run: &RunRow) -> ExplainedRun {
@@ -356,8 +375,9 @@ fn run_card(run: &RunRow) -> ExplainedRun {
     }
 }
 
-fn attempt_card(attempt: &AttemptRow) -> ExplainedAttempt {
-    ExplainedAttempt {
+fn attempt_card(context: &Context, attempt: &AttemptRow) -> Result<ExplainedAttempt, AppError> {
+    let versions = attempt.evaluator_versions.clone();
+    Ok(ExplainedAttempt {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
         rung: attempt.rung.clone(),
@@ -379,6 +399,23 @@ fn attempt_card(attempt: &AttemptRow) -> ExplainedAttempt {
         exit_code: attempt.exit_code,
         signal: attempt.signal,
         folder: attempt.log_directory.clone(),
+        inputs: inputs(attempt),
+        evaluators: versions.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default(),
+        amendments: amendments_of(context, attempt.attempt_id)?,
+    })
+}
+
+fn inputs(attempt: &AttemptRow) -> AttemptInputs {
+    AttemptInputs {
+        seed: attempt.seed,
+        seed_seen: attempt.seed_seen,
+        rung_rows: attempt.rung_rows,
+        rung_rows_total: attempt.rung_rows_total,
+        skip_batches: attempt.skip_batches.clone(),
+        skipped_batch_count: attempt.skipped_batch_count,
+        warm_start_rung: attempt.warm_start_rung.clone(),
+        warm_start_step: attempt.warm_start_step,
+        warm_start_manifest_sha256: attempt.warm_start_manifest_sha256.clone(),
     }
 }
 
@@ -393,6 +430,11 @@ fn attempt_line(attempt: &AttemptRow) -> AttemptSummary {
         last_committed_step: attempt.last_committed_step,
         wall_seconds: attempt.wall_seconds,
         rule: attempt.termination_rule.clone(),
+        recovery_seconds: attempt.recovery_seconds,
+        new_committed_steps: attempt.new_committed_steps,
+        gpu_seconds: attempt.gpu_seconds,
+        gpu_hours_per_committed_step: attempt.gpu_hours_per_committed_step,
+        cost_usd: attempt.cost_usd,
     }
 }
 
@@ -486,7 +528,9 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
 /// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
 fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
-    let of_machine = |name: &str| is_of_machine(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix));
+    let of_machine = |name: &str| {
+        is_of_machine(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
+    };
     here.iter()
         .filter(|row| !of_machine(&row.name))
         .filter_map(|row| {

@@ -3,14 +3,16 @@ use trackway_engine::save_reason::save_reason;
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
+/// Events that are part of other lines of the page.
+const SHOWN_ELSEWHERE: [EventKind; 4] =
+    [EventKind::CheckpointReason, EventKind::DataCursor, EventKind::RungCut, EventKind::SeedTaken];
+
 /// What happened, oldest first: launches and ends of attempts, events, decisions.
 pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<TimelineEvent> {
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<TimelineEvent> = attempts.iter().flat_map(of_attempt).collect();
-    let shown = events.iter().filter(|event| {
-        ![EventKind::CheckpointReason.as_str(), EventKind::DataCursor.as_str()].contains(&&*event.kind)
-    });
+    let shown = events.iter().filter(|event| !SHOWN_ELSEWHERE.iter().any(|kind| kind.is(&event.kind)));
     moments.extend(shown.map(|event| TimelineEvent {
         at: event.at,
         attempt_number: number_of(event.attempt_id),

@@ -90,6 +90,8 @@ layout!(
         registry = "registry",
         /// Attempts and evaluations that could not be sealed, with the reason.
         set_aside = "set-aside",
+        /// What attempts were made from beside their commit, by its hash: differences, scripts, packages. `trackway gc` keeps it.
+        sources = "sources",
         /// The settings file of the project.
         settings = SETTINGS_FILE,
     }
@@ -191,6 +193,30 @@ impl HomeLayout {
     #[must_use]
     pub fn evaluation(&self, evaluation_id: &str) -> EvaluationLayout {
         EvaluationLayout::new(self.evaluations().join(evaluation_id))
+    }
+
+    /// What an attempt was made from, as the other files of `sources` have it.
+    #[must_use]
+    pub fn attempt_source(&self, attempt_id: AttemptId) -> PathBuf {
+        self.sources().join(format!("{attempt_id}.json"))
+    }
+
+    /// The folder with the changes that were not committed, by the hash of those changes.
+    #[must_use]
+    pub fn changes_source(&self, blake3: &str) -> PathBuf {
+        self.sources().join(format!("changes-{blake3}"))
+    }
+
+    /// A script or a run file, by its hash.
+    #[must_use]
+    pub fn file_source(&self, blake3: &str) -> PathBuf {
+        self.sources().join(format!("file-{blake3}"))
+    }
+
+    /// A list of packages or a lock file, by its hash.
+    #[must_use]
+    pub fn environment_source(&self, sha256: &str) -> PathBuf {
+        self.sources().join(format!("environment-{sha256}"))
     }
 
     /// Raw outputs of evaluators, under their hashes.

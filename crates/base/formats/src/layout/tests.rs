@@ -24,6 +24,10 @@ fn paths_of_a_home() {
     let mut paths = vec![
         home.ledger_db(),
         home.settings(),
+        home.attempt_source(attempt_id),
+        home.changes_source("0123"),
+        home.file_source("4567"),
+        home.environment_source("89ab"),
         home.metrics_parquet(attempt_id),
         home.telemetry_parquet(attempt_id),
         home.data_cache(),

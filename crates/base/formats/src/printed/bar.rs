@@ -1,6 +1,8 @@
 //! Progress bars: tqdm's (which Lightning and Hugging Face draw) and Keras's.
 
-use super::text::{self, number_of};
+use super::names;
+use super::text;
+use super::tokens::{number_of, share_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Units of a bar that goes through training steps; bars over bytes, files or examples do not.
@@ -45,6 +47,8 @@ pub(super) struct Bar {
     pub values: Vec<(String, f64)>,
     /// Keras draws bars of the same form for training and evaluation.
     pub is_keras: bool,
+    /// The text before the bar.
+    pub description: String,
 }
 
 /// A bar at the beginning of a line, and what follows it.
@@ -52,10 +56,10 @@ pub(super) fn read_bar(line: &str) -> Option<(Bar, &str)> {
     read_tqdm(line).or_else(|| read_keras(line).map(|bar| (bar, "")))
 }
 
-/// `Epoch 1/3`: what Keras prints before the bars of an epoch.
-pub(super) fn is_epoch_line(line: &str) -> bool {
-    let counted = line.strip_prefix("Epoch ").and_then(|rest| rest.split_once('/'));
-    counted.is_some_and(|(done, total)| done.parse::<u64>().is_ok() && total.parse::<u64>().is_ok())
+/// `Epoch 1/3`: what Keras prints before the bars of an epoch; the epoch.
+pub(super) fn epoch_of_line(line: &str) -> Option<u64> {
+    let (done, total) = line.strip_prefix("Epoch ")?.split_once('/')?;
+    total.parse::<u64>().ok().and(done.parse().ok())
 }
 
 /// `desc:  40%|████      | 4/10 [00:00<00:00, 597.42it/s, loss=3.320]`, or without a total `4it [00:00, 12.1it/s]`.
@@ -97,16 +101,28 @@ fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
             None => values.extend(text::read_text(part).into_iter().flat_map(|named| named.values)),
         }
     }
-    values.retain(|(name, _)| name != "v_num");
     let name = shape_of(description);
-    let purpose = match purpose_of(&name) {
+    // tinygrad and AllenNLP show the values in the description.
+    let described = Some(description).filter(|text| has_digit(text)).and_then(text::read_text);
+    let described = described.map(|named| named.values).unwrap_or_default();
+    let purpose = match purpose_of(if described.is_empty() { &name } else { first_word(&name) }) {
         Purpose::Training if !STEP_UNITS.contains(&unit.trim()) => Purpose::Other,
         Purpose::Training if matches!(&*name, "epoch" | "epochs") && !has_digit(description) => {
             Purpose::Epochs
         }
         purpose => purpose,
     };
-    let bar = Bar { purpose, name, epoch: epoch_of(description), done, total, values, is_keras: false };
+    values.extend(described.into_iter().take(VALUES_MAX));
+    let bar = Bar {
+        purpose,
+        name,
+        epoch: epoch_of(description),
+        done,
+        total,
+        values,
+        is_keras: false,
+        description: description.into(),
+    };
     Some((bar, line[close + 1..].trim()))
 }
 
@@ -144,13 +160,15 @@ fn read_keras(line: &str) -> Option<Bar> {
         total,
         values,
         is_keras: true,
+        description: String::new(),
     })
 }
 
 fn named_number(name: &str, value: &str) -> Option<(String, f64)> {
     let name = name.trim();
-    let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX;
-    number_of(value.trim()).filter(|_| fits).map(|value| (name.to_owned(), value))
+    let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name != names::LIGHTNING_VERSION;
+    let share = share_of(value.trim()).filter(|_| names::is_share(name));
+    share.or_else(|| number_of(value.trim())).filter(|_| fits).map(|value| (name.to_owned(), value))
 }
 
 /// A count, also scaled as tqdm does: `1.20k`.
@@ -171,6 +189,11 @@ fn count(text: &str) -> Option<u64> {
 fn shape_of(description: &str) -> String {
     let shape: String = description.chars().filter(|letter| !letter.is_ascii_digit()).collect();
     shape.to_lowercase().trim_matches(|letter: char| !letter.is_alphanumeric()).into()
+}
+
+fn first_word(name: &str) -> &str {
+    let end = name.find(|letter: char| !letter.is_alphabetic() && letter != '_');
+    &name[..end.unwrap_or(name.len())]
 }
 
 fn has_digit(text: &str) -> bool {
@@ -259,7 +282,9 @@ mod tests {
         }
         assert_eq!(read_bar("3/4 of the files - size: 12"), None);
         assert!(
-            is_epoch_line("Epoch 1/3") && !is_epoch_line("Epoch 1/3: loss 0.5") && !is_epoch_line("Epoch 2")
+            epoch_of_line("Epoch 1/3") == Some(1)
+                && epoch_of_line("Epoch 1/3: loss 0.5").is_none()
+                && epoch_of_line("Epoch 2").is_none()
         );
     }
 }

@@ -36,9 +36,7 @@ impl Lines {
     }
 
     fn end_line(&mut self, found: &mut impl FnMut(&str)) {
-        let worth_reading = !self.too_long && self.line.iter().any(u8::is_ascii_digit)
-            || memchr_any(&self.line, [b"nan", b"inf", b"NaN", b"Inf"]);
-        if worth_reading {
+        if !self.too_long && is_worth_reading(&self.line) {
             let text = String::from_utf8_lossy(&self.line);
             let plain = without_steering(&text);
             let plain = plain.trim();
@@ -51,8 +49,12 @@ impl Lines {
     }
 }
 
-fn memchr_any(line: &[u8], words: [&[u8]; 4]) -> bool {
-    line.windows(3).any(|window| words.contains(&window))
+/// Whether a line may have a number, head a table or name a setting.
+fn is_worth_reading(line: &[u8]) -> bool {
+    line.iter().any(u8::is_ascii_digit)
+        || line.first().is_some_and(|first| matches!(first, b'|' | b'-'))
+        || line.windows(3).any(|part| matches!(part, b"nan" | b"inf" | b"NaN" | b"Inf" | b" = "))
+        || line.windows(4).any(|part| matches!(part, b"loss" | b"Loss" | b"LOSS" | b"poch" | b"mAP5"))
 }
 
 /// The text without escape sequences and control characters. A backspace alone is left out: a program that prints it

@@ -10,15 +10,26 @@
 mod bar;
 mod lines;
 mod named;
+mod names;
 mod objects;
+mod prefix;
+#[cfg(test)]
+mod programs;
 mod python;
+mod settings;
 mod steps;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tokens;
 
+use bar::{Bar, Purpose};
 use lines::Lines;
+use named::Named;
+use settings::Settings;
 use steps::Steps;
+use tables::{Tables, Taken};
 
 /// A longer line has no metrics.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -45,11 +56,22 @@ pub struct PrintedMetrics {
     pub values: Vec<(String, f64)>,
 }
 
+/// A line of a client of Weights & Biases repeats what was logged, at no step.
+const REPEATING: &str = "wandb:";
+
 /// Reads both outputs of a script as they come.
 #[derive(Debug, Default)]
 pub struct PrintedReader {
     outputs: [Lines; 2],
+    reading: Reading,
+}
+
+/// What was understood so far.
+#[derive(Debug, Default)]
+struct Reading {
     steps: Steps,
+    tables: [Tables; 2],
+    settings: Settings,
     only_json: bool,
 }
 
@@ -57,47 +79,123 @@ impl PrintedReader {
     /// From now on only JSON objects count: the script records its metrics itself, and what it prints for people,
     /// rounded, would duplicate them. Objects were printed to be read.
     pub fn read_only_json(&mut self) {
-        self.only_json = true;
+        self.reading.only_json = true;
     }
 
     /// Takes the next bytes of one output; calls `found` for the values in it. Where a script draws a bar on one
     /// output and prints values without a step on the other, the bar's output must be pushed first.
     pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(PrintedMetrics)) {
-        let (steps, only_json) = (&mut self.steps, self.only_json);
-        self.outputs[output as usize].push(bytes, |line| read_line(line, only_json, steps, &mut found));
+        let reading = &mut self.reading;
+        self.outputs[output as usize].push(bytes, |line| reading.line(output, line, &mut found));
+    }
+
+    /// The settings that the script printed before it began to train, by name, each once; `total_steps` is the number
+    /// of steps that it means to make.
+    pub fn take_settings(&mut self) -> Vec<(String, String)> {
+        self.reading.settings.take()
     }
 
     /// The last lines may lack their ends.
     pub fn finish(&mut self, mut found: impl FnMut(PrintedMetrics)) {
-        let (steps, only_json) = (&mut self.steps, self.only_json);
-        for output in &mut self.outputs {
-            output.finish(|line| read_line(line, only_json, steps, &mut found));
+        let reading = &mut self.reading;
+        for (place, lines) in self.outputs.iter_mut().enumerate() {
+            let output = if place == 0 { Printed::Stdout } else { Printed::Stderr };
+            lines.finish(|line| reading.line(output, line, &mut found));
+            if let Some(named) = reading.tables[place].finish().filter(|_| !reading.only_json) {
+                reading.steps.line(named, &mut found);
+            }
         }
-        steps.finish(&mut found);
+        reading.steps.finish(&mut found);
     }
 }
 
-/// A line is read by the first form it fits.
-fn read_line(line: &str, only_json: bool, steps: &mut Steps, found: &mut dyn FnMut(PrintedMetrics)) {
-    let is_object = line.starts_with('{');
-    if let Some(object) = Some(line).filter(|_| is_object).and_then(objects::read_object) {
-        steps.line(object, found);
-    } else if only_json {
-        // Nothing else was printed to be read.
-    } else if is_object {
-        let dict = python::read_dict(line).map(objects::numbers_of);
-        if let Some(dict) = dict.filter(|dict| !dict.values.is_empty()) {
-            steps.line(dict, found);
+impl Reading {
+    /// A line is read by the first form it fits.
+    fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
+        let is_object = line.starts_with('{');
+        if let Some(object) = Some(line).filter(|_| is_object).and_then(objects::read_object) {
+            self.values(object, found);
+        } else if self.only_json {
+            // Nothing else was printed to be read.
+        } else if is_object {
+            let dict = python::read_dict(line).map(objects::numbers_of);
+            if let Some(dict) = dict.filter(|dict| !dict.values.is_empty()) {
+                self.values(dict, found);
+            }
+        } else if !line.starts_with(REPEATING) {
+            self.for_people(output, line, found);
         }
-    } else if let Some((bar, rest)) = bar::read_bar(line) {
-        steps.bar(bar, found);
-        // Another program's line may follow a bar that did not end its line.
-        if !rest.is_empty() {
-            read_line(rest, only_json, steps, found);
-        }
-    } else if bar::is_epoch_line(line) {
-        steps.epoch_begins(found);
-    } else if let Some(named) = text::read_text(line) {
-        steps.line(named, found);
     }
+
+    /// A line that was printed for people.
+    fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
+        let tables = &mut self.tables[output as usize];
+        if let Some(ended) = tables.ended_box(line) {
+            self.steps.line(ended, found);
+        }
+        if let Some((bar, rest)) = bar::read_bar(line) {
+            self.bar(output, bar, found);
+            // Another program's line may follow a bar that did not end its line.
+            if !rest.is_empty() {
+                self.line(output, rest, found);
+            }
+            return;
+        }
+        match tables.take(line) {
+            Taken::No => {}
+            Taken::Part => return,
+            Taken::Values(named) => return self.values(named, found),
+        }
+        if let Some(epoch) = bar::epoch_of_line(line) {
+            self.steps.epoch_begins(epoch, found);
+            return;
+        }
+        let message = prefix::message_of(line);
+        if !self.steps.has_begun() && self.settings.take_assignment(message) {
+            return;
+        }
+        if let Some(named) = read_message(message) {
+            self.values(named, found);
+        }
+    }
+
+    /// Values, unless they are settings that are shown before the training begins.
+    fn values(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        if let Some(total) = named.total_steps {
+            self.settings.take_total(total);
+        }
+        if !self.steps.has_begun() && named.is_echo() {
+            self.settings.take_values(&named.values);
+        } else if named.has_place() || !named.values.is_empty() {
+            self.steps.line(named, found);
+        }
+    }
+
+    /// A bar, which may have a row of a table as its description.
+    fn bar(&mut self, output: Printed, mut bar: Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+        match self.tables[output as usize].take(&bar.description) {
+            Taken::No => {}
+            Taken::Part => bar.purpose = Purpose::Other,
+            Taken::Values(row) => {
+                bar.epoch = row.epoch.map(|epoch| (epoch, row.epoch_counted_from_one));
+                bar.values = row.values;
+                bar.purpose = Purpose::Training;
+                bar.name = "table".into();
+            }
+        }
+        self.steps.bar(bar, found);
+    }
+}
+
+/// A message, at whose end may be a dict: `epoch 0: {'accuracy': 0.85}`.
+fn read_message(message: &str) -> Option<Named> {
+    let at_end = message.find('{').filter(|_| message.ends_with('}'));
+    let dict = at_end.and_then(|at| Some((&message[..at], python::read_dict(&message[at..])?)));
+    let Some((before, dict)) = dict else { return text::read_text(message) };
+    let mut named = objects::numbers_of(dict);
+    if let Some(place) = text::read_text(before.trim_end_matches([' ', ':', '-', '|'])) {
+        named.step = named.step.or(place.step);
+        named.epoch = named.epoch.or(place.epoch);
+    }
+    (!named.values.is_empty()).then_some(named)
 }

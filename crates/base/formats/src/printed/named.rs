@@ -1,3 +1,5 @@
+use super::names::{self, Meaning};
+
 /// What a line names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Named {
@@ -10,6 +12,10 @@ pub(super) struct Named {
     /// How many positions an epoch has.
     pub total: Option<u64>,
     pub values: Vec<(String, f64)>,
+    /// How many steps the training will make.
+    pub total_steps: Option<u64>,
+    /// A step of several words or in the plural, which alone may as well be a number of steps.
+    pub plural_step: bool,
 }
 
 impl Named {
@@ -19,5 +25,15 @@ impl Named {
             Some(_) => {}
             None => self.step = self.step.or(whole),
         }
+    }
+
+    /// Whether it says where the script is.
+    pub fn has_place(&self) -> bool {
+        self.step.is_some() || self.epoch.is_some() || self.position.is_some()
+    }
+
+    /// What the name with the strongest meaning means.
+    pub fn meaning(&self) -> Option<Meaning> {
+        self.values.iter().map(|(name, _)| names::meaning_of(&name.to_lowercase())).max()
     }
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::named::Named;
+use super::names;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that name the step of a line, the best first.
-const STEP_FIELDS: [&str; 3] = ["step", "global_step", "iteration"];
+const STEP_FIELDS: [&str; 5] = ["step", "global_step", "iteration", "iter", "num_updates"];
 /// The field that names the epoch; it is a metric as well.
 const EPOCH_FIELD: &str = "epoch";
 
@@ -62,7 +63,9 @@ fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) {
         Value::String(text) => non_finite(text),
         _ => None,
     };
-    if let Some(number) = number.filter(|_| values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX) {
+    if let Some(number) = number.filter(|_| {
+        values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX && name != names::LIGHTNING_VERSION
+    }) {
         values.push((name.to_owned(), number));
     }
 }

@@ -8,6 +8,7 @@
 use super::PrintedMetrics;
 use super::bar::{Bar, Purpose};
 use super::named::Named;
+use super::names::Meaning;
 
 /// So many different bars and counts are distinguished; the one that was seen longest ago is forgotten.
 const TRACKS_MAX: usize = 16;
@@ -45,6 +46,10 @@ pub(super) struct Steps {
     /// The name and total of the bar that shows the script's position.
     leader: Option<(String, Option<u64>)>,
     at: Option<u64>,
+    /// The epoch that was named last.
+    epoch: Option<u64>,
+    /// The script has shown a place or a measure: what it prints from now on is about its training.
+    has_begun: bool,
     /// Something finer than epochs has been seen.
     is_finer_than_epochs: bool,
     /// The leader's bar is not at its end: it will be redrawn.
@@ -61,6 +66,8 @@ impl Steps {
         if [named.step, named.epoch, named.position].into_iter().flatten().any(|number| number > STEP_MAX) {
             return;
         }
+        self.epoch = named.epoch.or(self.epoch);
+        self.has_begun = self.has_begun || named.has_place() || named.meaning() == Some(Meaning::Measure);
         let position = named.position.map(|done| {
             let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
             self.track("a count", named.total).advance(done, epoch)
@@ -70,12 +77,15 @@ impl Steps {
                 self.release(step, found);
                 self.at = Some(step);
                 self.is_finer_than_epochs = true;
-                found(PrintedMetrics { step, values: named.values });
+                if !named.values.is_empty() {
+                    found(PrintedMetrics { step, values: named.values });
+                }
             }
+            None if named.values.is_empty() => {}
             None if self.leader_is_drawn && self.held.len() < HELD_MAX => self.held.push(named.values),
             None => {
                 // Without anything finer the epoch is the step; a closing summary belongs to the last step.
-                let step = match (self.at, named.epoch) {
+                let step = match (self.at, self.epoch) {
                     (Some(at), _) if self.is_finer_than_epochs => at,
                     (_, Some(epoch)) => epoch,
                     (at, None) => at.unwrap_or(0),
@@ -87,9 +97,16 @@ impl Steps {
         }
     }
 
-    /// Keras prints that an epoch begins.
-    pub fn epoch_begins(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+    /// Whether the training has begun, as far as was printed.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Keras and others print that an epoch begins.
+    pub fn epoch_begins(&mut self, epoch: u64, found: &mut dyn FnMut(PrintedMetrics)) {
         self.epoch_begun = true;
+        self.has_begun = true;
+        self.epoch = Some(epoch).filter(|epoch| *epoch <= STEP_MAX);
         self.flush_others(None, found);
     }
 
@@ -110,6 +127,7 @@ impl Steps {
                 }
             }
         }
+        self.has_begun |= bar.purpose == Purpose::Training;
         let key = (bar.name.clone(), bar.total);
         self.flush_others(Some(&key), found);
         let at = self.at.unwrap_or(0);

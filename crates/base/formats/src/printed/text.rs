@@ -1,143 +1,171 @@
 //! Free text: `step 100: loss 0.5, lr=1e-3`, `| epoch 3 | ppl 828.95`, `Epoch [1/5], Step [100/600], Loss: 0.35`.
 
 use super::named::Named;
+use super::names::{self, Meaning, Place};
+use super::tokens::{Token, share_of, tokens_of};
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
-/// Words for measures of training. A name counts when one of its parts is among them.
-const MEASURES: [&str; 42] = [
-    "loss",
-    "losses",
-    "acc",
-    "accuracy",
-    "lr",
-    "ppl",
-    "perplexity",
-    "gnorm",
-    "norm",
-    "auc",
-    "auroc",
-    "f1",
-    "precision",
-    "recall",
-    "mse",
-    "mae",
-    "rmse",
-    "r2",
-    "bleu",
-    "rouge",
-    "reward",
-    "rewards",
-    "wer",
-    "cer",
-    "iou",
-    "miou",
-    "map",
-    "psnr",
-    "ssim",
-    "elbo",
-    "kl",
-    "nll",
-    "bpc",
-    "bpb",
-    "score",
-    "top1",
-    "top5",
-    "entropy",
-    "mfu",
-    "throughput",
-    "dice",
-    "logloss",
-];
-/// Two words that make one measure together.
-const MEASURES_OF_TWO: [(&str, &str); 2] = [("learning", "rate"), ("grad", "norm")];
-/// Words that say whose value it is; they join the name behind them.
-const WHOSE: [&str; 14] = [
-    "train",
-    "training",
-    "val",
-    "valid",
-    "validation",
-    "test",
-    "eval",
-    "dev",
-    "best",
-    "average",
-    "avg",
-    "mean",
-    "total",
-    "running",
-];
-/// Words at the beginning of a line that say whose all its values are, and the prefix of their names.
-const WHOSE_LINE: [(&str, &str); 7] = [
-    ("val", "val"),
-    ("valid", "val"),
-    ("validation", "val"),
-    ("test", "test"),
-    ("testing", "test"),
-    ("eval", "eval"),
-    ("evaluation", "eval"),
-];
-const STEP_WORDS: [&str; 9] =
-    ["step", "steps", "global_step", "iter", "iters", "iteration", "iterations", "update", "num_updates"];
-const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
-/// A name has at most so many words.
-const NAME_WORDS_MAX: usize = 3;
+/// So many words before a number are looked at.
+const WORDS_MAX: usize = 6;
+/// Words of a line that only says where the script is.
+const OF_PLACES: [&str; 10] =
+    ["epoch", "ep", "step", "iter", "iteration", "train", "training", "starting", "start", "begin"];
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Token<'a> {
-    Word(&'a str),
-    Number {
-        value: f64,
-        whole: Option<u64>,
-    },
-    /// Any other character, or something that is neither a word nor a plain number, such as `12.3s`.
-    Other(char),
-}
-
-/// The values of a line of text, with its step; `None` when it is not about training.
+/// The values of a line of text, with its step; `None` when it is not about training. A line that only says where the
+/// script is has no values.
 pub(super) fn read_text(line: &str) -> Option<Named> {
-    let tokens = tokens_of(line);
-    let mut named = Named::default();
-    let mut measured = false;
-    // XGBoost and LightGBM begin their lines with the round.
-    if let [Token::Other('['), Token::Number { whole, .. }, Token::Other(']'), ..] = tokens[..] {
-        named.step = whole;
+    if let Some(rest) = line.strip_prefix("[CV") {
+        return read_fit(rest);
     }
+    let line = line.to_lowercase();
+    let tokens = tokens_of(&line);
+    let mut named = Named::default();
+    let mut measured = read_beginning(&tokens, &mut named);
     for at in 0..tokens.len() {
-        let Token::Number { value, whole } = tokens[at] else { continue };
-        let of = fraction_of(&tokens, at);
-        if at > 0 && tokens[at - 1] == Token::Other('/') {
-            continue;
-        }
-        match name_before(&tokens, at) {
-            Some((name, _)) if STEP_WORDS.contains(&&*name) => named.take_step(whole, of),
-            Some((name, _)) if EPOCH_WORDS.contains(&name.rsplit('_').next().unwrap_or(&name)) => {
-                named.epoch = named.epoch.or(whole);
-                named.epoch_counted_from_one |= of.is_some();
-            }
-            Some((name, is_assigned)) => {
-                let measure = is_measure(&name);
-                // Only in `name=value` and `name: value` may any word be a name.
-                if (measure || is_assigned) && named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX
-                {
-                    measured |= measure;
-                    let share = of.filter(|of| *of > 0).map(|of| value / of as f64);
-                    named.values.push((name, share.unwrap_or(value)));
-                }
-            }
-            // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
-            None if of.is_some() && named.step.is_none() => {
-                (named.position, named.total) = (whole, of);
-            }
-            None => {}
-        }
+        measured |= read_number(&tokens, at, &mut named);
+    }
+    if named.plural_step && named.meaning() != Some(Meaning::Measure) {
+        named.total_steps = named.total_steps.or(named.step.take());
     }
     let about_training = measured || named.step.is_some() || named.epoch.is_some();
-    if named.values.is_empty() || !about_training {
-        return None;
+    if !about_training {
+        named.values.clear();
     }
-    prefix_all(&mut named, &tokens);
+    if named.values.is_empty() {
+        return Some(named).filter(|named| named.total_steps.is_some() || is_place(named, &tokens));
+    }
+    if let Some(prefix) = whose_line(&tokens) {
+        // How far an evaluation is says nothing about the training.
+        (named.position, named.total) = (None, None);
+        for (name, _) in &mut named.values {
+            *name = names::prefixed(prefix, name);
+        }
+    }
     Some(named)
+}
+
+/// A fit of scikit-learn's searches: only what follows the parameters is measured.
+/// `[CV 1/5] END C=0.1, kernel=rbf;, score=(train=0.9, test=0.8) total time= 0.1s`
+fn read_fit(line: &str) -> Option<Named> {
+    let (_, scores) = line.rsplit_once(';')?;
+    let mut named = Named::default();
+    let scores = scores.to_lowercase();
+    let tokens = tokens_of(&scores);
+    for at in 0..tokens.len() {
+        read_number(&tokens, at, &mut named);
+    }
+    for (name, _) in &mut named.values {
+        if matches!(&**name, "train" | "test") {
+            name.push_str("_score");
+        }
+    }
+    Some(named).filter(|named| named.meaning() == Some(Meaning::Measure))
+}
+
+/// The beginnings of some tools' lines that have no name for the step. Whether this alone shows measures.
+fn read_beginning(tokens: &[Token<'_>], named: &mut Named) -> bool {
+    use Token::{Number, Other, Word};
+    match tokens {
+        // XGBoost and LightGBM begin their lines with the round.
+        [Other('['), Number { whole, .. }, Other(']'), ..] => {
+            let is_epoch = matches!(tokens.get(3..5), Some([Other('['), Number { .. }]));
+            if !is_epoch {
+                named.step = *whole;
+            }
+            false
+        }
+        // `[1,  2000] loss: 2.196`
+        [Other('['), Number { whole: epoch, .. }, Other(','), Number { whole, .. }, Other(']'), ..] => {
+            (named.epoch, named.position) = (*epoch, *whole);
+            false
+        }
+        // CatBoost: `0:	learn: 0.68	test: 0.69	best: 0.69 (0)	total: 48ms	remaining: 48s`
+        [Number { whole, .. }, Other(':'), Word("learn"), Other(':'), Number { .. }, rest @ ..]
+            if rest.contains(&Word("remaining")) =>
+        {
+            named.step = *whole;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Takes the number at this place with the words before it. Whether it is a measure.
+fn read_number(tokens: &[Token<'_>], at: usize, named: &mut Named) -> bool {
+    let Token::Number { value, whole, share } = tokens[at] else { return false };
+    let of = fraction_of(tokens, at);
+    if at > 0 && tokens[at - 1] == Token::Other('/') {
+        return false;
+    }
+    if is_epoch_in_brackets(tokens, at) {
+        named.epoch = named.epoch.or(whole);
+        return false;
+    }
+    let Some(words) = Words::before(tokens, at) else {
+        // `[640/60000 (1%)]` and `| 200/2983 batches |` show the progress.
+        if of.is_some() && named.step.is_none() {
+            (named.position, named.total) = (whole, of);
+        }
+        return false;
+    };
+    match names::place_of(&words.words, &words.name) {
+        Some(Place::Step) if words.is_after_nan => {}
+        Some(Place::Step) => {
+            named.plural_step |= of.is_none() && named.step.is_none() && words.is_plural();
+            named.take_step(whole, of);
+        }
+        Some(Place::Epoch) => {
+            named.epoch = named.epoch.or(whole);
+            named.epoch_counted_from_one |= of.is_some();
+        }
+        Some(Place::Total) => named.total_steps = named.total_steps.or(whole.filter(|steps| *steps > 0)),
+        Some(Place::Count) => {}
+        None => return read_value(tokens, at, &words, (value, share, of), named),
+    }
+    false
+}
+
+type Written = (f64, Option<f64>, Option<u64>);
+
+fn read_value(
+    tokens: &[Token<'_>],
+    at: usize,
+    words: &Words<'_>,
+    (value, share, of): Written,
+    named: &mut Named,
+) -> bool {
+    let name = &words.name;
+    let is_batch = matches!(&**name, "batch" | "batches");
+    if is_batch && named.position.is_none() {
+        if let Token::Number { whole, .. } = tokens[at] {
+            (named.position, named.total) = (whole, of);
+        }
+        return false;
+    }
+    // `Train: 0 [100/5004 (2%)] Loss: 6.9`
+    if matches!(&**name, "train" | "training") && tokens.get(at + 1) == Some(&Token::Other('[')) {
+        if let Token::Number { whole, .. } = tokens[at] {
+            named.epoch = named.epoch.or(whole);
+        }
+        return false;
+    }
+    let measure = names::meaning_of(name) != Meaning::Any && !words.is_after_from;
+    // Only in `name=value` and `name: value` may any word be a name, and only a single one.
+    let is_name = measure || (words.is_assigned && words.is_alone);
+    let fits = named.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX;
+    if !is_name || !fits || !names::may_be_metric(name) {
+        return false;
+    }
+    let fraction = of.filter(|of| *of > 0).map(|of| value / of as f64);
+    let share = share.or_else(|| share_before_sign(tokens, at, value)).filter(|_| names::is_share(name));
+    named.values.push((name.clone(), fraction.or(share).unwrap_or(value)));
+    measure
+}
+
+/// `71.5 %`
+fn share_before_sign(tokens: &[Token<'_>], at: usize, value: f64) -> Option<f64> {
+    let sign = tokens.get(at + 1) == Some(&Token::Other('%'));
+    sign.then(|| share_of(&format!("{value}%"))).flatten()
 }
 
 /// A number that is the first part of `640/60000`.
@@ -148,133 +176,91 @@ fn fraction_of(tokens: &[Token<'_>], at: usize) -> Option<u64> {
     }
 }
 
-/// The words right before a number as a name, and whether `=` or `:` is between them.
-fn name_before(tokens: &[Token<'_>], at: usize) -> Option<(String, bool)> {
-    let mut end = at;
-    let is_assigned = end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':'));
-    end -= usize::from(end > 0 && matches!(tokens[end - 1], Token::Other('=' | ':' | '[' | '(' | '#')));
-    let mut begin = end;
-    while begin > 0 && end - begin < NAME_WORDS_MAX && matches!(tokens[begin - 1], Token::Word(_)) {
-        begin -= 1;
-    }
-    let words: Vec<String> = tokens[begin..end]
-        .iter()
-        .filter_map(|token| match token {
-            Token::Word(word) => Some(word.to_lowercase()),
+/// `[3][190/794]`: the epoch before the place in it.
+fn is_epoch_in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
+    use Token::{Number, Other};
+    at > 0
+        && tokens[at - 1] == Other('[')
+        && matches!(tokens.get(at + 1..at + 5), Some([Other(']'), Other('['), Number { .. }, Other('/')]))
+}
+
+/// The words right before a number.
+struct Words<'a> {
+    words: Vec<&'a str>,
+    /// The name that they make.
+    name: String,
+    /// `=` or `:` is between them and the number.
+    is_assigned: bool,
+    /// All of them are in the name.
+    is_alone: bool,
+    /// `from score 0.5` is a sentence.
+    is_after_from: bool,
+    /// `nan iterations: 0` is a count.
+    is_after_nan: bool,
+}
+
+impl<'a> Words<'a> {
+    fn before(tokens: &[Token<'a>], at: usize) -> Option<Self> {
+        use Token::Other;
+        let mut end = at;
+        let sign = |at: usize| if at > 0 { tokens[at - 1] } else { Other(' ') };
+        let mut is_equals = sign(end) == Other('=');
+        let mut is_assigned = is_equals || sign(end) == Other(':');
+        if matches!(sign(end), Other('=' | ':' | '[' | '(' | '#')) {
+            end -= 1;
+        }
+        // `lr=[1e-05]`, `Epoch: [3]`
+        let in_brackets = end < at && sign(at) == Other('[') && tokens.get(at + 1) == Some(&Other(']'));
+        if in_brackets && matches!(sign(end), Other('=' | ':')) {
+            (is_equals, is_assigned) = (sign(end) == Other('='), true);
+            end -= 1;
+        }
+        let mut begin = end;
+        while begin > 0 && end - begin < WORDS_MAX && matches!(tokens[begin - 1], Token::Word(_)) {
+            begin -= 1;
+        }
+        let word = |token: &Token<'a>| match token {
+            Token::Word(word) => Some(*word),
             _ => None,
-        })
-        .collect();
-    joined(&words, is_assigned && tokens[at - 1] == Token::Other('=')).map(|name| (name, is_assigned))
-}
-
-/// The last word, with those before it that belong to it. Before `=` only one word counts: the ones before it are text.
-fn joined(words: &[String], one_word: bool) -> Option<String> {
-    let last = words.last()?;
-    let mut name = last.clone();
-    if one_word {
-        return Some(plain(name));
-    }
-    let mut before = words.len() - 1;
-    while before > 0 {
-        let word = &words[before - 1];
-        if let Some(whose) = word.strip_suffix("'s") {
-            name = format!("{whose}_{name}");
-            break;
-        }
-        let pair = MEASURES_OF_TWO.contains(&(word.as_str(), name.as_str()));
-        if !pair && !WHOSE.contains(&word.as_str()) {
-            break;
-        }
-        name = format!("{word}_{name}");
-        before -= 1;
-    }
-    Some(plain(name))
-}
-
-/// The names that other tools and the detectors use.
-fn plain(name: String) -> String {
-    match name.as_str() {
-        "lr" => "learning_rate".into(),
-        "gnorm" => "grad_norm".into(),
-        _ => match name.strip_prefix("valid_").or_else(|| name.strip_prefix("validation_")) {
-            Some(rest) => format!("val_{rest}"),
-            None => name,
-        },
-    }
-}
-
-fn is_measure(name: &str) -> bool {
-    name.split(['_', '/', '.', '-']).any(|part| MEASURES.contains(&part)) || name.ends_with("learning_rate")
-}
-
-/// `Test set: …` is a prefix for all values.
-fn prefix_all(named: &mut Named, tokens: &[Token<'_>]) {
-    let Some(Token::Word(first)) = tokens.first() else { return };
-    let first = first.to_lowercase();
-    let Some((_, prefix)) = WHOSE_LINE.iter().find(|(word, _)| *word == first) else { return };
-    for (name, _) in &mut named.values {
-        if !name.starts_with(prefix) {
-            *name = format!("{prefix}_{name}");
-        }
-    }
-}
-
-/// A plain number: decimal or scientific, `nan`, `inf`, with a percent sign at most.
-pub(super) fn number_of(text: &str) -> Option<f64> {
-    let text = text.strip_suffix('%').unwrap_or(text);
-    let first = text.trim_start_matches(['+', '-']).as_bytes().first()?;
-    let word = matches!(
-        text.trim_start_matches(['+', '-']),
-        "nan" | "inf" | "NaN" | "Inf" | "infinity" | "Infinity"
-    );
-    (first.is_ascii_digit() || *first == b'.' || word).then(|| text.parse().ok()).flatten()
-}
-
-fn tokens_of(line: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let mut rest = line;
-    while let Some(letter) = rest.chars().next() {
-        let end = match letter {
-            letter if letter.is_whitespace() => {
-                rest = rest.trim_start();
-                continue;
-            }
-            letter if letter.is_alphabetic() || letter == '_' => end_of(rest, |letter| {
-                letter.is_alphanumeric() || matches!(letter, '_' | '/' | '.' | '-' | '@' | '\'')
-            }),
-            '0'..='9' | '.' | '+' | '-' => {
-                end_of(rest, |letter| letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%'))
-            }
-            other => other.len_utf8(),
         };
-        let (text, behind) = rest.split_at(end);
-        tokens.push(token_of(text, &mut rest, behind));
+        let words: Vec<&str> = tokens[begin..end].iter().filter_map(word).collect();
+        let (name, left) = names::joined(&words, is_equals)?;
+        let from = words.len() > 1 && words[words.len() - 2] == "from";
+        let nan = begin > 0 && matches!(tokens[begin - 1], Token::Number { value, .. } if value.is_nan());
+        Some(Self {
+            words,
+            name,
+            is_assigned,
+            is_alone: left == 0,
+            is_after_from: from,
+            is_after_nan: nan && begin > 1 && matches!(tokens[begin - 2], Token::Word(_)),
+        })
     }
-    tokens
-}
 
-/// The token of `text`. A word gives punctuation at its end back: it is the line's.
-fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a> {
-    let whole_text = *rest;
-    *rest = behind;
-    let first = text.chars().next().unwrap_or(' ');
-    if let Some(value) = number_of(text) {
-        return Token::Number { value, whole: text.parse().ok() };
-    }
-    if first.is_alphabetic() || first == '_' {
-        let word = text.trim_end_matches(['/', '.', '-', '@']);
-        *rest = &whole_text[word.len()..];
-        return Token::Word(word);
-    }
-    // A sentence may end after a number.
-    match text.strip_suffix('.').and_then(number_of) {
-        Some(value) => Token::Number { value, whole: text.trim_end_matches('.').parse().ok() },
-        None => Token::Other(first),
+    fn is_plural(&self) -> bool {
+        self.words.last().is_some_and(|word| names::is_plural(word))
     }
 }
 
-fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
-    text.find(|letter| !belongs(letter)).unwrap_or(text.len())
+/// The prefix of all values: `Test set: …`, `Epoch(val) [1][5/10] …`.
+fn whose_line(tokens: &[Token<'_>]) -> Option<&'static str> {
+    match tokens {
+        [Token::Word(_), Token::Other('('), Token::Word(word), Token::Other(')'), ..] => {
+            names::whose_line(word)
+        }
+        [Token::Word(word), ..] => names::whose_line(word),
+        _ => None,
+    }
+}
+
+/// Whether a line says where the script is and nothing else: `-- Epoch 3`, `Epoch 0/24`.
+fn is_place(named: &Named, tokens: &[Token<'_>]) -> bool {
+    let says_no_more = |token: &Token<'_>| match token {
+        Token::Word(word) => OF_PLACES.contains(word),
+        Token::Number { .. } => true,
+        Token::Other(sign) => "-=*#:[]()/|.>".contains(*sign),
+    };
+    (named.step.is_some() || named.epoch.is_some()) && tokens.iter().all(says_no_more)
 }
 
 #[cfg(test)]
@@ -338,13 +324,13 @@ mod tests {
             ("loss=0.5, grad norm: 2.0.", (None, None, None, values(&[("loss", 0.5), ("grad_norm", 2.0)]))),
             (
                 "[5]\ttraining's l2: 1\tvalid_1's mse: 0.3",
-                (Some(5), None, None, values(&[("training_l2", 1.0), ("val_1_mse", 0.3)])),
+                (Some(5), None, None, values(&[("training_l2", 1.0), ("valid_1_mse", 0.3)])),
             ),
             (
                 "[100]\ttrain-logloss:0.2\teval-logloss:0.3",
                 (Some(100), None, None, values(&[("train-logloss", 0.2), ("eval-logloss", 0.3)])),
             ),
-            ("Validation | accuracy = 91.5%", (None, None, None, values(&[("val_accuracy", 91.5)]))),
+            ("Validation | accuracy = 91.5%", (None, None, None, values(&[("val_accuracy", 0.915)]))),
         ];
         for (line, expected) in cases {
             assert_eq!(read(line), Some(expected), "{line}");

@@ -13,6 +13,18 @@ pub fn restarted_names(field: &str) -> Option<Vec<String>> {
 /// The metric that is the loss of a batch from before the model is trained on it.
 pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 
+/// Whether a metric is the fingerprint of a batch, for the detectors: its value says nothing to people.
+#[must_use]
+pub fn is_fingerprint(name: &str) -> bool {
+    matches!(name, "batch_digest" | "input_digest")
+}
+
+/// Whether a metric is a figure for or about Trackway itself and no result of a training.
+#[must_use]
+pub fn is_internal_metric(name: &str) -> bool {
+    is_fingerprint(name) || name.starts_with("trackway/")
+}
+
 /// A file that was copied into the attempt's `artifacts` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactEvent<'a> {

@@ -14,6 +14,7 @@ mod encode;
 mod frame;
 mod known_events;
 mod layout;
+mod precedence;
 mod reader;
 mod segment;
 #[cfg(test)]
@@ -26,10 +27,13 @@ pub use frame::{
     CheckpointChange, CheckpointFrame, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
     NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
-pub use known_events::{ArtifactEvent, PROGRESSIVE_LOSS, restarted_names};
+pub use known_events::{
+    ArtifactEvent, PROGRESSIVE_LOSS, is_fingerprint, is_internal_metric, restarted_names,
+};
 pub use layout::{
     FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_FRAME_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
     MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,
 };
+pub use precedence::OriginOfEach;
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
 pub use segment::{MetricPoint, NameTable, Segment, read_segment};

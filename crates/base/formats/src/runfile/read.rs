@@ -103,12 +103,14 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         group: scope.read("group", problems, text),
         time: scope.read("time", problems, text),
         columns: scope.read("columns", problems, columns).unwrap_or_default(),
+        header: scope.read("header", problems, flag),
         delimiter: scope.read("delimiter", problems, delimiter),
         missing: scope.read("missing", problems, one_or_more_texts).unwrap_or_default(),
         rules: scope.read("rules", problems, list(0, text)).unwrap_or_default(),
         schema: scope.read("schema", problems, text),
         reference: scope.read("reference", problems, text),
         group_by: scope.read("group_by", problems, one_or_more_texts).unwrap_or_default(),
+        ignore: scope.read("ignore", problems, one_or_more_texts).unwrap_or_default(),
         role: scope.read("role", problems, role),
     }
 }

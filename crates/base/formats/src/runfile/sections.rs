@@ -79,6 +79,9 @@ pub struct DataSpec {
     pub time: Option<String>,
     /// Column names of CSV files that have no header; empty when the first row is the header.
     pub columns: Vec<String>,
+    /// Whether the first row of CSV files is a header; detected when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
     /// The separator of CSV files; detected when absent.
     pub delimiter: Option<char>,
     /// Strings that mean a missing value, besides the empty one.
@@ -94,6 +97,9 @@ pub struct DataSpec {
     /// Columns that group rows and label rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group_by: Vec<String>,
+    /// Columns that do not count when rows are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
     /// Its purpose; derived from its name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<DataRole>,
@@ -108,6 +114,7 @@ impl DataSpec {
             schema: None,
             reference: None,
             group_by: Vec::new(),
+            ignore: Vec::new(),
             role: None,
             ..self.clone()
         }

@@ -34,12 +34,14 @@ rules = ["age between 17 and 90"]
 schema = "schema.toml"
 reference = "last.json"
 group_by = ["sex", "race"]
+ignore = "number"
 role = "train"
 
 [data.test]
 path = "data/test.csv"
 format = "csv"
 columns = ["age", "income"]
+header = false
 delimiter = "\t"
 missing = "?"
 
@@ -142,11 +144,11 @@ fn every_key_reaches_its_value() {
     assert!(file.container.unwrap().digest.starts_with("sha256:0123"));
     let test = &file.data["test"];
     assert_eq!(
-        (test.format, test.delimiter, &test.missing[..]),
-        (Some(DataFormat::Csv), Some('\t'), &["?".to_owned()][..])
+        (test.format, test.header, test.delimiter, &test.missing[..]),
+        (Some(DataFormat::Csv), Some(false), Some('\t'), &["?".to_owned()][..])
     );
     let train = &file.data["train"];
-    assert_eq!((train.role, train.group_by.len()), (Some(DataRole::Train), 2));
+    assert_eq!((train.role, train.group_by.len(), train.ignore.len()), (Some(DataRole::Train), 2, 1));
     assert_eq!(
         (train.schema.as_deref(), train.reference.as_deref()),
         (Some("schema.toml"), Some("last.json"))
@@ -612,6 +614,7 @@ fn the_config_hash_follows_what_decides_the_result() {
         "data.train.rules=[]",
         "data.train.schema=other.toml",
         "data.train.group_by=age",
+        "data.train.ignore=age",
         "preflight.one_batch=false",
         "training.parameters=8e9",
         "governance.personal_data=[]",

@@ -7,16 +7,22 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::{Stream, TerminationEvidence};
+use super::ended;
+use super::evidence::{Stream, StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
+use super::placed::{Placed, item};
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
-use crate::signatures::{Role, checkpoint, code, node};
+use crate::signatures::{Role, checkpoint, code, data, early_stop, network, node, numeric, scheduler};
 
 /// Evidence lines listed for one reason.
 const MAX_ITEMS: usize = 4;
 /// Lines over which one message may run.
 const SAME_MESSAGE_LINES: u64 = 3;
+/// A traceback without its end this far from the end of the log was not cut off.
+const NEAR_END_LINES: u64 = 40;
+/// Skipped updates from which on they are no longer usual.
+const OVERFLOWS_MIN: usize = 3;
 /// Findings listed that did not decide.
 const MAX_OTHERS: usize = 8;
 
@@ -27,16 +33,13 @@ pub(super) struct LogReading {
     pub(super) cause: Option<TerminationFinding>,
     /// A reading too weak against a signal or an exit code.
     pub(super) weak: Option<TerminationFinding>,
+    /// The work's own statement that it reached its end, if nothing failed after it.
+    pub(super) completion: Option<TerminationFinding>,
+    /// Whether a stream ends with the traceback of the main program or with a launcher's report of a failed child, and nothing states a
+    /// normal end.
+    pub(super) ends_badly: bool,
     /// Everything else, earliest first.
     pub(super) others: Vec<SecondaryFinding>,
-}
-
-/// A hit and its position in the streams.
-#[derive(Debug, Clone, Copy)]
-struct Placed<'a> {
-    hit: &'a Hit,
-    stream: Option<Stream>,
-    order: usize,
 }
 
 pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
@@ -45,18 +48,72 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         LogScanner::scan(format!("{}\n{}\n", file.traceback, file.message).as_bytes())
     });
     let placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
-    let traceback = evidence.logs.iter().filter_map(|log| log.log.last_traceback.as_ref()).next_back();
+    let traceback = evidence.logs.iter().filter_map(torn_at_the_end).next_back();
     let cause = strongest(&placed);
-    let weak = weak_reading(&placed, traceback);
+    let telling: Vec<_> =
+        placed.iter().copied().filter(|found| is_telling_hint(found, &placed, evidence)).collect();
+    let weak = weak_reading(&telling, traceback);
     let deciding = cause.map(|(found, _)| found.order);
     let others = placed
         .iter()
         .filter(|found| Some(found.order) != deciding && found.hit.reason != Reason::Unknown)
-        .filter(|found| !matches!(found.hit.role, Role::Hint | Role::Chain))
+        .filter(|found| !matches!(found.hit.role, Role::Hint | Role::Chain | Role::Completion))
         .map(|found| secondary(found))
         .take(MAX_OTHERS)
         .collect();
-    LogReading { cause: cause.map(|(found, strength)| finding(found, strength, &placed)), weak, others }
+    LogReading {
+        cause: cause.map(|(found, strength)| finding(found, strength, &placed)),
+        weak,
+        completion: ended::stated(&placed),
+        ends_badly: ended::badly(&placed, evidence),
+        others,
+    }
+}
+
+/// The last traceback of a stream, if the stream ends soon after it.
+fn torn_at_the_end(log: &StreamLog) -> Option<&TracebackEnd> {
+    let end = log.log.last_traceback.as_ref()?;
+    let is_last = log.log.line_count.saturating_sub(end.line_number) <= NEAR_END_LINES;
+    (is_last && !end.phases.contains(&Phase::Finalizer)).then_some(end)
+}
+
+/// Whether a hint says something here: what happens now and then in healthy runs must be repeated, be complete, or be the last thing in the
+/// log.
+fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &TerminationEvidence) -> bool {
+    if found.hit.signature == early_stop::COUNTER {
+        return counter_is_full(&found.hit.text);
+    }
+    if found.hit.handling == Handling::Handled {
+        return false;
+    }
+    if found.hit.signature == code::PYTHON_EXIT {
+        return evidence.logs.iter().any(|log| torn_at_the_end(log).is_some());
+    }
+    let again = || placed.iter().filter(|other| other.hit.signature == found.hit.signature).count();
+    if found.hit.signature == numeric::OVERFLOW_SEEN {
+        return again() >= OVERFLOWS_MIN;
+    }
+    if found.hit.signature == network::WAITING {
+        let end = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
+        return end.is_some_and(|log| {
+            placed.iter().any(|other| {
+                other.hit.signature == network::WAITING
+                    && other.stream == found.stream
+                    && other.hit.line_number + SAME_MESSAGE_LINES >= log.log.line_count
+            })
+        });
+    }
+    true
+}
+
+/// Whether "counter: 10 out of 10" has reached its limit.
+fn counter_is_full(text: &str) -> bool {
+    let Some((_, counter)) = text.split_once("ounter") else { return false };
+    let mut numbers = counter
+        .split(|letter: char| !letter.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .map(str::parse::<u64>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(count)), Some(Ok(limit))) if count >= limit)
 }
 
 /// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
@@ -136,7 +193,7 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     }
     let firm = open.iter().copied().find(|found| found.hit.role == Role::Verdict && !is_soft(found.hit));
     if let Some(verdict) = firm {
-        return Some(verdict);
+        return open.iter().copied().find(|found| explains(found.hit, verdict.hit)).or(Some(verdict));
     }
     let exception = placed.iter().copied().find(|found| {
         found.hit.role == Role::Exception
@@ -174,9 +231,9 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let store = earlier.reason == Reason::NetworkError
         && later.reason == Reason::StorageError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
-    let killed = earlier.signature == node::CLUSTER_LOST
+    let killed = matches!(earlier.signature, node::CLUSTER_LOST | scheduler::EVICTED)
         && later.role == Role::Verdict
-        && later.reason == Reason::HostOom;
+        && matches!(later.reason, Reason::HostOom | Reason::StorageError);
     let checked = earlier.signature == code::NATIVE_CHECK
         && later.reason != Reason::CodeError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
@@ -201,9 +258,10 @@ fn says_aborted(hit: &Hit) -> bool {
     hit.text.contains("Aborted")
 }
 
-/// What other ranks and a waiting person see when something else has gone wrong.
+/// What other ranks, a waiting person and the next script see when something else has gone wrong.
 fn is_soft(hit: &Hit) -> bool {
     matches!(hit.reason, Reason::NetworkError | Reason::Hang)
+        || matches!(hit.signature, data::ABSENT_FILE | checkpoint::ABSENT_FILE)
         || (hit.reason == Reason::Cancelled && hit.role == Role::Cause)
 }
 
@@ -238,8 +296,11 @@ fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
 
 /// A consequence with a separate reading: the collective's message before what followed from it.
 fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
-    let read =
-        |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.reason != Reason::Unknown;
+    let read = |found: &&Placed<'a>| {
+        found.hit.role == Role::Consequence
+            && found.hit.reason != Reason::Unknown
+            && found.hit.handling != Handling::Supposed
+    };
     let hang = placed.iter().find(|found| read(found) && found.hit.reason == Reason::Hang);
     hang.or_else(|| placed.iter().find(read)).copied()
 }
@@ -311,21 +372,39 @@ fn is_code_type(text: &str) -> bool {
 }
 
 fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Confidence {
-    let contradicted = placed.iter().any(|other| {
-        matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception)
-            && other.hit.reason != found.hit.reason
-            && (other.order < found.order || other.hit.role != Role::Exception)
-    });
     match strength {
-        Strength::Open if found.hit.conclusive && !contradicted && found.hit.phases.is_empty() => {
-            Confidence::Certain
-        }
+        Strength::Open if is_proved(found, placed) => Confidence::Certain,
         Strength::Open => Confidence::Likely,
         Strength::Exception if is_code_type(&found.hit.text) => Confidence::Likely,
         Strength::Exception | Strength::Warned => Confidence::Guess,
         Strength::Consequence if found.hit.reason == Reason::Hang => Confidence::Likely,
         Strength::Consequence => Confidence::Guess,
     }
+}
+
+/// Whether the log admits no other reading: an authority states it or it was thrown, it has no other meaning, and nothing else is in the log
+/// that could be the cause.
+fn is_proved(found: Placed<'_>, placed: &[Placed<'_>]) -> bool {
+    let contradicts = |other: &Placed<'_>| {
+        let is_cause = matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception)
+            && (other.order < found.order || other.hit.role != Role::Exception);
+        let was_stuck = other.hit.role == Role::Consequence
+            && other.hit.reason == Reason::Hang
+            && other.order < found.order;
+        other.hit.reason != found.hit.reason && (is_cause || was_stuck)
+    };
+    // A message that no exception carries may be a helper's, such as a tracker's or a shell command's.
+    let was_thrown = || {
+        placed.iter().any(|other| {
+            other.hit.role == Role::Exception
+                && other.stream == found.stream
+                && other.hit.line_number == found.hit.line_number
+        })
+    };
+    found.hit.conclusive
+        && found.hit.phases.is_empty()
+        && (found.hit.role == Role::Verdict || was_thrown())
+        && !placed.iter().any(contradicts)
 }
 
 /// Hints, and a traceback whose exception line is missing.
@@ -376,16 +455,6 @@ fn torn_traceback(end: &TracebackEnd) -> TerminationFinding {
         text: end.text.clone(),
     });
     finding
-}
-
-fn item(found: Placed<'_>) -> EvidenceItem {
-    let source = if found.stream.is_some() { EvidenceSource::Log } else { EvidenceSource::ErrorFile };
-    EvidenceItem {
-        source,
-        line_number: found.stream.map(|_| found.hit.line_number),
-        stream: found.stream,
-        text: found.hit.text.clone(),
-    }
 }
 
 fn secondary(found: &Placed<'_>) -> SecondaryFinding {

@@ -6,19 +6,22 @@
 //! 3. the words of the engine, unless the log holds an earlier cause that they only followed from, or the script had ended by itself
 //!    before;
 //! 4. the kernel's count of OOM kills in our own cgroup;
-//! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
+//! 5. where no exit is known, a trainer's or platform's statement that the work reached its end, if nothing failed after it;
+//! 6. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
 //!    causes only when nothing else is there ;
-//! 6. exit code 0;
-//! 7. the signal or exit code alone, which is never more specific than it can be.
+//! 7. exit code 0;
+//! 8. the signal or exit code alone, which is never more specific than it can be.
 //!
 //! An attempt that ended well with a loss that is NaN or infinite did not end well; one whose rung the ladder's rule
 //! refuses is reported as that.
 
+mod ended;
 mod evidence;
 mod finding;
 mod fingerprint;
 mod launcher;
 mod logs;
+mod placed;
 mod process;
 mod rule;
 mod verdict;
@@ -44,6 +47,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| launcher::state(evidence).map(|stated| unless_finished_first(stated, evidence, &log)))
         .or_else(|| process::kernel_oom_kill(evidence))
         .or_else(|| process::clean_exit(evidence, &log))
+        .or_else(|| process::stated_end(evidence, &log))
         .or_else(|| log.cause.clone())
         .or_else(|| loss_not_finite(evidence, Confidence::Likely))
         .or_else(|| process::bounded(evidence))
@@ -183,5 +187,7 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
     }
 }
 
+#[cfg(test)]
+mod ending_tests;
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ pub(super) fn kernel_oom_kill(evidence: &TerminationEvidence) -> Option<Terminat
     )
 }
 
-/// Exit code 0: completed, or stopped early when the script reports it.
+/// Exit code 0: completed, stopped early when the script reports it, or what a wrapper that loses its child's exit code leaves in the log.
 pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Option<TerminationFinding> {
     if evidence.exit_code != Some(0) {
         return None;
@@ -46,9 +46,24 @@ pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Op
     {
         return Some(exited(stopped.clone()));
     }
-    let clean = log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
+    if log.ends_badly
+        && let Some(cause) = log.cause.clone().or_else(|| log.weak.clone())
+    {
+        let confidence = cause.confidence.max(Confidence::Likely); // a wrapper that does not report its child's code
+        return Some(exited(TerminationFinding { confidence, ..cause }));
+    }
+    let clean = log.completion.is_some() || log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
     let confidence = if clean { Confidence::Certain } else { Confidence::Likely };
     Some(exited(TerminationFinding::new(Reason::Completed, FactRule::ExitZero, confidence)))
+}
+
+/// The work stated that it reached its end, and nothing is known of its exit.
+pub(super) fn stated_end(evidence: &TerminationEvidence, log: &LogReading) -> Option<TerminationFinding> {
+    let exit_is_known = evidence.exit_code.is_some()
+        || evidence.signal.is_some()
+        || evidence.launcher.is_some()
+        || evidence.shim_lost.is_some();
+    log.completion.clone().filter(|_| !exit_is_known)
 }
 
 /// Ended by itself after the recorder requested it, at the last step of a bounded launch. Scripts have different exit

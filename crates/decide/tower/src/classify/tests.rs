@@ -4,13 +4,13 @@ use super::*;
 use crate::scan::LogScanner;
 use crate::signatures::{self, engine};
 
-fn of_log(log: &str) -> TerminationEvidence {
+pub(super) fn of_log(log: &str) -> TerminationEvidence {
     let mut evidence = TerminationEvidence::new(LaunchKind::Train);
     evidence.logs.push(StreamLog { stream: Stream::Stderr, log: LogScanner::scan(log.as_bytes()) });
     evidence
 }
 
-fn with_state(
+pub(super) fn with_state(
     mut evidence: TerminationEvidence,
     source: &str,
     state: &str,
@@ -21,7 +21,7 @@ fn with_state(
     evidence
 }
 
-fn ended(code: Option<i32>, signal: Option<i32>, log: &str) -> TerminationEvidence {
+pub(super) fn ended(code: Option<i32>, signal: Option<i32>, log: &str) -> TerminationEvidence {
     TerminationEvidence { exit_code: code, signal, ..of_log(log) }
 }
 

@@ -42,7 +42,9 @@ pub(super) fn seal(
 ) -> TerminationVerdict {
     let mut secondary = finding.secondary;
     let decided: Vec<&str> = finding.items.iter().map(|item| item.text.as_str()).collect();
-    for other in log.cause.iter().chain(&log.weak) {
+    // What healthy runs print too says nothing beside a success.
+    let weak = log.weak.as_ref().filter(|_| !finding.reason.is_success());
+    for other in log.cause.iter().chain(weak) {
         let first = other.items.first().map(|item| item.text.clone()).unwrap_or_default();
         if other.rule != finding.rule && !decided.contains(&first.as_str()) {
             secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text: first });

@@ -116,7 +116,7 @@ pub(super) fn scaling(config: &TrainingConfig) -> CheckResult {
     let Some(rate) = config.throughput else {
         return CheckResult::not_run(NAME, "the throughput of one GPU and of all GPUs was not measured");
     };
-    if config.nodes.is_some_and(|nodes| nodes > 1) || !rate.nvlink {
+    if config.nodes.is_some_and(|nodes| nodes > 1) || rate.nvlink == Some(false) {
         return CheckResult::not_applicable(NAME, "the check applies to a single machine with NVLink");
     }
     let share = rate.samples_per_second / (rate.samples_per_second_of_one * f64::from(gpus));

@@ -97,8 +97,8 @@ pub struct Throughput {
     pub samples_per_second: f64,
     /// Samples a second of one device that works alone.
     pub samples_per_second_of_one: f64,
-    /// The devices are linked by NVLink.
-    pub nvlink: bool,
+    /// Whether the devices are linked by NVLink; none: not known.
+    pub nvlink: Option<bool>,
 }
 
 impl TrainingConfig {

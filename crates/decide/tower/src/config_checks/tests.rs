@@ -40,7 +40,7 @@ fn healthy() -> TrainingConfig {
         throughput: Some(Throughput {
             samples_per_second: 720.0,
             samples_per_second_of_one: 100.0,
-            nvlink: true,
+            nvlink: Some(true),
         }),
         cost: Some(CostPlan { gpus: 8.0, usd_per_gpu_hour: 1.10, hours: 4.0, ..CostPlan::default() }),
         budget_usd: Some(50.0),

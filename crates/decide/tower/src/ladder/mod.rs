@@ -5,12 +5,16 @@
 //! On the first rung there is no rung before: what is compared with `previous` is taken as met there, if the rung
 //! recorded the metric.
 
+mod proof;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Rung;
 use trackway_formats::promotion::{Operand, Rule, Which};
 use trackway_formats::rule::{Comparison, Condition, Expression, Operator};
+
+pub use proof::{RungCut, RungProof, prove};
 
 /// What the metrics of a rung were, by name.
 pub type RungMetrics = BTreeMap<String, MetricValues>;
@@ -40,8 +44,10 @@ pub struct RungEnd {
 /// The decision of a rule about a rung.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Whether the rule is met.
+    /// Whether the run may go to the next rung.
     pub promoted: bool,
+    /// What is known of the rows it trained on.
+    pub proof: RungProof,
     /// The rule; `None`: coming to the end is enough.
     pub rule: Option<String>,
     /// Each comparison of it.
@@ -75,9 +81,9 @@ pub fn previous_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
     ladder.iter().rev().copied().find(|before| *before < rung)
 }
 
-/// Decides about a rung by a rule.
+/// Decides about a rung by a rule, and by what is known of its rows.
 #[must_use]
-pub fn judge(text: &str, rule: &Rule, end: &RungEnd) -> Judgement {
+pub fn judge(text: &str, rule: &Rule, end: &RungEnd, proof: RungProof) -> Judgement {
     let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
     let promoted = holds(&rule.condition, &mut compared.iter());
     let values = rule
@@ -87,24 +93,37 @@ pub fn judge(text: &str, rule: &Rule, end: &RungEnd) -> Judgement {
         .map(|operand| (operand.to_string(), value_of(operand, end).ok().flatten()));
     let reasons: Vec<&str> = compared.iter().map(|compared| compared.why.as_str()).collect();
     let said = if promoted { "is met" } else { "is not met" };
-    Judgement {
+    let judged = Judgement {
         promoted,
+        proof,
         rule: Some(text.to_owned()),
         values: values.collect(),
         why: format!("at {} of the data `{text}` {said}: {}", end.rung, reasons.join("; ")),
         comparisons: compared,
-    }
+    };
+    judged.if_proved()
 }
 
 /// The decision if the run file has no rule.
 #[must_use]
-pub fn judge_without_rule(rung: Rung) -> Judgement {
-    Judgement {
+pub fn judge_without_rule(rung: Rung, proof: RungProof) -> Judgement {
+    let judged = Judgement {
         promoted: true,
+        proof,
         rule: None,
         comparisons: Vec::new(),
         values: BTreeMap::new(),
         why: format!("{rung} of the data is finished, but the run file has no promotion rule"),
+    };
+    judged.if_proved()
+}
+
+impl Judgement {
+    /// A rung whose rows are not known is not promoted, however good its metrics are.
+    fn if_proved(self) -> Self {
+        let RungProof::NotProved { why } = &self.proof else { return self };
+        let why = format!("not proved: {why}; {}", self.why);
+        Self { promoted: false, why, ..self }
     }
 }
 

@@ -12,13 +12,56 @@ fn metrics(values: &[(&str, f64)]) -> RungMetrics {
     values.iter().map(one).collect()
 }
 
+fn counted() -> RungProof {
+    RungProof::Proved { rows: 100, rows_total: 1_000 }
+}
+
+fn cut(fraction: f64, rows: u64, rows_total: u64) -> RungCut {
+    RungCut { fraction, rows, rows_total, by_key: false }
+}
+
+/// Proves that a rung counts only by rows that something counted: not without a count, not where all rows were kept, not for another
+/// rung, and that one wrong count among the ranks is enough; whole groups may be far from the fraction.
+#[test]
+fn a_rung_is_proved_by_counted_rows() {
+    let ten = rung("10%");
+    assert!(prove(ten, &[]).rows().is_none());
+    assert_eq!(prove(ten, &[cut(0.1, 104, 1_000)]).rows(), Some((104, 1_000)));
+    assert_eq!(prove(ten, &[cut(0.1, 52, 500), cut(0.1, 104, 1_000)]).rows(), Some((104, 1_000)));
+    let all = prove(ten, &[cut(0.1, 104, 1_000), cut(0.1, 1_000, 1_000)]);
+    let why = "1000 of 1000 rows were kept, which is not 10% of them";
+    assert_eq!(all, RungProof::NotProved { why: why.into() });
+    assert!(prove(ten, &[cut(0.01, 10, 1_000)]).rows().is_none(), "of the rung before");
+    assert!(prove(ten, &[cut(0.1, 300, 1_000)]).rows().is_none());
+    let groups = RungCut { by_key: true, ..cut(0.1, 300, 1_000) };
+    assert_eq!(prove(ten, &[groups]).rows(), Some((300, 1_000)));
+    assert_eq!(prove(rung("1%"), &[cut(0.01, 1, 7)]).rows(), Some((1, 7)), "of any rows it is one at least");
+    assert!(prove(Rung::FULL, &[]).rows().is_none());
+}
+
+/// Proves that a rung whose rows were not counted is not promoted, however good its metrics are and without a rule too.
+#[test]
+fn a_rung_that_is_not_proved_is_not_promoted() {
+    let why = "no rows were counted";
+    let unproved = || RungProof::NotProved { why: why.into() };
+    let end = RungEnd { rung: rung("10%"), metrics: metrics(&[("a", 1.0)]), previous: None };
+    let judged = judge("a < 2", &Rule::parse("a < 2").unwrap(), &end, unproved());
+    assert!(
+        !judged.promoted && judged.why.starts_with("not proved: no rows were counted; at 10%"),
+        "{}",
+        judged.why
+    );
+    assert!(!judge_without_rule(rung("1%"), unproved()).promoted);
+    assert!(judge_without_rule(rung("1%"), counted()).promoted);
+}
+
 fn judged(rule: &str, here: &[(&str, f64)], before: Option<&[(&str, f64)]>) -> Judgement {
     let end = RungEnd {
         rung: rung("10%"),
         metrics: metrics(here),
         previous: before.map(|before| (rung("1%"), metrics(before))),
     };
-    judge(rule, &Rule::parse(rule).unwrap(), &end)
+    judge(rule, &Rule::parse(rule).unwrap(), &end, counted())
 }
 
 /// Proves that a rule uses the rung's values and those of the rung before, and that the numbers are reported.
@@ -58,7 +101,7 @@ fn what_is_not_known_meets_nothing() {
     }
     let mut end = RungEnd { rung: rung("1%"), metrics: metrics(&[("a", 1.0)]), previous: None };
     end.metrics.get_mut("a").unwrap().last = None;
-    let judged = judge("a != 3", &Rule::parse("a != 3").unwrap(), &end);
+    let judged = judge("a != 3", &Rule::parse("a != 3").unwrap(), &end, counted());
     assert!(!judged.promoted);
     assert!(judged.why.ends_with("`a` is not a finite number"), "{}", judged.why);
 }

@@ -25,6 +25,8 @@ pub enum Phase {
     SelectColumns,
     /// Talking to a sibling process on the same machine.
     LocalPeer,
+    /// A finalizer, whose exceptions the interpreter prints and ignores.
+    Finalizer,
     /// A process starter such as torchrun, which only reports its children.
     Launcher,
 }
@@ -77,6 +79,9 @@ pub struct TracebackEnd {
     pub text: String,
     /// What its frames were doing.
     pub phases: Vec<Phase>,
+    /// Whether it is a thread's, a task's, a logger's or a child's, which does not end the main program.
+    #[serde(default)]
+    pub is_aside: bool,
 }
 
 /// Everything that classification needs from one stream.

@@ -61,7 +61,7 @@ static NCCL_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"nccl warn|\.(cc|cu
 /// Words that turn the rest of the sentence into a possibility or an advice.
 static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\b(may|might|could|can (happen|be caused|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
+        r"\b(may|might|could|can (happen|be caused|cause|lead|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
     )
 });
 /// A line that opens like this explains.
@@ -90,9 +90,9 @@ pub(super) fn is_quoted_code(line: &[u8]) -> bool {
         || SETTINGS.is_match(&line[..line.len().min(80)])
 }
 
-/// Whether the line was logged below error level.
-pub(super) fn is_below_error(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(200)];
+/// Whether the line, of which something matches at `start`, was logged below error level.
+pub(super) fn is_below_error(line: &[u8], start: usize) -> bool {
+    let head = &line[..line.len().min(start.max(200))];
     BELOW_ERROR.is_match(head) && !NCCL_LEVEL.is_match(head)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn is_below_error(line: &[u8]) -> bool {
 /// happened before, or with the match in quotation marks.
 pub(super) fn only_mentions(line: &[u8], start: usize) -> bool {
     let is_quoted = start > 0 && matches!(line[start - 1], b'"' | b'\'' | b'`');
-    is_quoted || is_below_error(line)
+    is_quoted || is_below_error(line, start)
 }
 
 /// Whether the line reports that the error was handled.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::compiled::{Compiled, Found, Owner};
-use super::evidence::{Handling, Hit, LogEvidence};
+use trackway_core::TerminationReason;
+
+use super::evidence::{Handling, Hit, LogEvidence, Phase};
 use super::line;
 use super::traceback::TracebackState;
 use crate::signatures::{Role, RuleName, Signature, markers};
@@ -43,6 +45,10 @@ pub struct LogScanner {
     traceback: TracebackState,
     /// Where the interpreter printed that it ignores the exception that follows.
     ignores_from: Option<u64>,
+    /// The line of the exception that it ignored.
+    ignored_at: u64,
+    /// The last frame of the finalizer whose exception was seen.
+    finalized_frame: u64,
     /// The last line that reports a resume of the run.
     resumed_at: u64,
 }
@@ -77,6 +83,8 @@ impl LogScanner {
             sequence: 0,
             traceback: TracebackState::default(),
             ignores_from: None,
+            ignored_at: 0,
+            finalized_frame: 0,
             resumed_at: 0,
         }
     }
@@ -204,7 +212,13 @@ impl LogScanner {
         if line::is_quoted_code(line) && !matches!(signature.role, Role::Chain) {
             return;
         }
-        let handling = if signature.role == Role::Exception && self.is_ignored(line_number) {
+        let phases = self.traceback.phases_at(line_number).unwrap_or_default();
+        let is_thrown = matches!(signature.role, Role::Exception | Role::Cause)
+            && signature.reason != TerminationReason::Cancelled;
+        let is_quiet = signature.role == Role::Hint && phases.contains(&Phase::Finalizer);
+        let handling = if is_quiet
+            || is_thrown && (self.is_ignored(line_number) | self.is_finalizers(line_number, &phases))
+        {
             Handling::Handled
         } else {
             handling(signature.role, line, matched_at)
@@ -224,7 +238,7 @@ impl LogScanner {
             byte_offset,
             text: line::text_around(line, matched_at),
             handling,
-            phases: self.traceback.phases_at(line_number).unwrap_or_default(),
+            phases,
             at: None,
         };
         self.sequence += 1;
@@ -250,9 +264,24 @@ impl LogScanner {
 
     /// Whether this is the exception that the interpreter announced to ignore, a traceback's length before.
     fn is_ignored(&mut self, line_number: u64) -> bool {
-        self.ignores_from
-            .take_if(|from| *from < line_number)
-            .is_some_and(|from| line_number - from <= IGNORED_REACH_LINES)
+        let announced = self.ignores_from.take_if(|from| *from < line_number);
+        if announced.is_some_and(|from| line_number - from <= IGNORED_REACH_LINES) {
+            self.ignored_at = line_number;
+        }
+        self.ignored_at == line_number
+    }
+
+    /// Whether this is the exception of a finalizer's traceback: the first one after its last frame.
+    fn is_finalizers(&mut self, line_number: u64, phases: &[Phase]) -> bool {
+        if !phases.contains(&Phase::Finalizer) {
+            return false;
+        }
+        let frame = self.traceback.last_frame();
+        if self.finalized_frame != frame {
+            self.finalized_frame = frame;
+            self.ignored_at = line_number;
+        }
+        self.ignored_at == line_number
     }
 
     fn mark_handled(&mut self, line_number: u64) {
@@ -261,7 +290,7 @@ impl LogScanner {
             // The marker on the same line was read when the hit was taken.
             hit.line_number < line_number
                 && line_number - hit.line_number <= HANDLED_REACH_LINES
-                && hit.role != Role::Verdict
+                && !matches!(hit.role, Role::Verdict | Role::Completion)
         });
         for hit in near {
             hit.handling = Handling::Handled;
@@ -284,12 +313,17 @@ fn newlines(bytes: &[u8]) -> u64 {
 
 fn handling(role: Role, line: &[u8], matched_at: usize) -> Handling {
     match role {
-        Role::Verdict | Role::Cause | Role::Exception if line::is_hedged(line, matched_at) => {
+        Role::Verdict | Role::Cause | Role::Exception | Role::Consequence
+            if line::is_hedged(line, matched_at) =>
+        {
             Handling::Supposed
         }
-        Role::Verdict | Role::Chain | Role::Handled | Role::Hint | Role::Consequence => Handling::Open,
+        Role::Completion if line::is_hedged(line, matched_at) => Handling::Supposed,
+        Role::Verdict | Role::Chain | Role::Handled | Role::Hint | Role::Consequence | Role::Completion => {
+            Handling::Open
+        }
         Role::Cause | Role::Exception if line::says_handled(line) => Handling::Handled,
-        Role::Cause | Role::Exception if line::is_below_error(line) => Handling::Warned,
+        Role::Cause | Role::Exception if line::is_below_error(line, matched_at) => Handling::Warned,
         Role::Cause | Role::Exception => Handling::Open,
     }
 }
@@ -321,7 +355,7 @@ fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String], resumed
         .map(|(index, _)| first_kept + index as u64)
         .collect();
     let may_pass = |hit: &&mut Hit| match hit.role {
-        Role::Cause | Role::Exception => true,
+        Role::Cause | Role::Exception | Role::Completion => true,
         Role::Verdict => hit.line_number < resumed_at,
         _ => false,
     };

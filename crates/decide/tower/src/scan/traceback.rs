@@ -9,22 +9,41 @@ use super::line::MAX_TEXT_BYTES;
 use super::pattern::regex;
 
 /// Literals of the lines that this module reads.
-pub(super) const LITERALS: &[&str] =
-    &[", line ", ", in ", ".py in ", ".pyx in ", ".pxi in ", "traceback (most recent call last)"];
+pub(super) const LITERALS: &[&str] = &[
+    ", line ",
+    ", in ",
+    " in <module>",
+    ".py in ",
+    ".pyx in ",
+    ".pxi in ",
+    "traceback (most recent call last)",
+    "in thread ",
+    "never retrieved",
+    "logging error",
+    "process-",
+    "poolworker-",
+];
+/// How far before a traceback its announcement is.
+const ANNOUNCED_LINES: u64 = 2;
 
 /// A frame further back than this belongs to another traceback. Interleaved ranks and quoted code fit in between.
 const SAME_TRACEBACK_LINES: u64 = 14;
+
+/// What is printed before a traceback that does not end the main program.
+static ASIDE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"exception in thread |never retrieved|--- logging error ---|^\W*process \S+-\d+:\s*$")
+});
 
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
 });
 
-static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
+static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
     [
         (
             Phase::Evaluate,
             regex(
-                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute)\b|[/\\](lm_eval|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics)[/\\]|[/\\](eval\w*|\w+_eval|judge\w*|score\w*|benchmark\w*)\.py",
+                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics)[/\\]|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
             ),
         ),
         (
@@ -36,7 +55,7 @@ static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
         (
             Phase::LoadCheckpoint,
             regex(
-                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py",
+                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py",
             ),
         ),
         (
@@ -69,6 +88,7 @@ static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
                 r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
             ),
         ),
+        (Phase::Finalizer, regex(r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b")),
         (
             Phase::Launcher,
             regex(
@@ -82,11 +102,19 @@ static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(super) struct TracebackState {
     current: Option<TracebackEnd>,
+    /// Whether its header was seen, or a second frame: a line of a warning looks like a frame.
+    is_certain: bool,
+    /// The last line that announces a traceback beside the main program.
+    aside_at: Option<u64>,
 }
 
 impl TracebackState {
     /// Takes in a line that holds one of [`LITERALS`].
     pub(super) fn see(&mut self, line: &[u8], line_number: u64) {
+        if ASIDE.is_match(line) {
+            self.aside_at = Some(line_number);
+            return;
+        }
         let is_frame = FRAME.is_match(line);
         if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
             return;
@@ -94,8 +122,16 @@ impl TracebackState {
         let starts_over = !is_frame
             || self.current.as_ref().is_none_or(|open| line_number > open.line_number + SAME_TRACEBACK_LINES);
         if starts_over {
-            self.current = Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new() });
+            let is_announced = self.aside_at.is_some_and(|at| line_number - at <= ANNOUNCED_LINES);
+            let is_chained = self
+                .current
+                .as_ref()
+                .is_some_and(|last| last.is_aside && line_number - last.line_number <= SAME_TRACEBACK_LINES);
+            let is_aside = is_announced || is_chained;
+            self.current =
+                Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new(), is_aside });
         }
+        self.is_certain = !is_frame || !starts_over;
         if let Some(open) = &mut self.current {
             open.line_number = line_number;
             let end = line.len().min(MAX_TEXT_BYTES);
@@ -114,7 +150,12 @@ impl TracebackState {
         (line_number <= open.line_number + SAME_TRACEBACK_LINES).then(|| open.phases.clone())
     }
 
+    /// The line of the last frame seen; 0 before the first.
+    pub(super) fn last_frame(&self) -> u64 {
+        self.current.as_ref().map_or(0, |open| open.line_number)
+    }
+
     pub(super) fn finish(self) -> Option<TracebackEnd> {
-        self.current
+        self.current.filter(|_| self.is_certain)
     }
 }

@@ -6,6 +6,8 @@ use super::{RuleName, Signature, cause, hint};
 
 /// An archive of a checkpoint, or of data, cannot be read.
 pub(crate) const UNREADABLE_ARCHIVE: RuleName = RuleName("checkpoint.unreadable_archive");
+/// A checkpoint is not there, because it never was or because what should have written it failed.
+pub(crate) const ABSENT_FILE: RuleName = RuleName("checkpoint.absent_file");
 /// An HDF5 file cannot be read.
 pub(crate) const HDF5_WEIGHTS: RuleName = RuleName("checkpoint.hdf5_weights");
 
@@ -15,11 +17,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         CheckpointError,
         r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict(ionary)? [^\n]{0,60}corrupt|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|incompatible (state_?dict|checkpoint)",
     )
-    .unless(r"warning|were not used|newly initialized"),
+    .unless(r"warning|were not used|newly initialized|there were (missing|unexpected) keys in the checkpoint model loaded"),
     cause(
         UNREADABLE_ARCHIVE.as_str(),
         CheckpointError,
-        r"pytorchstreamreader failed|failed finding central directory|attempting to deserialize object on|could not find MARK|file in archive is not in|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
+        r"pytorchstreamreader failed|failed finding central directory|attempting to deserialize object on|could not find MARK|EOFError: ran out of input|storage has wrong byte size|incorrect model file descriptor|file in archive is not in|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|file \S+\.(pth?|ckpt|bin|safetensors) cannot be opened|UnpicklingError|pickle data was truncated|weights.only load failed",
     )
     .unless(r"failed to interpret file"),
     cause(
@@ -52,7 +54,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.loader_class",
         CheckpointError,
-        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b|unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
+        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
+    ),
+    cause(
+        ABSENT_FILE.as_str(),
+        CheckpointError,
+        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b",
     ),
     hint(
         "checkpoint.saving",

@@ -8,6 +8,8 @@ use super::{Role, RuleName, Signature, cause, consequence, hint};
 pub(crate) const GPU_FAULT: RuleName = RuleName("code.gpu_fault");
 /// How a process dies of many causes.
 pub(crate) const CRASH: RuleName = RuleName("code.crash");
+/// The header of a traceback.
+pub(crate) const PYTHON_EXIT: RuleName = RuleName("code.python_exit");
 /// A check of native code failed, whatever the cause.
 pub(crate) const NATIVE_CHECK: RuleName = RuleName("code.native_check");
 
@@ -16,7 +18,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "code.kernel_image",
         CodeError,
         r"no kernel image is available|invalid device function|cuda driver version is insufficient|forward compatibility was attempted|no cuda-capable device|no cuda gpus are available|not compiled with (cuda|gpu|nccl)|invalid device ordinal|unsupported ptx|ptx was compiled with|is not compatible with the current pytorch|found no nvidia driver|cuda is not available|not linked with support for",
-    ),
+    )
+    .unless(r"gradscaler|autocast|disabling"),
     cause(
         "code.import",
         CodeError,
@@ -41,7 +44,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.arguments",
         CodeError,
-        r"unrecognized arguments|the following arguments are required|argument [^\n]*: (invalid|expected)|no such option|missing option|unexpected keyword argument|positional arguments? but|missing \d+ required|ConfigAttributeError|ConfigKeyError|ConfigCompositionException|MissingMandatoryValue|could not override|is not in struct|missing mandatory value|validation errors? for|InterpolationKeyError",
+        r"unrecognized arguments|execve\(\): [^\n]{0,80}(permission denied|no such file|format error)|can'?t open file '[^']*\.py'|\benv: \W?\w+\W{1,3} no such file|the following arguments are required|argument [^\n]*: (invalid|expected)|no such option|missing option|unexpected keyword argument|positional arguments? but|missing \d+ required|ConfigAttributeError|ConfigKeyError|ConfigCompositionException|MissingMandatoryValue|could not override|is not in struct|missing mandatory value|validation errors? for|InterpolationKeyError",
     ),
     cause(
         "code.shapes",
@@ -56,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         CRASH.as_str(),
         CodeError,
-        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|access violation|heap corruption|munmap_chunk|malloc\(\): \w+|buffer overflow detected",
+        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|exitcode ?:? -(4|8|11)\b|access violation|heap corruption|munmap_chunk|malloc\(\): \w+|buffer overflow detected",
     )
     .unless(r"potential root causes|\b(unexpected|or other)\b"),
     cause(
@@ -91,7 +94,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         CodeError,
         r"cuda error|(cudnn|cublas)_status_(execution_failed|mapping_error|arch_mismatch)|hip error|cuda failure|cuda runtime error",
     )
-    .unless(r"out of memory|launch_blocking"),
+    .unless(r"out of memory|launch_blocking|failed call to cuinit"),
     consequence(
         "code.aborted",
         CodeError,
@@ -107,7 +110,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Unknown,
         r"(potential|possible) (root )?(causes|reasons)|(may|could|might) be (due to|caused by)|unknown reasons?|reason (is )?unknown|no error message|disappeared|without (any )?(error|message|trace)|exited unexpectedly|died unexpectedly|unexpectedly (exit|stop|terminat|quit|clos|end)\w*",
     ),
-    hint("code.python_exit", CodeError, r"traceback \(most recent call last\)"),
+    hint(PYTHON_EXIT.as_str(), CodeError, r"traceback \(most recent call last\)"),
     hint("code.log_error", CodeError, r"\b(error|fatal|failed)\b[:\]]")
-        .unless(r"(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
+        .unless(r"failed call to cuinit|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
 ];

@@ -2,13 +2,16 @@
 
 use trackway_core::TerminationReason::{CodeError, Hang, NetworkError, NodeFailure, Unknown};
 
-use super::{Signature, cause, consequence, hint};
+use super::{RuleName, Signature, cause, consequence, hint};
+
+/// A launcher reports that a child failed.
+pub(crate) const RANK_FAILED: RuleName = RuleName("collective.rank_failed");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.watchdog",
         Hang,
-        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|workers? (are|is) (stuck|hung)",
+        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|\bEI0002\b|workers? (are|is) (stuck|hung)",
     ),
     consequence(
         "collective.barrier_timeout",
@@ -64,7 +67,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.peer_gone",
         NetworkError,
-        r"(tcpstore|c10d|socket)[^\n]{0,120}(broken pipe|connection reset|failed to recv|connection was likely closed|closed)|(sendbytes|recvbytes|recvvalue) failed|brokenpipeerror|connection (was )?(likely )?closed\. did the remote server|socket closed",
+        r"(tcpstore|c10d|socket)[^\n]{0,120}(broken pipe|connection reset|failed to recv|connection was likely closed|closed)|(sendbytes|recvbytes|recvvalue) failed|brokenpipeerror|connection (was )?(likely )?closed\. did the remote server|\[\[\{?\{?node[^\n]{0,120}_recv\[|socket closed",
     ),
     consequence(
         "collective.mpi_abort",
@@ -72,7 +75,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"mpi_abort was invoked|mpirun (noticed|detected|has exited)|primary job +terminated|mpiexec[^\n]*(exit|abort)|prterun (noticed|detected)",
     ),
     consequence(
-        "collective.rank_failed",
+        RANK_FAILED.as_str(),
         Unknown,
         r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|exits with return code|exited with exit code \d+|worker \S+ died",
     ),

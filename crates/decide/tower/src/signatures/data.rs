@@ -2,7 +2,10 @@
 
 use trackway_core::TerminationReason::DataError;
 
-use super::{Signature, cause, hint};
+use super::{RuleName, Signature, cause, hint};
+
+/// A file of the data is not there, because it never was or because what should have written it failed.
+pub(crate) const ABSENT_FILE: RuleName = RuleName("data.absent_file");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -42,7 +45,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.archive",
         DataError,
-        r"BadZipFile|file is not a zip file|not a gzipped file|compressed file ended before|zlib\.error|tarfile\.\w*ReadError|ReadError: (unexpected|not|file could|bad|empty)|unexpected end of (data|file)|incorrect header check|end-of-central-directory|NonMatching(Checksum|SplitsSizes)Error|(md5|sha256|sha1|checksum)[^\n]{0,60}(mismatch|do(es)? not match|doesn'?t match|not match|fail|wrong|incorrect|didn'?t match)|dataset not found or corrupted|data corrupt|failed to interpret file|cannot load file containing pickled data|failed to read all data for array|no data left in file",
+        r"BadZipFile|file is not a zip file|not a gzipped file|compressed file ended before|zlib\.error|tarfile\.\w*ReadError|ReadError: (unexpected|not|file could|bad|empty)|unexpected end of (data|file)|incorrect header check|end-of-central-directory|NonMatching(Checksum|SplitsSizes)Error|(md5|sha256|sha1|checksum)[^\n]{0,60}(mismatch|do(es)? not match|doesn'?t match|not match|fail|wrong|incorrect|didn'?t match)|dataset not found or corrupted|data corrupt|failed to interpret file|cannot load file containing pickled data|failed to read all data for array|no data left in file|mmap length is greater than file size|unpack\(b\) received extra data|didn'?t find \[[^\n]{0,80}\] in \[",
     )
     .unless(r"checkpoint|state_dict|ckpt"),
     cause(
@@ -63,25 +66,31 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.not_finite_input",
         DataError,
-        r"invalid type for cat_feature|input (x |y |data )?contains (nan|infinity|`?inf|missing)|contains nan(, infinity|\.| values?| or)|contains `?inf`? or a? ?value|input data contains|too large for dtype|(column|feature|data(set|frame)?|input|features?|array|csv|samples?|rows?|series|matrix)s?\b[^\n]{0,40}(contains?|has|have|with|includes?) [^\n]{0,20}(nans?|nulls?|missing values|infinit|none values)|check (for )?nan in (the )?(data|input)|nan in (the )?(data|input|feature|column|x\b)|(nan|null|missing) values? (found |detected |present )?in (the )?(data|input|feature|column|train|x\b|y\b)",
+        r"invalid type for cat_feature[^\n]*=nan|input (x |y |data )?contains (nan|infinity|`?inf|missing)|contains nan(, infinity|\.| values?| or)|contains `?inf`? or a? ?value|input data contains|too large for dtype|(column|feature|data(set|frame)?|input|features?|array|csv|samples?|rows?|series|matrix)s?\b[^\n]{0,40}(contains?|has|have|with|includes?) [^\n]{0,20}(nans?|nulls?|missing values|infinit|none values)|all features are either constant or ignored|check (for )?nan in (the )?(data|input)|nan in (the )?(data|input|feature|column|x\b)|(nan|null|missing) values? (found |detected |present )?in (the )?(data|input|feature|column|train|x\b|y\b)",
     ),
     cause(
         "data.empty",
         DataError,
-        r"n(um)?_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|no labels (found )?in|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
+        r"n(um)?_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|(audio|video|image|clip|recording|utterance|sample|file)\b[^\n]{0,80}\bis empty\b|no labels (found )?in|no (images|labels|samples|examples|files|annotations|videos|records) found\b|DatasetNotFoundError|40[134] client error[^\n]{0,80}huggingface\.co/(api/)?datasets/|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
     )
     .unless(r"cuda|gpu|device"),
     cause(
         "data.ragged",
         DataError,
-        r"stack expects each tensor to be equal size|inhomogeneous (shape|part)|inconsistent numbers? of samples|trying to resize storage that is not resizable|cannot batch tensors with different shapes|data cardinality is ambiguous|unable to create tensor, you should probably activate|excessive nesting",
+        r"stack expects each tensor to be equal size|inhomogeneous (shape|part)|length of values \(\d+\) does not match length of index|expect \d+ fields but have|inconsistent numbers? of samples|trying to resize storage that is not resizable|cannot batch tensors with different shapes|data cardinality is ambiguous|unable to create tensor, you should probably activate|excessive nesting",
     ),
     cause(
         "data.generic",
         DataError,
-        r"\bbad (data|sample|record|row|line)\b|malformed (data|record|row|line|input|csv|file|annotation|xml)|(data|dataset|sample|record|shard|file|annotation|image|index|cache)s?( \S+)? (is|are|was|were|seems?|appears?|might be|may be) (corrupt|damaged|truncated|malformed)|corrupt(ed)? (data|dataset|sample|shard|file|index|cache|record|input|archive)|data (validation|quality|integrity)[^\n]{0,30}(fail|error)|DatasetGenerationError|(FileNotFoundError|no such file or directory|file not found)[^\n]*\.(csv|tsv|jsonl?|parquet|jpe?g|png|txt|npy|npz|tfrecords?|tar|bin|idx|wav|flac|arrow|h5|hdf5|xml|mp4|gz|zip)\b",
+        r"\bbad (data|sample|record|row|line)\b|bounding boxes should have positive|malformed (data|record|row|line|input|csv|file|annotation|xml)|(data|dataset|sample|record|shard|file|annotation|image|index|cache)s?( \S+)? (is|are|was|were|seems?|appears?|might be|may be) (corrupt|damaged|truncated|malformed)|corrupt(ed)? (data|dataset|sample|shard|file|index|cache|record|input|archive)|data (validation|quality|integrity)[^\n]{0,30}(fail|error)|DatasetGenerationError",
     )
     .unless(r"checkpoint|ckpt|weights|pytorch_model|config\.json|model\.bin|tokenizer|\bfree\(\)|heap|memory|double free|\.so\b|requirements"),
+    cause(
+        ABSENT_FILE.as_str(),
+        DataError,
+        r"(FileNotFoundError|no such file or directory|file not found)[^\n]*\.(csv|tsv|jsonl?|parquet|jpe?g|png|txt|npy|npz|tfrecords?|tar|bin|idx|wav|flac|arrow|h5|hdf5|xml|mp4|gz|zip)\b",
+    )
+    .unless(r"checkpoint|ckpt|weights|pytorch_model|config\.json|model\.bin|tokenizer|\.so\b|requirements"),
     hint("data.device_assert", DataError, r"device.side assert"),
     hint("data.missing_file", DataError, r"(FileNotFoundError|no such file or directory)[^\n]{0,120}(data|dataset|train|val|test|shard|image|annotation|corpus)"),
 ];

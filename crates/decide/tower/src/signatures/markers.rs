@@ -18,7 +18,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     // A tracker reports its uploads; what the interpreter ignores at its end is in the lines that follow.
     .unless(r"^\W*wandb|ignored in\b"),
-    Signature::new(EXCEPTION_IGNORED.as_str(), Unknown, Role::Handled, r"exception ignored in\b"),
+    Signature::new(EXCEPTION_IGNORED.as_str(), Unknown, Role::Handled, r"exception ignored in\b|error in atexit\._run_exitfuncs"),
     Signature::new(
         RESUMED.as_str(),
         Unknown,

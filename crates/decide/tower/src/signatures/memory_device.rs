@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.cuda_status",
         DeviceOom,
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|out of memory allocating [\d,]+ bytes",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|synstatus[= ]\d+ \[device not enough memory|PT_DEVMEM[^\n]{0,30}allocation failed|nrt_tensor_allocate[^\n]{0,60}(allocation fail|no memory|not enough)|out_of_memory: (cuda|rmm)|out of memory allocating [\d,]+ bytes",
     ),
     cause(
         "device_oom.exception",
@@ -53,7 +53,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.gpu_wording",
         DeviceOom,
-        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video) ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
+        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|not enough memory on device|failed to allocate memory [^\n]{0,60}\bon (cuda|gpu)|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video) ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
     ),
     cause(
         "device_oom.plain_exception",

@@ -7,20 +7,22 @@
 mod budget;
 pub(crate) mod checkpoint;
 pub(crate) mod code;
-mod collective;
-mod data;
-mod early_stop;
+pub(crate) mod collective;
+pub(crate) mod completion;
+pub(crate) mod data;
+pub(crate) mod early_stop;
 pub mod engine;
 mod evaluator;
+mod exception_names;
 pub(crate) mod markers;
 mod memory_device;
 mod memory_host;
-mod network;
+pub(crate) mod network;
 pub(crate) mod node;
-mod numeric;
+pub(crate) mod numeric;
 mod operator;
 mod rule_name;
-mod scheduler;
+pub(crate) mod scheduler;
 mod schema;
 mod storage;
 
@@ -42,6 +44,8 @@ pub enum Role {
     Exception,
     /// Something that follows from an earlier end elsewhere; read as a cause only when nothing earlier is seen.
     Consequence,
+    /// The trainer or the platform states that the work reached its end.
+    Completion,
     /// Something that happens in healthy runs too.
     Hint,
     /// The error just before it was handled.
@@ -116,6 +120,8 @@ const FAMILIES: &[&[Signature]] = &[
     collective::SIGNATURES,
     network::SIGNATURES,
     early_stop::SIGNATURES,
+    completion::SIGNATURES,
+    exception_names::SIGNATURES,
     code::SIGNATURES,
     markers::SIGNATURES,
 ];

@@ -2,7 +2,10 @@
 
 use trackway_core::TerminationReason::NetworkError;
 
-use super::{Signature, cause, consequence, hint};
+use super::{RuleName, Signature, cause, consequence, hint};
+
+/// The script waits for a service that does not answer.
+pub(crate) const WAITING: RuleName = RuleName("network.waiting");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -20,7 +23,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.hub",
         NetworkError,
-        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|timed out trying to connect|CommClosedError|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|SSHException|dial tcp[^\n]{0,80}(timeout|refused|no such host)|i/o timeout|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
+        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|timed out trying to connect|CommClosedError|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|FSTimeoutError|NoBrokersAvailable|failed connecting to|EOF occurred in violation of protocol|cannot assign requested address|EndpointConnectionError|ServerTimeoutError|ClientOSError|ClientPayloadError|connection broken|SSHException|dial tcp[^\n]{0,80}(timeout|refused|no such host)|i/o timeout|(failed|unable|could not|cannot) to download\b|could not download\b|\bdownload (failed|error)\b|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
     ),
     cause(
         "network.tls",
@@ -35,14 +38,14 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.rendezvous",
         NetworkError,
-        r"Rendezvous(Timeout|Connection|Closed|Graceful\w*)Error|client socket has timed out|timed out waiting for clients|timed out initializing process group|rendezvous[^\n]{0,80}(fail|timed? ?out|error|closed)|store.?based.?barrier[^\n]{0,80}time|socket timeout|server socket has failed to (listen|bind)|address already in use|\bEADDRINUSE\b|waiting for key[^\n]{0,80}time|timed out after \d+ seconds waiting for clients|wait(ing)? for [^\n]{0,40}(workers|nodes|peers) to join[^\n]{0,40}timed? ?out",
+        r"rendezvous store is not available|Rendezvous(Timeout|Connection|Closed|Graceful\w*)Error|client socket has timed out|timed out waiting for clients|timed out initializing process group|rendezvous[^\n]{0,80}(fail|timed? ?out|error|closed)|store.?based.?barrier[^\n]{0,80}time|socket timeout|server socket has failed to (listen|bind)|address already in use|\bEADDRINUSE\b|waiting for key[^\n]{0,80}time|timed out after \d+ seconds waiting for clients|wait(ing)? for [^\n]{0,40}(workers|nodes|peers) to join[^\n]{0,40}timed? ?out",
     ),
     cause(
         "network.rpc",
         NetworkError,
         r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
-    .unless(r"multiprocessing|wandb: network error"),
+    .unless(r"multiprocessing|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(
         "network.tracker",
         NetworkError,
@@ -50,5 +53,10 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"retry|resolved after"),
     consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
-    hint("network.retry", NetworkError, r"network error"),
+    hint("network.retry", NetworkError, r"network error").unless(r"wandb|w&b"),
+    hint(
+        WAITING.as_str(),
+        NetworkError,
+        r"(server|service|endpoint|head node|scheduler|master|coordinator|host|port \d+|peer)s? (\S+ )?(is |are )?(not|isn't|still not) (yet )?(up|ready|reachable|available|responding)\b|waiting for [^\n]{0,40}\b(server|service|endpoint|head node|master|coordinator|rendezvous)\b|(re)?trying (to )?connect|still waiting for (a )?response from|retrying (the )?connection",
+    ),
 ];

@@ -4,15 +4,15 @@ use trackway_core::TerminationReason::NodeFailure;
 
 use super::{RuleName, Signature, cause, hint, verdict};
 
-/// Xids that mean a broken device or link, from NVIDIA's Xid catalogue (48 double-bit ECC, 63/64 row remapping,
-/// 74 NVLink, 79 off the bus, 92 ECC rate, 94/95 contained/uncontained ECC, 119/120 GSP, 121 C2C, 140 ECC, 154
-/// recovery action). 13, 31, 43 and 45 are usually the program's doing and are left out.
 /// A cluster lost a machine, whatever the cause.
 pub(crate) const CLUSTER_LOST: RuleName = RuleName("node.cluster_lost");
 /// A device reports that a kernel could not be launched.
 pub(crate) const LAUNCH_FAILURE: RuleName = RuleName("node.launch_failure");
 
 pub(super) const SIGNATURES: &[Signature] = &[
+    // Xids that mean a broken device or link, from NVIDIA's Xid catalogue (48 double-bit ECC, 63/64 row remapping,
+    // 74 NVLink, 79 off the bus, 92 ECC rate, 94/95 contained/uncontained ECC, 119/120 GSP, 121 C2C, 140 ECC, 154
+    // recovery action). 13, 31, 43 and 45 are usually the program's doing and are left out.
     verdict(
         "node.xid",
         NodeFailure,
@@ -22,7 +22,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.gpu_lost",
         NodeFailure,
-        r"fallen off the bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu hang\b|gpu reset (begin|failed)|(gpu|device) (reset )?requires? (a )?reset|gpu requires reset|device wedged",
+        r"fallen off the bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu reset failed|(gpu|device) (reset )?requires? (a )?reset|gpu requires reset|device wedged",
     )
     .conclusive(),
     cause(
@@ -44,12 +44,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
+        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|status checks? (has |have )?failed|(task ?manager|node|host|worker)[^\n]{0,60} no longer reachable|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
     ),
     verdict(
         CLUSTER_LOST.as_str(),
         NodeFailure,
-        r"node[^\n]{0,120}marked dead|its node has died|node has died|miss(ed|ing) too many heartbeats|DeletionByTaintManager|DeletionByPodGC|NodeDiedError|node (is dead|went down|died)|lost contact with (node|host|agent|worker)|ExecutorLostFailure|(slave|executor|worker) lost",
+        r"node[^\n]{0,120}marked dead|its node has died|node has died|actor.?s node was terminated|node (was )?terminated unexpectedly|host ec2[^\n]{0,40}terminated|miss(ed|ing) too many heartbeats|DeletionByTaintManager|DeletionByPodGC|NodeDiedError|node (is dead|went down|died)|lost contact with (node|host|agent|worker)|ExecutorLostFailure|(slave|executor|worker) lost",
     ),
     cause(
         "node.power_heat",
@@ -59,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.accelerator",
         NodeFailure,
-        r"(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
+        r"\b(UR|ZE|PI)_RESULT_ERROR_DEVICE_LOST|\bPI_ERROR_DEVICE_LOST|\b(npu|gpu|xpu|hpu|mlu|gcu|device|card|chip)(\[\d+\]| \d+)?,? (is |was |has been |has |heart ?beat )?lost( heartbeat)?\b|reason=\[?lost heartbeat|device (reset detected|hang(ed)?\b)|device not found or invalid|error code is 50(7010|7053|7054|7055|7056|7899)\b|gpu hang\b|gpu reset ?(\(\d+\) )?(begin|failed)|amdgpu[^\n]{0,60}(ring \S+ timeout|unrecoverable state|issue a gpu reset)|\b(xe|i915) [^\n]{0,60}(engine reset|device coredump|gt reset|wedged|guc[^\n]{0,20}(fail|dead))|habanalabs[^\n]{0,60}(reset|heartbeat|failure|lost|error)|multi.?bit ecc|ecc[^\n]{0,12}(double|multi).?bit|(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|lost heartbeat|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
     )
     .unless(r"memory (isn|is not|not|exhaust)|out of memory|\balloc"),
     cause(
@@ -67,11 +67,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NodeFailure,
         r"cuda(_| )?error:? (unspecified launch failure|unknown error)|unspecified launch failure",
     )
-    .unless(r"incorrectly set up environment"),
+    .unless(r"incorrectly set up environment|failed call to cuinit"),
     cause(
         "node.peer_process",
         NodeFailure,
         r"orte (daemon|has lost)|daemon has unexpectedly failed|lost (communication|connection) with (a |one of its )?(remote )?daemon",
     ),
-    hint("node.internal", NodeFailure, r"internalservererror: we encountered an internal error|internal server error"),
+    cause(
+        "node.platform_internal",
+        NodeFailure,
+        r"internalservererror: we encountered an internal error|internal error (occurred|happened) (on|in|at) (the )?(platform|service|cluster|backend)",
+    ),
+    hint("node.internal", NodeFailure, r"internal server error"),
 ];

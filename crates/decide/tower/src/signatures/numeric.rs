@@ -2,7 +2,10 @@
 
 use trackway_core::TerminationReason::NumericDivergence;
 
-use super::{Signature, cause, hint};
+use super::{RuleName, Signature, cause, hint};
+
+/// A scaler skipped an update: usual when it happens now and then.
+pub(crate) const OVERFLOW_SEEN: RuleName = RuleName("numeric.overflow_seen");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
@@ -35,7 +38,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"kl[_ ]diverg|divergen(t|ce)[_ =](loss|weight)|recursion"),
     hint(
-        "numeric.overflow_seen",
+        OVERFLOW_SEEN.as_str(),
         NumericDivergence,
         r"overflow detected|gradient overflow|overflow! |reducing loss scale|OVERFLOW!",
     ),

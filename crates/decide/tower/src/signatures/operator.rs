@@ -21,7 +21,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Cancelled,
         r"\b(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|job (stopped|was stopped)|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
     )
-    .unless(r"due to (time|preempt|node|oom|memory|stage|task|error|fail)|abort\w*[^\n]{0,30}(fail|error|exception|core dumped)|: aborted|failed \d+ times|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on"),
+    .unless(r"due to (time|preempt|node|oom|memory|stage|task|error|fail)|abort\w*[^\n]{0,30}(fail|error|exception|core dumped)|: aborted|failed \d+ times|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on|wall.?(time|clock)|time limit"),
     cause(
         "operator.keyboard_interrupt",
         Cancelled,
@@ -31,9 +31,14 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "operator.interrupt_signal",
         Cancelled,
-        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
+        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
     )
     .unless(r"handlers? (is |was )?(installed|registered|set)|->|press ctrl|use ctrl|hit ctrl|to (stop|quit|exit|cancel|abort)|spot|preempt|system call|capacity"),
+    cause(
+        "operator.job_deleted",
+        Cancelled,
+        r"\bjob( \S+)? deleted at request of|\bjob( \S+)? (was |has been )?(deleted|removed|terminated|killed) by (its |the )?(owner|user)\b",
+    ),
     hint(
         "operator.hangup",
         Cancelled,

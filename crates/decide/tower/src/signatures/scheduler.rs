@@ -2,7 +2,10 @@
 
 use trackway_core::TerminationReason::{Preempted, Timeout};
 
-use super::{Signature, cause, hint, verdict};
+use super::{RuleName, Signature, cause, hint, verdict};
+
+/// A pod or machine was evicted, for whatever reason.
+pub(crate) const EVICTED: RuleName = RuleName("scheduler.evicted");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
@@ -15,7 +18,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.time_limit_stated",
         Timeout,
-        r"(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxWaitTimeExceeded|duration exceeded (the )?timeout",
+        r"(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|\bcput \d+ exceeded|\b[hs]_rt\b[^\n]{0,20}exceed|exceeds job (hard|soft) limit \W?[hs]_rt|reached time_budget|notebook timeout|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(allowed )?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|exceed\w* (the |its )?max(imum)? (allowed )?(execution |run |job )?(time|runtime|duration)|MaxWaitTimeExceeded|duration exceeded (the )?timeout",
     )
     .unless(r"\bwill (be )?|due to time limits\b|not timed out"),
     verdict(
@@ -38,13 +41,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.preempted",
         Preempted,
-        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\b(\w+_)?PREEMPTED\b)|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
+        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?pre-?empted|PreemptionError|pre-emption (warning|notice|signal|event)|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\b(\w+_)?PREEMPTED\b)|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
     )
-    .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|preempted or failed|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
+    .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|(preempted|evicted),? or (has |was |been )?(crash|fail|cancel|kill|evict|died|lost|terminat)|(crashed|failed|died|cancell?ed|killed),? or (has |was |got |been )*pre-?empted|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
     verdict(
         "scheduler.spot_reclaimed",
         Preempted,
-        r"spot[^\n]{0,60}(interrupt|reclaim|terminat|evict|preempt|no capacity|taken|revoked|lost|shut|kill)|instance-terminated-(no-capacity|by-price|capacity|launch-group)|server\.spotinstance(termination|shutdown)|(interruption|rebalance|termination) (notice|warning|recommendation)|instance[^\n]{0,60}(reclaim|interrupted by|was interrupted)|reclaim(ed|ing)[^\n]{0,60}(instance|node|vm|machine|capacity|gpu|spot|quota)|(capacity|resources?) (was |were |is |has been )?reclaimed|EC2 (spot )?interruption|low.priority (vm|node|job|instance)[^\n]{0,40}(evict|preempt|reclaim)|(marked|scheduled) for (spot )?(termination|interruption|eviction|reclaim)",
+        r"spot[^\n]{0,60}(not available|interrupt|reclaim|terminat|evict|preempt|no capacity|taken|revoked|lost|shut|kill)|INTERRUPTED_BY_NO_CAPACITY|instance-terminated-(no-capacity|by-price|capacity|launch-group)|server\.spotinstance(termination|shutdown)|(interruption|rebalance|termination) (notice|warning|recommendation)|instance[^\n]{0,60}(reclaim|interrupted by|was interrupted)|reclaim(ed|ing)[^\n]{0,60}(instance|node|vm|machine|capacity|gpu|spot|quota)|(capacity|resources?) (was |were |is |has been )?reclaimed|EC2 (spot )?interruption|low.priority (vm|node|job|instance)[^\n]{0,40}(evict|preempt|reclaim)|(marked|scheduled) for (spot )?(termination|interruption|eviction|reclaim)",
     )
     .unless(r"user-initiated|by-user|max_spot|use_spot|spotlight|memory|low on resource"),
     verdict(
@@ -53,7 +56,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"terminat\w+ (is )?imminent|imminent (termination|shutdown|reboot)|metadata (service|server|endpoint)[^\n]{0,80}(terminat|preempt|shut|evict)|(instance|vm|machine|node|host|server)[^\n]{0,30} will be (terminated|stopped|shut ?down|reclaimed|deallocated)|(terminat|reclaim|shut)\w*[^\n]{0,40} in (two|2) minutes",
     ),
     verdict(
-        "scheduler.evicted",
+        EVICTED.as_str(),
         Preempted,
         r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) drained|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
     )
@@ -69,5 +72,10 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"requeu(e)?ing (slurm )?job|requeued? (exhausted|job)|handling (auto-)?requeue|(sigusr1|sigusr2)[^\n]{0,60}(requeue|checkpoint|preempt|time)|lame ?(workers|duck)|(sigterm|termination signal)[^\n]{0,60}(preempt|spot|evict|reclaim)|(instance|node|vm|machine|host)[^\n]{0,30}(is |being |will be )?(going away|shut(ting)? down)",
     )
     .unless(r"handlers? (is |was )?(installed|registered|set)"),
+    cause(
+        "scheduler.no_capacity",
+        Preempted,
+        r"insufficient ?(instance|capacity|spot)[ _]?(capacity|error)|unable to provision requested [^\n]{0,20}capacity|ZONE_RESOURCE_POOL_EXHAUSTED|\bstockout\b|no (spot )?capacity (is )?(available|left)|capacity (is )?(not|un)available|CapacityNotAvailable|CapacityError\b",
+    ),
     hint("scheduler.sigterm", Preempted, r"preemptible|spot instance|preempted or failed"),
 ];

@@ -15,13 +15,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.quota",
         StorageError,
-        r"disk quota exceeded|\bEDQUOT\b|errno 122\b|(storage|drive|file|inode) quota[^\n]{0,40}exceed|exceed[^\n]{0,40}storage quota|no (free )?inodes|out of inodes",
+        r"disk quota exceeded|block limit reached|\bEDQUOT\b|errno 122\b|(storage|drive|file|inode) quota[^\n]{0,40}exceed|exceed[^\n]{0,40}storage quota|no (free )?inodes|out of inodes",
     )
     .conclusive(),
     cause(
         "storage.io_error",
         StorageError,
-        r"input/output error|errno (5|121)\]|remote i/o error|\bEIO\b|(blk_update_request|buffer|medium|disk|nvme|ext4-fs|xfs|journal|filesystem|file system|sd[a-z])[^\n]{0,40}i/o error",
+        r"input/output error|errno (5|6|19|121)\]|\bext[234]-fs error|\bxfs \([^)]*\): [^\n]{0,40}(error|corrupt|shutdown)|remote i/o error|\bEIO\b|(blk_update_request|buffer|medium|disk|nvme|ext4-fs|xfs|journal|filesystem|file system|sd[a-z])[^\n]{0,40}i/o error",
     )
     .unless(r"retrying"),
     cause(
@@ -48,12 +48,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.object_store",
         StorageError,
-        r"reduce your request rate|\(SlowDown\)|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError)",
+        r"please reduce your request rate|reduce your request rate|bucket does not exist|storage\.(objects|buckets)\.\w+ access|\(SlowDown\)|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError)",
     ),
     cause(
         "storage.write_failed",
         StorageError,
-        r"file write failed|pytorchstreamwriter failed writing|short write|\bwrite error\b|error writing (to )?(file|trailer|disk|record)|unable to flush file|unexpected pos \d+ vs \d+|errno = (5|28|30|116|122)\b|file write failed: time|(failed|unable|could not|cannot) to write [^\n]{0,60}(disk|file system|filesystem)",
+        r"file write failed|pytorchstreamwriter failed writing|short write|readonly database|iostream error|\bwrite error\b|error writing (to )?(file|trailer|disk|record)|unable to flush file|unexpected pos \d+ vs \d+|errno = (5|28|30|116|122)\b|file write failed: time|(failed|unable|could not|cannot) to write [^\n]{0,60}(disk|file system|filesystem)",
     ),
     cause(
         "storage.file_lock",
@@ -63,6 +63,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.permission",
         StorageError,
-        r"NoCredentialsError|unable to locate credentials|DefaultCredentialsError|\b(ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken)\b|PermissionError: \[Errno 13\][^\n]*|\(AccessDenied\)|access denied[^\n]{0,60}(bucket|s3|blob|storage|object)|OSError: \[Errno 13\]",
+        r"NoCredentialsError|unable to locate credentials|DefaultCredentialsError|\b(ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken)\b|PermissionError: \[Errno 13\][^\n]*|\(AccessDenied\)|access denied[^\n]{0,60}(bucket|s3|blob|storage|object)|OSError: \[Errno 13\]|PermissionError: \[Errno 1\]",
     ),
 ];

@@ -28,12 +28,14 @@ pub enum DataCommand {
   trackway data check users.parquet --sign-off approved.toml          [[personal]] column, kinds, approved_by, why, until
   trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
     Check(Box<CheckArgs>),
-    /// Detect drift between two data sets, column by column, beyond the sampling noise of their sizes
+    /// Detect drift between two data sets, column by column, beyond the sampling noise of their sizes; exits with 3 if
+    /// the data as a whole drifted
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
   trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, without reading its data
-  trackway data drift --reference train.parquet --current new.parquet --joint     multivariate drift")]
+  trackway data drift --reference train.parquet --current new.parquet --joint     multivariate drift
+  trackway data drift --reference train.parquet --current new.parquet --fail-on warn     in CI: exit code 3 for any drift")]
     Drift(DriftArgs),
     /// Detect leakage: overlap between training and test data, and features that reveal the label; exits with 3 if a
     /// check blocks, or a requested check could not run
@@ -111,6 +113,9 @@ pub struct CheckArgs {
     /// Group columns, such as sex or age band: reports row counts and label rates per group
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub group_by: Vec<String>,
+    /// Column that does not count when rows are compared, besides identifiers; repeatable
+    #[arg(long, value_name = "COLUMN")]
+    pub ignore: Vec<String>,
     /// Data that the model will be used on: labels and categories that are new there are reported
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub against: Vec<String>,
@@ -129,6 +134,15 @@ pub struct CheckArgs {
     pub skip: Vec<String>,
 }
 
+/// From which verdict on a comparison fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A column is gone or of another type, the label has new values, or half of the features drifted
+    Block,
+    /// Anything drifted
+    Warn,
+}
+
 #[derive(Debug, Args)]
 pub struct DriftArgs {
     /// Reference data: files, a snapshot, or a saved profile (.json)
@@ -143,6 +157,9 @@ pub struct DriftArgs {
     /// Train a domain classifier to detect multivariate drift; needs the rows of both data sets
     #[arg(long)]
     pub joint: bool,
+    /// Exit with 3 from this verdict on
+    #[arg(long, value_name = "VERDICT", value_enum, default_value_t = FailOn::Block)]
+    pub fail_on: FailOn,
     /// Compare numeric columns on all rows instead of a sample of at least 200,000
     #[arg(long)]
     pub all_rows: bool,
@@ -167,6 +184,9 @@ pub struct LeakageArgs {
     /// Timestamp column: test rows must be later than training rows
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
+    /// Column that does not count when rows are compared, besides identifiers; repeatable
+    #[arg(long, value_name = "COLUMN")]
+    pub ignore: Vec<String>,
     /// Run only these checks [default: all]
     #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -293,12 +313,24 @@ pub struct TableArgs {
     pub reading: ReadingArgs,
 }
 
+/// Whether CSV files have a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Header {
+    /// The first row names the columns
+    Yes,
+    /// The first row is data
+    No,
+}
+
 /// How to read CSV.
 #[derive(Debug, Args)]
 pub struct ReadingArgs {
     /// Column names, for CSV files without a header
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
+    /// Whether the first row of CSV files is a header [default: detected]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub header: Option<Header>,
     /// Field separator of CSV files [default: detected]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<char>,

@@ -5,7 +5,22 @@ use clap::Command;
 /// Headings, and the commands under each in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["init", "run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
-    ("Inspect", &["runs", "attempts", "watch", "logs", "explain", "compare", "sql", "classify"]),
+    (
+        "Inspect",
+        &[
+            "runs",
+            "attempts",
+            "watch",
+            "logs",
+            "explain",
+            "compare",
+            "sql",
+            "classify",
+            "verify",
+            "reproduce",
+            "amend",
+        ],
+    ),
     ("Data", &["data", "score", "metrics", "slices"]),
     ("Models", &["checkpoint", "eval", "gates", "registry", "probe"]),
     ("Housekeeping", &["config", "gc", "doctor", "ledger", "import", "schema", "completions", "man"]),

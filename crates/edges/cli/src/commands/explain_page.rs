@@ -4,9 +4,9 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
-    AttemptArtifact, AttemptPlacement, AttemptSummary, AttemptTag, Cadence, CadenceAdvice, Diff,
-    ExplainedAttempt, Explanation, MachineSummary, MetricSummary, RecordedCheck, ResumeProofSummary,
-    RetryDecision, Termination, TerminationEvidence, TimelineEvent,
+    Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Cadence, CadenceAdvice, Diff,
+    ExplainedAttempt, Explanation, MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision,
+    Termination, TerminationEvidence, TimelineEvent,
 };
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
@@ -18,7 +18,7 @@ use trackway_ledger::RunState;
 
 use super::evaluate::few_metrics;
 use super::preflight::counted_verdicts;
-use super::{explain_machine, progressive};
+use super::{explain_inputs, explain_machine, explain_parameters, progressive};
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, counted, duration, metric, short_hash};
 
@@ -37,6 +37,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         why(printer, page, attempt);
         attempts(printer, page);
         rungs(printer, &page.rungs);
+        amendments(printer, &attempt.amendments);
         tried(printer, page, attempt);
     }
     preflight(printer, &page.preflight);
@@ -52,10 +53,11 @@ pub fn print(printer: Printer, page: &Explanation) {
         resume_proof(printer, page);
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
+        facts(printer, "Parameters", explain_parameters::lines(&page.parameters));
         metrics(printer, &page.metrics);
         unseen(printer, page.progressive.as_ref());
-        machine(printer, &page.machine);
-        tags(printer, &page.tags);
+        facts(printer, "Machine", explain_machine::lines(&page.machine));
+        facts(printer, "Tags", page.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect());
         artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
         versions(printer, &page.versions);
@@ -72,6 +74,17 @@ fn section(printer: Printer, title: &str) {
 
 fn fact(printer: Printer, name: &str, value: impl Into<Shown>) {
     printer.line(Shown::from(format!("  {name:<12}")) + value);
+}
+
+/// A section with a line for each fact; nothing without any.
+fn facts(printer: Printer, title: &str, lines: Vec<(String, String)>) {
+    if lines.is_empty() {
+        return;
+    }
+    section(printer, title);
+    for (name, text) in lines {
+        fact(printer, &name, &text);
+    }
 }
 
 fn optional(printer: Printer, name: &str, value: Option<String>) {
@@ -250,7 +263,12 @@ fn attempts(printer: Printer, page: &Explanation) {
     }
     section(printer, "Attempts");
     let has_rungs = !page.rungs.is_empty();
-    let mut titles = vec!["  #", "ended", "rule", "from step", "last step", "committed", "took"];
+    let has = |value: fn(&AttemptSummary) -> bool| page.attempts.iter().any(value);
+    let has_recovery = has(|attempt| attempt.recovery_seconds.is_some());
+    let has_gpus = has(|attempt| attempt.gpu_seconds.is_some_and(|seconds| seconds > 0.0));
+    let mut titles = vec!["  #", "ended", "rule", "from step", "last step", "committed", "new steps", "took"];
+    titles.extend(has_recovery.then_some("back after"));
+    titles.extend(has_gpus.then_some(["GPU time", "GPU h/step", "cost"]).into_iter().flatten());
     titles.extend(has_rungs.then_some("rung"));
     let cells = |attempt: &AttemptSummary| {
         let mut cells = vec![
@@ -260,12 +278,24 @@ fn attempts(printer: Printer, page: &Explanation) {
             step(attempt.resumed_from_step),
             step(attempt.last_step),
             step(attempt.last_committed_step),
+            step(attempt.new_committed_steps),
             attempt.wall_seconds.map(duration).unwrap_or_default(),
         ];
+        cells.extend(has_recovery.then(|| attempt.recovery_seconds.map(duration).unwrap_or_default()));
+        cells.extend(has_gpus.then(|| spent(attempt)).into_iter().flatten());
         cells.extend(has_rungs.then(|| attempt.rung.clone()));
         cells
     };
     printer.table(&titles, page.attempts.iter().map(cells).collect());
+}
+
+/// GPU time, GPU hours for each newly committed step, and money.
+fn spent(attempt: &AttemptSummary) -> [String; 3] {
+    [
+        attempt.gpu_seconds.map(duration).unwrap_or_default(),
+        attempt.gpu_hours_per_committed_step.map(metric).unwrap_or_else(|| "–".into()),
+        attempt.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
+    ]
 }
 
 /// The rungs of the ladder, what each cost, and why the next one was launched or not.
@@ -283,12 +313,20 @@ fn rungs(printer: Printer, rungs: &[RungSummary]) {
             duration(rung.wall_seconds),
             duration(rung.gpu_seconds),
             rung.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
+            explain_inputs::rows(rung.rows, rung.rows_total).unwrap_or_else(|| "not counted".into()),
         ]
     };
-    let titles = ["  rung", "verdict", "attempts", "last step", "took", "GPU time", "cost"];
+    let titles = ["  rung", "verdict", "attempts", "last step", "took", "GPU time", "cost", "rows"];
     printer.table(&titles, rungs.iter().map(cells).collect());
     for why in rungs.iter().filter_map(|rung| rung.why.as_deref()) {
         printer.line(format!("  {}", why));
+    }
+}
+
+fn amendments(printer: Printer, amendments: &[Amendment]) {
+    if !amendments.is_empty() {
+        section(printer, "Amended since");
+        explain_inputs::amendments(amendments).for_each(|line| printer.line(line));
     }
 }
 
@@ -296,8 +334,10 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
     section(printer, "What was tried");
     fact(printer, "command", attempt.command.join(" "));
     fact(printer, "in", &attempt.working_directory);
-    let seed = page.run.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-    fact(printer, "config", format!("{}{seed}", short_hash(&page.run.config_sha256)));
+    fact(printer, "config", short_hash(&page.run.config_sha256));
+    for (name, known) in explain_inputs::inputs(&attempt.inputs) {
+        optional(printer, name, known);
+    }
     let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
     optional(
         printer,
@@ -313,6 +353,11 @@ fn tried(printer: Printer, page: &Explanation, attempt: &ExplainedAttempt) {
         }),
     );
     optional(printer, "container", attempt.container_digest.clone());
+    for evaluator in &attempt.evaluators {
+        let digest = evaluator.digest.as_deref().map(short_hash).unwrap_or("no digest");
+        let name = evaluator.name.as_deref().or(evaluator.why.as_deref()).unwrap_or("?");
+        fact(printer, "evaluator", format!("{digest} {name}"));
+    }
     for set in &page.data.sets {
         let rows = set.rows.map(|rows| format!(", {}", counted(rows, "row"))).unwrap_or_default();
         let files = counted(set.file_count, "file");
@@ -562,27 +607,6 @@ fn decisions(printer: Printer, retries: &[RetryDecision]) {
         };
         printer.line(format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(format!("    {}", retry.why));
-    }
-}
-
-fn machine(printer: Printer, card: &MachineSummary) {
-    let lines = explain_machine::lines(card);
-    if lines.is_empty() {
-        return;
-    }
-    section(printer, "Machine");
-    for (name, text) in lines {
-        fact(printer, &name, &text);
-    }
-}
-
-fn tags(printer: Printer, tags: &[AttemptTag]) {
-    if tags.is_empty() {
-        return;
-    }
-    section(printer, "Tags");
-    for tag in tags {
-        fact(printer, &tag.name, &tag.value);
     }
 }
 

@@ -74,6 +74,31 @@ impl RowsBar {
     }
 }
 
+/// A line that says how many of something are done, for a person at a terminal.
+pub struct CountSpinner {
+    bar: ProgressBar,
+}
+
+impl CountSpinner {
+    pub fn new() -> Self {
+        let bar = if stderr_is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} {msg}") {
+            bar.set_style(style);
+        }
+        Self { bar }
+    }
+
+    /// So many of these.
+    pub fn at(&self, what: &'static str, count: u64) {
+        say(&self.bar, what);
+        self.bar.set_position(count);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A reporter for a person at a terminal, or for a log file when there is none.
 pub struct Live {
     printer: Printer,

@@ -4,7 +4,7 @@ use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::train::{self, RunRequest};
-use trackway_ledger::{EvaluationState, RunState, RungVerdict};
+use trackway_ledger::{EvaluationState, RunState};
 
 use super::evaluate::few_metrics;
 use super::given_name;
@@ -109,7 +109,7 @@ fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
         None if outcome.state == RunState::Completed && evaluation_failed(report) => REFUSED,
         None if outcome.state == RunState::Completed => 0,
         None if outcome.state == RunState::Blocked && outcome.attempts.is_empty() => BLOCKED,
-        None if outcome.rungs.iter().any(|rung| rung.verdict == RungVerdict::Rejected) => REFUSED,
+        None if outcome.rungs.iter().any(|rung| rung.verdict.refuses()) => REFUSED,
         None => NOT_COMPLETED,
     }
 }

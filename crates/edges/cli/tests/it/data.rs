@@ -168,7 +168,7 @@ fn drift_from_a_kept_profile() {
     assert_eq!(home.trackway(&["data", "profile", "before.csv", "--save", "before.json"]).code, 0);
     std::fs::remove_file(home.path().join("before.csv")).unwrap();
     let answer = home.trackway(&["data", "drift", "--reference", "before.json", "--current", "after.csv"]);
-    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+    assert_eq!((answer.code, answer.stderr.as_str()), (3, ""), "half of the features drifted");
     assert!(
         answer.stdout.contains("1 of 2 features drifted (2000 rows before, 2000 now)"),
         "{}",
@@ -178,6 +178,75 @@ fn drift_from_a_kept_profile() {
     let answer = home.trackway(&["data", "drift", "--reference", "other.json", "--current", "after.csv"]);
     assert_eq!(answer.code, 2, "{}", answer.stderr);
     assert!(answer.stderr.contains("`other.json`: not a valid profile"), "{}", answer.stderr);
+}
+
+/// Proves that drift of a few columns is a warning with exit code 0, on request one with 3, and that data without drift
+/// passes either way.
+#[test]
+fn drift_ends_with_the_verdict_that_was_asked_for() {
+    let home = Home::new();
+    let rows = |shift: usize| {
+        let row = |row: usize| format!("{},{},{}\n", row % 100 + shift, row * 7 % 13, row * 11 % 53);
+        format!("a,b,c\n{}", (0..1_000).map(row).collect::<String>())
+    };
+    home.write("before.csv", &rows(0));
+    home.write("after.csv", &rows(40));
+    let drift = |current: &str, fail_on: &str| {
+        let answer = home.trackway(&[
+            "data",
+            "drift",
+            "--reference",
+            "before.csv",
+            "--current",
+            current,
+            "--fail-on",
+            fail_on,
+        ]);
+        (answer.code, answer.stdout.lines().last().unwrap_or_default().split(':').next().unwrap().to_owned())
+    };
+    assert_eq!(drift("after.csv", "block"), (0, "warn".to_owned()));
+    assert_eq!(drift("after.csv", "warn"), (3, "warn".to_owned()));
+    assert_eq!(drift("before.csv", "warn"), (0, "pass".to_owned()));
+}
+
+/// Proves through the commands that a customer's number in each row hides no copied rows, that a column is ignored on
+/// request, and that a header which repeats a name is read as one, or as data if so said.
+#[test]
+fn rows_are_compared_without_what_names_them() {
+    let home = Home::new();
+    let row =
+        |row: u64| format!("{},{}.{:02},{}", 20 + row * 7 % 60, 100 + row * 13 % 90, row % 97, row * 3 % 41);
+    let table = |rows: &[u64], first: u64| {
+        let number = |at: usize| 10_000_000 + (first + at as u64) * 48_271 % 2_147_483 * 37;
+        let lines =
+            rows.iter().enumerate().map(|(at, it)| format!("{},{},{}\n", number(at), row(*it), it % 2));
+        format!("customer_no,age,height,hours,label\n{}", lines.collect::<String>())
+    };
+    home.write("train.csv", &table(&(0..1_000).collect::<Vec<_>>(), 1));
+    home.write("test.csv", &table(&(900..1_200).collect::<Vec<_>>(), 5_000));
+    let sides = ["data", "leakage", "--train", "train.csv", "--test", "test.csv", "--label", "label"];
+    let found = home.trackway(&sides);
+    assert_eq!(found.code, 3, "{}", found.stdout);
+    assert!(found.stdout.contains("100 of 300 test rows (33.33 %) also appear"), "{}", found.stdout);
+    assert!(
+        found.stdout.contains("(without `customer_no`, which is different in each row)"),
+        "{}",
+        found.stdout
+    );
+    let ignored = home.trackway(&[&sides[..], &["--ignore", "hours", "--ignore", "height"]].concat());
+    assert!(ignored.stdout.contains("test rows"), "{}", ignored.stdout);
+    let wrong = home.trackway(&["data", "check", "train.csv", "--ignore", "hour"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `hours`"), "{}", wrong.stderr);
+
+    home.write("double.csv", &format!("sex,score,score\n{}", "Male,3,4\nFemale,5,6\n".repeat(20)));
+    let names = |options: &[&str]| {
+        let profile = home.json(&[&["data", "profile", "double.csv"], options].concat());
+        let columns = profile["columns"].as_array().unwrap().iter();
+        let names: Vec<String> = columns.map(|it| it["name"].as_str().unwrap().to_owned()).collect();
+        (names.join(" "), profile["rows"].as_u64())
+    };
+    assert_eq!(names(&[]), ("sex score score.1".to_owned(), Some(40)));
+    assert_eq!(names(&["--header", "no"]), ("column_1 column_2 column_3".to_owned(), Some(41)));
 }
 
 /// Proves that a requested check that could not run never looks like a pass: exit code 3 and a message.

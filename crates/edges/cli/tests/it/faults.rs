@@ -378,6 +378,10 @@ fn another_homes_attempt_is_left_alone() {
     let answer = answer(supervisor.wait_with_output().unwrap());
     let run: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(run["attempts"][0]["exit_code"], 7, "{run}");
+    let attempt = run["attempts"][0]["attempt_id"].as_str().unwrap();
+    let logs = there.trackway(&["--ledger", ledger, "logs", attempt]);
+    assert_eq!(logs.code, 6);
+    assert!(logs.stderr.contains("are in another home: `"), "{}", logs.stderr);
 }
 
 /// Proves that a damaged exit record keeps no receipt open: the attempt is proved gone and sealed as unknown.

@@ -155,6 +155,12 @@ fn a_run_climbs_its_ladder() {
             .abs()
             < 1e-9
     );
+    let counted = home.sql(
+        "select rung_rows, rung_rows_total, seed, seed_seen from training_attempts order by attempt_number",
+    );
+    assert_eq!(column(&counted, "rung_rows_total"), [json!(1_000), json!(1_000), Value::Null], "{counted:?}");
+    assert_eq!(numbers(&counted[..2], "rung_rows"), [steps[0], steps[1]], "each row is a step");
+    assert_eq!(counted[0]["seed_seen"], Value::Null, "the script never took its seed");
     let second = &rungs[1]["why"];
     assert!(second.as_str().unwrap().contains("previous(val_loss) is"), "{second}");
 
@@ -207,6 +213,28 @@ fn a_rung_that_is_not_good_enough_ends_the_run() {
     let watched = home.trackway(&["watch", "last", "--once"]).stdout;
     assert!(watched.contains("10% rejected: at 10% of the data"), "{watched}");
     assert_eq!(home.trackway(&["resume", "last"]).code, 2);
+}
+
+/// Proves that a script which trains on all of its data on each rung climbs nothing, however good its metrics are: nothing counted
+/// its rows. The next rung costs nothing, and every view says why.
+#[test]
+fn a_script_that_ignores_its_rung_is_not_promoted() {
+    let home = Home::new();
+    let script = "echo 'step 1000: val_loss=0.01'";
+    let text = format!(
+        "[run]\nname = \"believed\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n\
+         [ladder]\nrungs = [\"1%\", \"100%\"]\npromote = \"val_loss < 1\"\n"
+    );
+    home.write("believed.toml", &text);
+    let answer = home.trackway(&["run", "believed.toml", "--json"]);
+    assert_eq!(answer.code, 5, "{}", answer.stderr);
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((&run["state"], run["attempts"].as_array().unwrap().len()), (&json!("blocked"), 1), "{run}");
+    let rung = &home.sql("select verdict, why, rows, rows_total from rungs")[0];
+    assert_eq!((&rung["verdict"], &rung["rows"]), (&json!("not_proved"), &Value::Null), "{rung}");
+    assert!(rung["why"].as_str().unwrap().starts_with("not proved: nothing shows that"), "{rung}");
+    let shown = home.trackway(&["explain", "last"]).stdout;
+    assert!(shown.contains("not_proved") && shown.contains("not counted"), "{shown}");
 }
 
 /// Proves that runs are compared at the rung each of them is at, as steps of other rungs are of other data.

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
+mod arguments;
 mod bad_input;
 mod checkpoints;
 mod coverage;
@@ -14,6 +15,7 @@ mod deletion;
 mod detectors;
 mod documents;
 mod evaluations;
+mod evidence;
 mod example_evaluators;
 mod examples;
 mod faults;

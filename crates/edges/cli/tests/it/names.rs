@@ -108,6 +108,20 @@ fn an_imported_name_never_is_an_id() {
     assert_eq!(home.trackway(&["explain", &format!("{run}-renamed")]).code, 0);
 }
 
+/// The columns that the ledger's migrations from this version on add, as `(table, column)`.
+fn columns_added_since(version: u32) -> impl Iterator<Item = (String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../storage/ledger/migrations/sqlite");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.file_name().unwrap().to_string_lossy()[..4].parse::<u32>().unwrap() >= version);
+    let lines = files.into_iter().flat_map(|file| {
+        std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    lines.filter_map(|line| {
+        let (table, column) = line.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ")?;
+        Some((table.to_owned(), column.split_whitespace().next()?.to_owned()))
+    })
+}
+
 /// Proves that a ledger in which an older program named runs like ids, `last` and `RUN/NUMBER` is healed by opening it:
 /// each id is its run again, and the old name is still to be found.
 #[test]
@@ -121,17 +135,15 @@ fn an_older_ledger_is_healed() {
         ledger.execute("UPDATE runs SET name = ?1 WHERE run_id = ?2", [name, run]).unwrap();
     }
     // As an older version left it: without what later migrations add.
-    let older = "DELETE FROM schema_version WHERE version >= 8;
-        DROP TABLE supervisor_leases;
-        ALTER TABLE runs DROP COLUMN revision;
-        ALTER TABLE runs DROP COLUMN data_contract_sha256;
-        ALTER TABLE training_attempts DROP COLUMN script_blake3;
-        ALTER TABLE launches DROP COLUMN script_blake3;
-        ALTER TABLE metric_summaries DROP COLUMN non_finite_from_step;
-        ALTER TABLE metric_summaries DROP COLUMN non_finite_end_count;
-        ALTER TABLE evaluation_metrics DROP COLUMN rows_used;
-        ALTER TABLE evaluation_metrics DROP COLUMN rows_expected;";
-    ledger.execute_batch(older).unwrap();
+    let mut older = vec![
+        "DELETE FROM schema_version WHERE version >= 8".to_owned(),
+        "DROP TABLE supervisor_leases".to_owned(),
+        "DROP VIEW amended_attempts".to_owned(),
+    ];
+    older.extend(
+        columns_added_since(8).map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}")),
+    );
+    ledger.execute_batch(&older.join(";")).unwrap();
     drop(ledger);
     assert_eq!(home.json(&["explain", &first])["run"]["name"], "first");
     assert_eq!(home.json(&["explain", "first/1"])["run"]["name"], "first");

@@ -208,6 +208,19 @@ fn what_is_required_and_cannot_run_blocks() {
     );
 }
 
+/// Proves that groups which one set names are counted in the others too, and that a column to ignore must exist.
+#[test]
+fn groups_of_any_set_are_counted() {
+    let home = Home::new();
+    run_file(&home, "group_by = [\"plan\"]\n");
+    let document = home.json(&["preflight", "run.toml"]);
+    let groups = check(&document, "data.representation");
+    assert!(groups["why"].as_str().is_some_and(|why| why.starts_with("3 groups of ")), "{groups:#}");
+    run_file(&home, "ignore = \"plam\"\n");
+    let wrong = home.trackway(&["preflight", "run.toml"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `plan`"), "{}", wrong.stderr);
+}
+
 /// Proves that rules of the run file are checked row by row, and that their severity can be raised.
 #[test]
 fn rules_of_the_run_file_are_checked() {

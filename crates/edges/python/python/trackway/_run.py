@@ -11,16 +11,16 @@ from contextlib import closing
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from . import _state
+from . import _state, _told
 from ._exceptions import tell_exception, watch_exceptions
 from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
-from ._share import share_of
+from ._share import share_of, tell_cut
 from ._stacks import dump_stacks_on_signal
-from ._trackway import Draft, Loaded, Recorder, rung
+from ._trackway import Draft, Loaded, Recorder, take_rung_keys
 from .errors import InputError
 
 Batch = TypeVar("Batch")
@@ -99,6 +99,7 @@ class Run(Recorder):
             atexit.register(self._at_exit)
             watch_exceptions(self)
             dump_stacks_on_signal()
+            _told.attach(self)
         else:
             # Outside an attempt the loop should pay next to nothing.
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
@@ -337,7 +338,7 @@ class Run(Recorder):
         share = self._cursor.share
         if share is not None and not self._share_told:
             self._share_told = True
-            self.event("rung_cut", rung=f"{rung():.12g}", rows=share.kept, rows_total=share.total)
+            tell_cut("loader", share.kept, share.total)
 
     def _rehearse(
         self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None
@@ -496,6 +497,9 @@ class Run(Recorder):
     def _conclude(self) -> None:
         while self._endings:
             self._endings.pop()()
+        keys, kept = take_rung_keys()
+        if keys:
+            tell_cut("keys", kept, keys)
         if self.rehearsal is not None:
             self.rehearsal.conclude()
 

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import _arrays, _tree
+from . import _arrays, _told, _tree
 from ._trackway import rung, rung_mask
 from .errors import InputError
 
@@ -24,7 +24,15 @@ BY_ITSELF = (
 def rung_indexes(count: int) -> list[int]:
     """The indexes, out of `range(count)`, that belong to the rung, for example for `torch.utils.data.Subset(dataset,
     trackway.rung_indexes(len(dataset)))`. Outside a rung, all of them."""
-    return [index for index, inside in enumerate(rung_mask(count)) if inside]
+    indexes = [index for index, inside in enumerate(rung_mask(count)) if inside]
+    if rung() < 1:
+        tell_cut("indexes", len(indexes), count)
+    return indexes
+
+
+def tell_cut(by: str, rows: int, rows_total: int) -> None:
+    """Records how many rows of how many are part of the rung. A run climbs to the next rung only if something does."""
+    _told.tell("rung_cut", rung=f"{rung():.12g}", rows=rows, rows_total=rows_total, by=by)
 
 
 class Share:

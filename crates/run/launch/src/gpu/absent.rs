@@ -40,4 +40,10 @@ impl GpuDriver {
     pub fn values(&self, _index: u32) -> Vec<(&'static str, f64)> {
         match *self {}
     }
+
+    /// The processes on a GPU; there is no session to ask.
+    #[must_use]
+    pub fn processes(&self, _index: u32) -> Vec<(u32, u64)> {
+        match *self {}
+    }
 }

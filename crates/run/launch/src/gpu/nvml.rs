@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
@@ -73,6 +74,18 @@ impl GpuDriver {
     pub fn values(&self, index: u32) -> Vec<(&'static str, f64)> {
         let Ok(device) = self.0.device_by_index(index) else { return Vec::new() };
         values_of(&device).into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The processes that compute on a GPU now, by the driver's process id, with their bytes of its memory; 0 where it hides them.
+    #[must_use]
+    pub fn processes(&self, index: u32) -> Vec<(u32, u64)> {
+        let Ok(device) = self.0.device_by_index(index) else { return Vec::new() };
+        let bytes = |memory| match memory {
+            UsedGpuMemory::Used(bytes) => bytes,
+            UsedGpuMemory::Unavailable => 0,
+        };
+        let processes = device.running_compute_processes().unwrap_or_default();
+        processes.into_iter().map(|process| (process.pid, bytes(process.used_gpu_memory))).collect()
     }
 }
 

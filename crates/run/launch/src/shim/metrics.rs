@@ -1,4 +1,4 @@
-//! The flight record of a script that writes none: what it prints, in segments with origin `stdout`.
+//! The flight record of a script that writes none: metrics and settings that it prints, in segments with origin `stdout`.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,8 @@ const LOOK_BYTES_MAX: u64 = 64 * 1024;
 /// Names of values that the recorder measures by itself begin so.
 const OWN_NAMES: &str = "trackway/";
 
-/// Reads metrics from both outputs and appends them to segments, the first of which begins with the first metric.
+/// Reads metrics and settings from both outputs and appends them to segments, the first of which begins with the first
+/// of them.
 pub(super) struct OutputMetrics<'a> {
     redactor: &'a Redactor,
     directory: PathBuf,
@@ -97,7 +98,16 @@ impl<'a> OutputMetrics<'a> {
         }
     }
 
+    fn writer(&mut self) -> &mut SegmentWriter {
+        self.writer.get_or_insert_with(|| {
+            SegmentWriter::create(&self.directory, self.info.clone(), Arc::clone(&self.clock))
+        })
+    }
+
     fn write_found(&mut self) {
+        for (name, value) in self.reader.take_settings() {
+            self.writer().param(&name, &value);
+        }
         for metrics in std::mem::take(&mut self.found) {
             let named = metrics.values.iter().map(|(name, value)| (name.as_str(), *value));
             let values: Vec<(&str, f64)> =
@@ -106,10 +116,7 @@ impl<'a> OutputMetrics<'a> {
                 continue;
             }
             self.values += values.len() as u64;
-            let writer = self.writer.get_or_insert_with(|| {
-                SegmentWriter::create(&self.directory, self.info.clone(), Arc::clone(&self.clock))
-            });
-            writer.metrics(metrics.step, &values);
+            self.writer().metrics(metrics.step, &values);
         }
     }
 }

@@ -26,6 +26,7 @@ mod joint;
 mod number;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::checks::Verdict;
 use trackway_statistics::benjamini_hochberg;
 
 use crate::infer::ColumnType;
@@ -46,6 +47,9 @@ pub const SMALL_SAMPLE_ROWS: f64 = 1_000.0;
 pub const CATEGORY_VALUES_MAX: usize = 20;
 /// With more values than these, the frequent ones are compared one by one.
 pub const FEW_CELLS_MAX: usize = 100;
+
+/// From this fraction of drifted features on, the data as a whole has drifted (Evidently takes the same).
+pub const DRIFTED_SHARE_BLOCKS: f64 = 0.5;
 
 /// What counts as a drift. [`DriftSettings::default`] is what practice uses.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +90,8 @@ impl Default for DriftSettings {
 /// Two data sets compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DriftReport {
+    /// `block`: a model of the reference does not fit the current data; `warn`: something drifted; `pass`: nothing did.
+    pub verdict: Verdict,
     /// Rows of the reference.
     pub reference_rows: u64,
     /// Rows of the current data.
@@ -152,7 +158,8 @@ pub fn compare(
         current: Some(after.kind),
     }));
     decide(&mut columns, settings);
-    DriftReport {
+    let report = DriftReport {
+        verdict: Verdict::Pass,
         reference_rows: reference.rows,
         current_rows: current.rows,
         reference_rows_sampled: reference.rows_sampled,
@@ -162,6 +169,39 @@ pub fn compare(
         columns,
         schema_changes,
         joint: None,
+    };
+    DriftReport { verdict: report.judged(), ..report }
+}
+
+impl DriftReport {
+    /// With the answer of a model that separates the rows of the sides.
+    #[must_use]
+    pub fn with_joint(self, joint: JointDrift) -> Self {
+        let report = Self { joint: Some(joint), ..self };
+        Self { verdict: report.judged(), ..report }
+    }
+
+    fn judged(&self) -> Verdict {
+        let joint = self.joint.as_ref().is_some_and(|joint| joint.drifted);
+        let is_changed = !self.schema_changes.is_empty() || self.columns.iter().any(|column| column.drifted);
+        match self.blocks() {
+            true => Verdict::Block,
+            false if joint || is_changed => Verdict::Warn,
+            false => Verdict::Pass,
+        }
+    }
+
+    /// Whether a model of the reference does not fit the current data: a column that it has is gone or of another type,
+    /// its label has other values, or at least [`DRIFTED_SHARE_BLOCKS`] of its features drifted.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        let is_lost = self.schema_changes.iter().any(|change| change.reference.is_some());
+        let label = self.columns.iter().find(|column| column.role == Role::Label);
+        let has_other_labels = label.is_some_and(|label| label.drifted && !label.new_values.is_empty());
+        let features = self.columns.iter().filter(|column| column.role == Role::Feature).count();
+        let have_drifted = self.drifted_features > 0
+            && self.drifted_features as f64 >= features as f64 * DRIFTED_SHARE_BLOCKS;
+        is_lost || has_other_labels || have_drifted
     }
 }
 

@@ -292,3 +292,28 @@ fn equal_distributions_do_not_drift() {
         joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), None, &JointSettings::default());
     assert!(matches!(few, Err(JointError::TooLittle(_))));
 }
+
+/// Proves the verdicts: nothing changed passes; a drifted feature of three warns; a column that is gone or of another
+/// type, a label with new values, and half of the features blocks; a new column only warns.
+#[test]
+fn a_verdict_says_whether_the_data_still_fits() {
+    use trackway_core::checks::Verdict;
+    let table = |shift: [i64; 3], label: &str| -> String {
+        let row = |row: i64| {
+            let of = |at: usize| row * [37, 53, 71][at] % 101 + shift[at];
+            format!("{},{},{},{}\n", of(0), of(1), of(2), if row % 2 == 0 { "yes" } else { label })
+        };
+        format!("a,b,c,y\n{}", (0..1_000).map(row).collect::<String>())
+    };
+    let before = profile(&table([0; 3], "no"));
+    let verdict = |text: &str| compare(&before, &profile(text), Some("y"), &DriftSettings::default()).verdict;
+    let same = table([0; 3], "no");
+    let without: String = same.lines().map(|line| format!("{}\n", line.split_once(',').unwrap().1)).collect();
+    let with: String = same.lines().map(|line| format!("{line},7\n")).collect();
+    assert_eq!(verdict(&same), Verdict::Pass);
+    assert_eq!(verdict(&table([40, 0, 0], "no")), Verdict::Warn);
+    assert_eq!(verdict(&table([40, 40, 0], "no")), Verdict::Block);
+    assert_eq!(verdict(&table([0; 3], "no.")), Verdict::Block);
+    assert_eq!(verdict(&without), Verdict::Block);
+    assert_eq!(verdict(&with.replacen("y,7", "y,z", 1)), Verdict::Warn);
+}

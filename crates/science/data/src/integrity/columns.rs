@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use super::facts::{ColumnFacts, TextKind};
+use super::zeros::{Zeros, zeros_apart};
 use super::{TableEvidence, about, answer, listed, percent};
 use crate::infer::ColumnType;
 use crate::model::CLASSES_MAX;
@@ -52,6 +53,8 @@ pub fn columns(evidence: &TableEvidence) -> CheckResult {
         findings.extend(placeholders(profile, facts));
         findings.extend(near_unique(evidence, profile));
     }
+    findings.extend(zeros(looked_at));
+    findings.extend(evidence.renamed.iter().map(renamed));
     findings.extend(duplicates(evidence, looked_at));
     answer(
         NAME,
@@ -63,6 +66,13 @@ pub fn columns(evidence: &TableEvidence) -> CheckResult {
             crate::counted(evidence.profile.rows, "row")
         ),
     )
+}
+
+/// A column that the header calls like an earlier one.
+fn renamed((given, name): &(String, String)) -> Finding {
+    let message = format!("the header names several columns `{given}`: one of them is read as `{name}`");
+    let action = "give each column a name, or name them with `columns`";
+    about("columns.repeated_name", Severity::Warn, name, message, action)
 }
 
 fn constant(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {
@@ -94,8 +104,15 @@ fn misfits(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> 
     (count > 0).then(|| {
         let share = percent(count as f64 / column.rows as f64);
         let kind = format!("{:?}", column.kind).to_lowercase();
-        let message =
-            format!("{count} cells of `{}` ({share}) are not of type {kind}: they are ignored", column.name);
+        let first = column.faults.examples.first().map(|fault| {
+            let value = crate::personal::masked(&fault.detail).into_owned();
+            format!("; the first is `{value}` in row {}", fault.place.row)
+        });
+        let first = first.unwrap_or_default();
+        let message = format!(
+            "{count} cells of `{}` ({share}) are not of type {kind}: they are ignored{first}",
+            column.name
+        );
         Finding {
             count: Some(count),
             examples: column.faults.examples.iter().map(example).collect(),
@@ -119,8 +136,11 @@ fn mixed(evidence: &TableEvidence, column: &ColumnProfile, facts: &ColumnFacts) 
     }
     let described = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
     let parts: Vec<String> = sides.iter().map(described).collect();
+    let odd = sides.iter().flat_map(|kind| &facts.kinds[*kind as usize].examples).min_by_key(|it| it.0);
+    let first = odd.map(|(place, text)| format!("; the first is `{text}` in row {}", place.row));
+    let first = first.filter(|_| spoilt).unwrap_or_default();
     let message = format!(
-        "`{}` contains {} {} and {}: it is read as strings",
+        "`{}` contains {} {} and {}: it is read as strings{first}",
         column.name,
         facts.kinds[main as usize].rows,
         main.plural(),
@@ -208,6 +228,41 @@ fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> 
             ..about("columns.placeholder", Severity::Warn, &column.name, message, action)
         }
     })
+}
+
+/// Zeros that were not measured: a warning where columns share them, else a note.
+fn zeros(columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
+    let apart = columns.iter().filter_map(|(profile, facts)| Some((*profile, *facts, zeros_apart(profile)?)));
+    let apart: Vec<(&ColumnProfile, &ColumnFacts, Zeros)> = apart.collect();
+    let finding = |(column, facts, zeros): &(&ColumnProfile, &ColumnFacts, Zeros)| {
+        let shares = |other: &&(&ColumnProfile, &ColumnFacts, Zeros)| {
+            other.0.name != column.name && facts.zeros.are_shared_with(&other.1.zeros, other.2.share)
+        };
+        let others: Vec<String> = apart.iter().filter(shares).map(|other| other.0.name.clone()).collect();
+        let (severity, with) = match others.is_empty() {
+            true => (Severity::Note, ": it may mean that there is no value".to_owned()),
+            false => {
+                let names = listed(&others, LISTED);
+                (
+                    Severity::Warn,
+                    format!(
+                        ", often in the same rows as {names}: it looks like a placeholder for a missing value"
+                    ),
+                )
+            }
+        };
+        let message = format!(
+            "`{}` is 0 in {} of {} rows ({}), apart from all other values (the next is {}){with}",
+            column.name,
+            zeros.rows,
+            column.value_count(),
+            percent(zeros.share),
+            zeros.next
+        );
+        let action = "if it was not measured, make it missing, or the model treats it as a number";
+        Finding { count: Some(zeros.rows), ..about("columns.zeros", severity, &column.name, message, action) }
+    };
+    apart.iter().map(finding).collect()
 }
 
 fn near_unique(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> {

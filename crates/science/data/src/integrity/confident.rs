@@ -92,6 +92,37 @@ pub fn label_errors(of_row: &[u32], predictions: &Predictions) -> LabelErrors {
     LabelErrors { suspects, joint, rows: labelled }
 }
 
+/// What the model contradicts where it is surest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Surest {
+    /// Of the quarter of the rows that it is surest of, and of the next one: labels that it contradicts, and rows.
+    pub(super) quarters: [(u64, u64); 2],
+}
+
+impl Surest {
+    pub(super) fn of(of_row: &[u32], predictions: &Predictions) -> Self {
+        let rows = Rows { of_row, predictions, classes: predictions.outputs };
+        let row = |(row, given): (usize, usize)| {
+            let said = predictions.row(row);
+            let most = said.iter().copied().fold(0.0, f64::max);
+            (most, said[given] < most)
+        };
+        let mut said: Vec<(f64, bool)> = rows.labelled().map(row).collect();
+        said.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let quarter = (said.len() as f64 * SUREST_SHARE).ceil() as usize;
+        // Equally sure rows belong together.
+        let end = |from: usize| {
+            let last = said.get((from + quarter).saturating_sub(1)).map_or(0.0, |(most, _)| *most);
+            said.partition_point(|(most, _)| *most >= last)
+        };
+        let first = end(0);
+        let counted = |of: &[(f64, bool)]| {
+            (of.iter().filter(|(_, contradicted)| *contradicted).count() as u64, of.len() as u64)
+        };
+        Self { quarters: [counted(&said[..first]), counted(&said[first..end(first)])] }
+    }
+}
+
 impl Rows<'_> {
     /// Rows with a class.
     fn labelled(&self) -> impl Iterator<Item = (usize, usize)> + '_ {

@@ -6,12 +6,14 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 
-use super::EXAMPLES_MAX;
 use super::groups::{Grouping, Labels, value_keys};
 use super::placeholders::Placeholders;
-use super::repeats::{Repeats, RowCounts, Thinning};
+use super::repeats::{RowKinds, Thinning};
+use super::zeros::ZeroRows;
+use super::{EXAMPLES_MAX, Reading};
 use crate::hashed::AlreadyHashed;
 use crate::infer::{ColumnType, trim, type_of};
+use crate::leakage::DuplicateCounts;
 use crate::pass::Pass;
 use crate::personal::PersonalCounts;
 use crate::read::{Chunk, Place, Source, Texts};
@@ -77,11 +79,16 @@ pub(super) struct ColumnFacts {
     pub(super) infinite: Vec<Place>,
     pub(super) placeholders: Placeholders,
     pub(super) personal: PersonalCounts,
+    /// Of numbers.
+    pub(super) zeros: ZeroRows,
+    /// How often values repeat; of columns that may name rows.
+    pub(super) repeated_values: Option<DuplicateCounts>,
 }
 
 impl ColumnFacts {
-    pub(super) fn new() -> Self {
-        Self { partition: Some(HashMap::default()), ..Self::default() }
+    pub(super) fn new(may_name_rows: bool) -> Self {
+        let repeated_values = may_name_rows.then(DuplicateCounts::default);
+        Self { partition: Some(HashMap::default()), repeated_values, ..Self::default() }
     }
 
     /// Equal for columns whose values part the rows alike, whatever they are called: each is the other recoded. `None`
@@ -105,10 +112,14 @@ impl ColumnFacts {
     /// Takes the values of more rows. `keys` are [`value_keys`] of the array, `row_marks` [`marks`] of the chunk.
     pub(super) fn observe(&mut self, array: &ArrayRef, keys: &[u64], chunk: &Chunk, row_marks: &[u64]) {
         self.fingerprint(keys, row_marks);
+        if let Some(counts) = &mut self.repeated_values {
+            counts.observe(keys, &[]);
+        }
         match array.data_type() {
             DataType::Int64 => {
                 let values = array.as_primitive::<Int64Type>();
                 self.placeholders.observe_numbers(values.iter().flatten().map(|value| value as f64));
+                self.zeros.observe(values.iter().map(|value| value.map(|value| value as f64)), row_marks);
                 for value in values.iter().flatten().filter(|value| *value >= PERSONAL_NUMBER_MIN) {
                     self.personal.observe(&value.to_string(), 1);
                 }
@@ -120,6 +131,7 @@ impl ColumnFacts {
             DataType::Float64 => {
                 let values = array.as_primitive::<Float64Type>();
                 self.placeholders.observe_numbers(values.iter().flatten());
+                self.zeros.observe(values.iter(), row_marks);
                 let all_finite = values.values().iter().fold(true, |all, value| all & value.is_finite());
                 if !all_finite {
                     self.not_finite(values, chunk);
@@ -228,6 +240,42 @@ impl ColumnFacts {
         }
         self.placeholders.merge(later.placeholders);
         self.personal.merge(later.personal);
+        self.zeros.merge(later.zeros);
+        if let (Some(known), Some(later)) = (&mut self.repeated_values, later.repeated_values) {
+            known.merge(later);
+        }
+    }
+}
+
+/// What the accumulators of a table share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Thinnings {
+    rows: Thinning,
+    without_identifiers: Thinning,
+}
+
+/// Which columns count when rows are compared.
+#[derive(Debug, Clone)]
+pub(super) struct RowColumns {
+    pub(super) all: Vec<bool>,
+    pub(super) without_identifiers: Option<Vec<bool>>,
+}
+
+impl RowColumns {
+    pub(super) fn of(source: &Source, reading: Reading<'_>) -> Self {
+        let ignored = &reading.roles.ignored;
+        let counts = |name: &String| Some(name.as_str()) != reading.label() && !ignored.contains(name);
+        let each = || source.columns().iter().map(|column| &column.name);
+        let without = || each().map(|name| counts(name) && !reading.identifiers.contains(name)).collect();
+        Self {
+            all: each().map(counts).collect(),
+            without_identifiers: (!reading.identifiers.is_empty()).then(without),
+        }
+    }
+
+    /// Whether no column counts: then nothing is known of equal rows.
+    pub(super) fn are_none(&self) -> bool {
+        !self.all.contains(&true)
     }
 }
 
@@ -238,48 +286,44 @@ pub(super) struct TableFacts {
     pub(super) empty_examples: Vec<Place>,
     pub(super) groupings: Vec<Grouping>,
     pub(super) label: Option<usize>,
-    pub(super) by_features: RowCounts,
-    pub(super) with_label: Option<RowCounts>,
+    pub(super) row_columns: RowColumns,
+    pub(super) rows: RowKinds,
+    /// The same without identifiers.
+    pub(super) without_identifiers: Option<RowKinds>,
 }
 
 impl TableFacts {
-    pub(super) fn new(source: &Source, label: Option<&str>, group_by: &[String], thinned: &Thinning) -> Self {
+    pub(super) fn new(source: &Source, reading: Reading<'_>, thinned: &Thinnings) -> Self {
         let find = |name: &str| source.columns().iter().position(|column| column.name == name);
-        let groups: Vec<usize> = group_by.iter().filter_map(|name| find(name)).collect();
-        let label = label.and_then(find);
+        let groups: Vec<usize> = reading.roles.group_by.iter().filter_map(|name| find(name)).collect();
+        let label = reading.label().and_then(find);
+        let names = source.columns().iter().map(|column| &column.name);
+        let row_columns = RowColumns::of(source, reading);
+        let kinds = |thinned: &Thinning| RowKinds::new(thinned, label.is_some());
         Self {
-            columns: source.columns().iter().map(|_| ColumnFacts::new()).collect(),
+            columns: names.map(|name| ColumnFacts::new(reading.identifiers.contains(name))).collect(),
             empty_rows: 0,
             empty_examples: Vec::new(),
             groupings: Grouping::all(&groups),
             label,
-            by_features: RowCounts::new(thinned),
-            with_label: label.map(|_| RowCounts::new(thinned)),
-        }
-    }
-
-    pub(super) fn repeats(&self) -> Repeats {
-        let by_features = self.by_features.surplus();
-        let with_label = self.with_label.as_ref();
-        Repeats {
-            by_features,
-            with_label: with_label.map_or(by_features, RowCounts::surplus),
-            exact: self.by_features.is_exact() && with_label.is_none_or(RowCounts::is_exact),
-            examples: self.by_features.examples(),
+            rows: kinds(&thinned.rows),
+            without_identifiers: row_columns
+                .without_identifiers
+                .as_ref()
+                .map(|_| kinds(&thinned.without_identifiers)),
+            row_columns,
         }
     }
 
     fn rows(&mut self, chunk: &Chunk) {
-        let mut keys = RowHashes::new(chunk.batch.num_rows());
-        for (index, array) in chunk.batch.columns().iter().enumerate() {
-            if self.label != Some(index) {
-                keys.add(array);
-            }
+        if self.row_columns.are_none() {
+            return;
         }
-        self.by_features.observe(keys.values(), |row| chunk.place(row));
-        if let (Some(counts), Some(label)) = (&mut self.with_label, self.label) {
-            keys.add(chunk.batch.column(label));
-            counts.observe(keys.values(), |row| chunk.place(row));
+        count_rows(&mut self.rows, chunk, &self.row_columns.all, self.label);
+        if let (Some(rows), Some(columns)) =
+            (&mut self.without_identifiers, &self.row_columns.without_identifiers)
+        {
+            count_rows(rows, chunk, columns, self.label);
         }
     }
 
@@ -321,10 +365,22 @@ impl Pass for TableFacts {
         self.empty_examples.extend(later.empty_examples);
         self.empty_examples.truncate(EXAMPLES_MAX);
         self.groupings.iter_mut().zip(later.groupings).for_each(|(known, later)| known.merge(later));
-        self.by_features.merge(later.by_features);
-        if let (Some(known), Some(later)) = (&mut self.with_label, later.with_label) {
+        self.rows.merge(later.rows);
+        if let (Some(known), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
             known.merge(later);
         }
+    }
+}
+
+/// Counts a chunk's rows by the columns that count, and with the label.
+fn count_rows(rows: &mut RowKinds, chunk: &Chunk, counts: &[bool], label: Option<usize>) {
+    let mut keys = RowHashes::new(chunk.batch.num_rows());
+    let columns = chunk.batch.columns().iter().zip(counts);
+    columns.filter(|(_, counts)| **counts).for_each(|(array, _)| keys.add(array));
+    rows.by_features.observe(keys.values(), |row| chunk.place(row));
+    if let (Some(with_label), Some(label)) = (&mut rows.with_label, label) {
+        keys.add(chunk.batch.column(label));
+        with_label.observe(keys.values(), |row| chunk.place(row));
     }
 }
 

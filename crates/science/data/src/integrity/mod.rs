@@ -23,6 +23,7 @@ mod facts;
 mod groups;
 mod label;
 mod noise;
+mod people;
 mod personal;
 mod placeholders;
 mod repeats;
@@ -30,15 +31,20 @@ mod representation;
 mod rows;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trials;
 mod values;
 mod wide;
+mod zeros;
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 use crate::error::DataError;
+use crate::identifier;
+use crate::leakage::DuplicateCounts;
 use crate::pass::{PassObserver, scan};
 use crate::profile::wide::is_wide;
-use crate::profile::{Profile, Profiler};
+use crate::profile::{ColumnProfile, Profile, Profiler};
 use crate::read::{Coverage, Place, Source};
 pub use columns::columns;
 pub use confident::{LabelErrors, SuspectRow, label_errors};
@@ -47,10 +53,14 @@ pub use groups::{GROUPS_MAX, Group};
 pub use label::label;
 pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
 pub use personal::{PersonalColumn, SignOffFileError, personal, personal_columns, sign_offs_from_toml};
+use repeats::RowKinds;
 pub use repeats::{REPEATED_KEYS_MAX, Repeats};
 pub use representation::representation;
 pub use rows::rows;
 pub use values::{unreadable, values};
+
+/// Where fewer rows are distinct by the other columns, equality without identifiers means nothing.
+const DISTINCT_SHARE_MIN: f64 = 0.5;
 
 /// The most places that a finding shows.
 pub const EXAMPLES_MAX: usize = 5;
@@ -62,46 +72,101 @@ pub struct TableEvidence {
     /// What was read and what was not.
     pub coverage: Coverage,
     label: Option<String>,
+    ignored: Vec<String>,
+    identifiers: Vec<String>,
     files: Vec<String>,
+    /// Columns that share their name with an earlier one, as the header has them and as they are called.
+    renamed: Vec<(String, String)>,
     facts: TableFacts,
 }
 
+/// What columns of a table are. Each is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableRoles {
+    /// What is predicted.
+    pub label: Option<String>,
+    /// Columns that define groups, such as age bands.
+    pub group_by: Vec<String>,
+    /// Columns that do not count when rows are compared.
+    pub ignored: Vec<String>,
+}
+
+/// How a table is read.
+#[derive(Debug, Clone, Copy)]
+struct Reading<'r> {
+    roles: &'r TableRoles,
+    /// Columns that name rows, which do not count when rows are compared: see [`crate::identifier`].
+    identifiers: &'r [String],
+}
+
+impl Reading<'_> {
+    fn label(&self) -> Option<&str> {
+        self.roles.label.as_deref()
+    }
+}
+
 impl TableEvidence {
-    /// Reads a table once. `label` is the target column, `group_by` the columns that define groups, such as age bands.
+    /// Reads a table once; again only where a column that named the rows of its beginning does not name the others.
     ///
     /// # Errors
     /// [`DataError`]: no such column, a file that cannot be read, the scan cancelled.
     pub fn gather(
         source: &mut Source,
-        label: Option<&str>,
-        group_by: &[String],
+        roles: &TableRoles,
         watch: &PassObserver<'_>,
     ) -> Result<Self, DataError> {
-        if let Some(label) = label {
-            source.index_of(label, "label")?;
+        let named = roles.label.iter().map(|name| (name, "label"));
+        let named = named.chain(roles.group_by.iter().map(|name| (name, "group")));
+        for (name, role) in named.chain(roles.ignored.iter().map(|name| (name, "ignored"))) {
+            source.index_of(name, role)?;
         }
-        for column in group_by {
-            source.index_of(column, "group")?;
+        let known: Vec<&str> = roles.label.iter().chain(&roles.ignored).map(String::as_str).collect();
+        let mut identifiers = identifier::candidates(source, &known);
+        loop {
+            let reading = Reading { roles, identifiers: &identifiers };
+            let read = match is_wide(source, watch) {
+                true => wide::gather(source, reading, watch)?,
+                false => at_once(source, reading, watch)?,
+            };
+            let evidence = Self::of(source, reading, read);
+            let refuted = evidence.refuted();
+            if refuted.is_empty() {
+                return Ok(evidence);
+            }
+            identifiers.retain(|name| !refuted.contains(name));
         }
-        let read = match is_wide(source, watch) {
-            true => wide::gather(source, label, group_by, watch)?,
-            false => at_once(source, label, group_by, watch)?,
-        };
-        Ok(Self::of(source, label, read))
     }
 
-    fn of(source: &Source, label: Option<&str>, (profiler, facts, coverage): Read) -> Self {
+    fn of(source: &Source, reading: Reading<'_>, (profiler, facts, coverage): Read) -> Self {
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
-        profile.label = label.map(str::to_owned);
+        let TableRoles { label, ignored, .. } = reading.roles.clone();
+        profile.label = label.clone();
         let files = source.files().iter().map(|file| file.path.clone()).collect();
-        Self { profile, coverage, label: label.map(str::to_owned), files, facts }
+        let identifiers = reading.identifiers.to_vec();
+        let renamed = source.renamed();
+        Self { profile, coverage, label, ignored, identifiers, files, renamed, facts }
+    }
+
+    /// Of the columns that were taken for identifiers, those whose values repeat.
+    fn refuted(&self) -> Vec<String> {
+        let columns = self.profile.columns.iter().zip(&self.facts.columns);
+        let repeats = |(_, facts): &(&ColumnProfile, &facts::ColumnFacts)| {
+            let counts = facts.repeated_values.as_ref().map(DuplicateCounts::duplicates);
+            counts.is_some_and(|it| !identifier::are_few(it.surplus_rows, it.rows))
+        };
+        columns.filter(repeats).map(|(profile, _)| profile.name.clone()).collect()
     }
 
     /// How many rows there are, by features and with the label, that the table holds already.
     #[must_use]
     pub fn repeats(&self) -> Repeats {
-        self.facts.repeats()
+        let rows = self.profile.rows;
+        let without = self.facts.without_identifiers.as_ref().map(RowKinds::repeats);
+        match without.filter(|found| found.by_features as f64 <= rows as f64 * (1.0 - DISTINCT_SHARE_MIN)) {
+            Some(found) => Repeats { without: self.identifiers.clone(), ..found },
+            None => self.facts.rows.repeats(),
+        }
     }
 
     /// Rows and label by group, one entry for each value of each `group_by` column and for each combination of them.
@@ -123,15 +188,9 @@ impl TableEvidence {
 type Read = (Profiler, TableFacts, Coverage);
 
 /// Reads a table with all its columns at the same time.
-fn at_once(
-    source: &mut Source,
-    label: Option<&str>,
-    group_by: &[String],
-    watch: &PassObserver<'_>,
-) -> Result<Read, DataError> {
-    let thinned = repeats::Thinning::default();
-    let make =
-        |source: &Source| (Profiler::new(source, None), TableFacts::new(source, label, group_by, &thinned));
+fn at_once(source: &mut Source, reading: Reading<'_>, watch: &PassObserver<'_>) -> Result<Read, DataError> {
+    let thinned = facts::Thinnings::default();
+    let make = |source: &Source| (Profiler::new(source, None), TableFacts::new(source, reading, &thinned));
     let ((profiler, facts), coverage) = scan(source, &make, watch)?;
     Ok((profiler, facts, coverage))
 }

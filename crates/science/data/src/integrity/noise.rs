@@ -7,8 +7,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_statistics::wilson;
 
-use super::confident::{LabelErrors, label_errors};
+use super::confident::{LabelErrors, Surest, label_errors};
 use super::{EXAMPLES_MAX, percent};
 use crate::error::DataError;
 use crate::model::{
@@ -34,6 +35,24 @@ const CLASS_ROWS_MIN: u64 = 10;
 
 /// The most suspects that are listed.
 pub const SUSPECTS_MAX: usize = 10_000;
+
+/// A model that is right less often cannot contradict labels one by one.
+const ACCURACY_MIN: f64 = 0.7;
+
+/// The most suspects for each mistake that the rows promise of which the model is surest.
+const SUSPECTS_PER_MISTAKE_MAX: f64 = 1.25;
+
+/// If the model contradicts so many times as many labels in the next quarter of the rows, they are hard to predict.
+const RISE_MAX: f64 = 1.75;
+
+/// The confidence of the rate of mistakes there.
+const CONFIDENCE: f64 = 0.95;
+
+/// Classes of fewer different numbers may be anything; of so many, they may be steps of a scale.
+const STEPS_MIN: usize = 4;
+
+/// Labels of a scale are judgements: when so many suspects are one step off, the model does not know better.
+const NEIGHBOURS_SHARE_MIN: f64 = 0.8;
 
 /// From this fraction of suspects on a user should look.
 const SUSPECT_SHARE_WARNS: f64 = 0.005;
@@ -197,8 +216,17 @@ fn judge(
         );
         return (CheckResult::not_applicable(NAME, why), None);
     }
-    let errors = label_errors(of_row, predictions);
-    let noise = summary(source, frame, names, &errors, (accuracy(of_row, predictions), &sizes));
+    let mut errors = label_errors(of_row, predictions);
+    let accuracy = accuracy(of_row, predictions);
+    let doubt = Doubt { errors: &errors, accuracy, surest: Surest::of(of_row, predictions) };
+    let suspects_max = doubt.suspects_max();
+    if let Some(why) = doubt.why(names) {
+        let why = format!("cannot distinguish wrong labels from rows that are hard to predict: {why}");
+        return (CheckResult::not_applicable(NAME, why), None);
+    }
+    // The surest come first.
+    errors.suspects.truncate(suspects_max);
+    let noise = summary(source, frame, names, &errors, (accuracy, &sizes));
     let looked_at = format!(
         "{} of {} rows, classified with an accuracy of {} (majority class: {})",
         noise.rows_judged,
@@ -208,6 +236,63 @@ fn judge(
     );
     let findings = finding(&noise, &errors, names).into_iter().collect();
     (super::answer(NAME, noise.rows_judged, findings, looked_at), Some(noise))
+}
+
+/// What speaks against calling suspects wrong labels.
+///
+/// Mistakes in labels are independent of how hard a row is, so they are as frequent where the model is surest as
+/// elsewhere. Where it is rarely wrong there and often elsewhere, its suspects are rows that it cannot predict.
+struct Doubt<'e> {
+    errors: &'e LabelErrors,
+    accuracy: f64,
+    surest: Surest,
+}
+
+impl Doubt<'_> {
+    /// How many suspects may be mistakes.
+    fn suspects_max(&self) -> usize {
+        let [(contradicted, rows), _] = self.surest.quarters;
+        let highest = wilson(contradicted as f64, rows as f64, CONFIDENCE).high;
+        (self.errors.rows as f64 * highest * SUSPECTS_PER_MISTAKE_MAX) as usize
+    }
+
+    fn why(&self, names: &[String]) -> Option<String> {
+        let (suspects, rows) = (self.errors.suspects.len() as f64, self.errors.rows as f64);
+        if suspects < rows * SUSPECT_SHARE_WARNS {
+            return None;
+        }
+        if self.accuracy < ACCURACY_MIN {
+            return Some(format!("the model is right on {} of the rows only", percent(self.accuracy)));
+        }
+        let [first, second] =
+            self.surest.quarters.map(|(contradicted, rows)| contradicted as f64 / rows as f64);
+        if self.errors.suspects.len() > self.suspects_max() && second > first * RISE_MAX {
+            return Some(format!(
+                "the model contradicts {} of the labels in the quarter of the rows that it is surest of, {} in the next quarter, and suspects {} of all",
+                percent(first),
+                percent(second),
+                percent(suspects / rows)
+            ));
+        }
+        let neighbours = self.neighbours(names)?;
+        (neighbours >= NEIGHBOURS_SHARE_MIN).then(|| {
+            format!("the classes are steps, and {} of the suspects are one step off", percent(neighbours))
+        })
+    }
+
+    /// The fraction of suspects whose likely class is next to the given one; `None` where classes are no steps.
+    fn neighbours(&self, names: &[String]) -> Option<f64> {
+        let steps: Vec<i64> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
+        if steps.len() < STEPS_MIN {
+            return None;
+        }
+        let mut sorted = steps.clone();
+        sorted.sort_unstable();
+        let place = |class: usize| sorted.binary_search(&steps[class]).unwrap_or(0);
+        let suspects = &self.errors.suspects;
+        let near = suspects.iter().filter(|it| place(it.given).abs_diff(place(it.likely)) == 1).count();
+        Some(near as f64 / suspects.len().max(1) as f64)
+    }
 }
 
 fn accuracy(of_row: &[u32], predictions: &Predictions) -> f64 {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{SignOff, Timestamp};
 
+use super::people::of_people;
 use super::{TableEvidence, about, answer, percent};
 use crate::personal::{PersonalFinding, PersonalKind};
 
@@ -48,7 +49,7 @@ pub fn personal_columns(
     sign_offs: &[SignOff],
     now: Timestamp,
 ) -> Vec<PersonalColumn> {
-    let found = found(evidence);
+    let found = found(evidence, now);
     let row = |(column, finding): (&str, PersonalFinding)| PersonalColumn {
         column: column.to_owned(),
         kind: finding.kind,
@@ -63,7 +64,7 @@ pub fn personal_columns(
 #[must_use]
 pub fn personal(evidence: &TableEvidence, sign_offs: &[SignOff], now: Timestamp) -> CheckResult {
     let mut findings = wrong_words(evidence, sign_offs);
-    for (column, found) in found(evidence) {
+    for (column, found) in found(evidence, now) {
         findings.push(judge(evidence, column, &found, sign_offs, now));
     }
     let columns = evidence.profile.columns.len();
@@ -76,10 +77,15 @@ pub fn personal(evidence: &TableEvidence, sign_offs: &[SignOff], now: Timestamp)
     answer(NAME, evidence.profile.rows, findings, looked_at)
 }
 
-fn found(evidence: &TableEvidence) -> Vec<(&str, PersonalFinding)> {
-    let columns = evidence.profile.columns.iter().zip(&evidence.facts.columns);
-    let of_column = columns.map(|(profile, facts)| (profile.name.as_str(), facts.personal.findings()));
-    of_column.flat_map(|(name, findings)| findings.into_iter().map(move |it| (name, it))).collect()
+fn found(evidence: &TableEvidence, now: Timestamp) -> Vec<(&str, PersonalFinding)> {
+    let columns = evidence.facts.columns.iter().enumerate();
+    let by_value = columns.flat_map(|(index, facts)| {
+        facts.personal.findings().into_iter().map(move |finding| (index, finding))
+    });
+    let mut found: Vec<(usize, PersonalFinding)> = by_value.chain(of_people(evidence, now)).collect();
+    found.sort_by_key(|(index, finding)| (*index, finding.kind));
+    let name = |index: usize| evidence.profile.columns[index].name.as_str();
+    found.into_iter().map(|(index, finding)| (name(index), finding)).collect()
 }
 
 fn names(sign_off: &SignOff, column: &str, kind: PersonalKind) -> bool {

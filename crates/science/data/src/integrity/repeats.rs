@@ -24,6 +24,8 @@ pub struct Repeats {
     pub exact: bool,
     /// Some of them with the first place of an equal row.
     pub examples: Vec<(Place, Place)>,
+    /// Identifiers, which did not count.
+    pub without: Vec<String>,
 }
 
 /// Of how many fingerprints one is kept, as a power of two: shared by all accumulators, only ever raised.
@@ -37,6 +39,38 @@ pub(super) struct RowCounts {
     /// Only fingerprints with so many trailing zeros are kept.
     zeros: u32,
     shared: Thinning,
+}
+
+/// Rows by their features, and by features and label.
+#[derive(Debug, Clone)]
+pub(super) struct RowKinds {
+    pub(super) by_features: RowCounts,
+    pub(super) with_label: Option<RowCounts>,
+}
+
+impl RowKinds {
+    pub(super) fn new(thinned: &Thinning, has_label: bool) -> Self {
+        Self { by_features: RowCounts::new(thinned), with_label: has_label.then(|| RowCounts::new(thinned)) }
+    }
+
+    pub(super) fn merge(&mut self, later: Self) {
+        self.by_features.merge(later.by_features);
+        if let (Some(known), Some(later)) = (&mut self.with_label, later.with_label) {
+            known.merge(later);
+        }
+    }
+
+    pub(super) fn repeats(&self) -> Repeats {
+        let by_features = self.by_features.surplus();
+        let with_label = self.with_label.as_ref();
+        Repeats {
+            by_features,
+            with_label: with_label.map_or(by_features, RowCounts::surplus),
+            exact: self.by_features.is_exact() && with_label.is_none_or(RowCounts::is_exact),
+            examples: self.by_features.examples(),
+            without: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 use trackway_core::{Rng, SplitMix64};
 
 use super::{TableEvidence, answer, percent};
+use crate::identifier;
 use crate::profile::ColumnProfile;
 
 const NAME: &str = "data.rows";
@@ -42,7 +43,7 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
         return None;
     }
     let share = repeats.by_features as f64 / rows;
-    let expected = expected_fraction(evidence);
+    let expected = expected_fraction(evidence, &repeats.without);
     let explained = share <= expected * EXPECTED_FACTOR;
     let severity = if share >= REPEATED_SHARE_WARNS && !explained { Severity::Warn } else { Severity::Note };
     let about = if repeats.exact { "" } else { "about " };
@@ -60,10 +61,11 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
         false => format!("; about {} are expected with independent columns", percent(expected)),
     };
     let message = format!(
-        "{about}{} of {} rows ({}) repeat an earlier one{label}{because}",
+        "{about}{} of {} rows ({}) repeat an earlier one{label}{}{because}",
         repeats.by_features,
         evidence.profile.rows,
-        percent(share)
+        percent(share),
+        identifier::without(&repeats.without)
     );
     let files = &evidence.files;
     let example = |(row, first): &(crate::read::Place, crate::read::Place)| {
@@ -80,9 +82,13 @@ fn repeated(evidence: &TableEvidence) -> Option<Finding> {
 
 /// The fraction of rows that would repeat an earlier one if the columns were independent of each other: random rows are
 /// made from the columns' frequencies, each with the probability that an earlier row equals it.
-fn expected_fraction(evidence: &TableEvidence) -> f64 {
-    let features = evidence.profile.columns.iter().filter(|column| !evidence.is_label(&column.name));
-    let columns: Vec<Vec<(f64, f64)>> = features.map(frequencies).collect();
+fn expected_fraction(evidence: &TableEvidence, without: &[String]) -> f64 {
+    let counts = |column: &&ColumnProfile| {
+        let left_out = [&evidence.ignored, without].into_iter().flatten().any(|name| *name == column.name);
+        !left_out && !evidence.is_label(&column.name)
+    };
+    let columns: Vec<Vec<(f64, f64)>> =
+        evidence.profile.columns.iter().filter(counts).map(frequencies).collect();
     let rows = evidence.profile.rows as f64;
     let mut rng = SplitMix64::new(0);
     let mut repeating = 0.0;

@@ -12,16 +12,16 @@ use crate::ReadContext;
 use crate::pass::UNWATCHED;
 use crate::{DataFormat, DataSpec};
 
-const ROWS: usize = 1_000;
+pub(super) const ROWS: usize = 1_000;
 
 /// A column's name and its text in each row.
-type Column<'c> = (&'c str, Box<dyn Fn(usize, &mut SplitMix64) -> String + 'c>);
+pub(super) type Column<'c> = (&'c str, Box<dyn Fn(usize, &mut SplitMix64) -> String + 'c>);
 
-fn column<'c>(name: &'c str, cell: impl Fn(usize, &mut SplitMix64) -> String + 'c) -> Column<'c> {
+pub(super) fn column<'c>(name: &'c str, cell: impl Fn(usize, &mut SplitMix64) -> String + 'c) -> Column<'c> {
     (name, Box::new(cell))
 }
 
-fn csv(columns: &[Column<'_>], rows: usize, seed: u64) -> String {
+pub(super) fn csv(columns: &[Column<'_>], rows: usize, seed: u64) -> String {
     let mut rng = SplitMix64::new(seed);
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
@@ -32,7 +32,7 @@ fn csv(columns: &[Column<'_>], rows: usize, seed: u64) -> String {
     text
 }
 
-fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
+pub(super) fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), text).unwrap();
     let spec = DataSpec { path: "a".into(), format: Some(format), ..DataSpec::default() };
@@ -40,17 +40,21 @@ fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
     (folder, source)
 }
 
-fn evidence(text: &str, label: Option<&str>, group_by: &[&str]) -> TableEvidence {
-    let (_folder, mut source) = source(text, DataFormat::Csv);
-    let group_by: Vec<String> = group_by.iter().map(|name| (*name).to_owned()).collect();
-    TableEvidence::gather(&mut source, label, &group_by, &UNWATCHED).unwrap()
+pub(super) fn roles(label: Option<&str>, group_by: &[&str]) -> TableRoles {
+    let group_by = group_by.iter().map(|name| (*name).to_owned()).collect();
+    TableRoles { label: label.map(str::to_owned), group_by, ignored: Vec::new() }
 }
 
-fn normal(rng: &mut SplitMix64) -> f64 {
+pub(super) fn evidence(text: &str, label: Option<&str>, group_by: &[&str]) -> TableEvidence {
+    let (_folder, mut source) = source(text, DataFormat::Csv);
+    TableEvidence::gather(&mut source, &roles(label, group_by), &UNWATCHED).unwrap()
+}
+
+pub(super) fn normal(rng: &mut SplitMix64) -> f64 {
     (0..12).map(|_| rng.next_unit()).sum::<f64>() - 6.0
 }
 
-fn pick(rng: &mut SplitMix64, among: &[&str]) -> String {
+pub(super) fn pick(rng: &mut SplitMix64, among: &[&str]) -> String {
     among[(rng.next_u64() % among.len() as u64) as usize].to_owned()
 }
 
@@ -202,13 +206,13 @@ fn faulty_rows_are_shown_where_they_are() {
 #[test]
 fn what_no_model_can_take_blocks() {
     let (_folder, mut source) = parquet_with_nan();
-    let evidence = TableEvidence::gather(&mut source, None, &[], &UNWATCHED).unwrap();
+    let evidence = TableEvidence::gather(&mut source, &roles(None, &[]), &UNWATCHED).unwrap();
     let result = values(&evidence, None);
     let kinds: Vec<(&str, Option<u64>, Option<u64>)> =
         result.findings.iter().map(|it| (it.check.as_str(), it.count, it.examples[0].row)).collect();
     assert_eq!(kinds, [("values.nan", Some(2), Some(2)), ("values.infinite", Some(1), Some(6))]);
     assert_eq!(result.verdict, Verdict::Block);
-    let evidence = TableEvidence::gather(&mut source, Some("x"), &[], &UNWATCHED).unwrap();
+    let evidence = TableEvidence::gather(&mut source, &roles(Some("x"), &[]), &UNWATCHED).unwrap();
     assert_eq!(values(&evidence, None).verdict, Verdict::Pass);
     assert_eq!(label(&evidence, None).findings[0].check, "label.nan");
 }
@@ -426,7 +430,7 @@ fn clean_columns_are_left_alone() {
 }
 
 /// A label that follows two numbers and a category, with every `flipped`-th row given the other class.
-fn labelled(rows: usize, flipped: usize, seed: u64) -> String {
+pub(super) fn labelled(rows: usize, flipped: usize, seed: u64) -> String {
     let mut rng = SplitMix64::new(seed);
     let mut text = "x,y,city,label\n".to_owned();
     for row in 0..rows {
@@ -438,7 +442,7 @@ fn labelled(rows: usize, flipped: usize, seed: u64) -> String {
     text
 }
 
-fn noise(text: &str) -> (CheckResult, Option<LabelNoise>) {
+pub(super) fn noise(text: &str) -> (CheckResult, Option<LabelNoise>) {
     let (_folder, mut source) = source(text, DataFormat::Csv);
     label_noise(&mut source, "label", 0, &UNWATCHED).unwrap()
 }
@@ -547,11 +551,12 @@ fn columns_in_groups_tell_the_same() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
-    let group_by = ["city".to_owned()];
+    let roles = roles(Some("label"), &["city"]);
+    let reading = Reading { roles: &roles, identifiers: &[] };
     let [together, in_groups] = [at_once, wide::gather].map(|gather| {
         let mut source = Source::open(folder.path(), "train", &spec, &ReadContext::default()).unwrap();
-        let read = gather(&mut source, Some("label"), &group_by, &UNWATCHED).unwrap();
-        TableEvidence::of(&source, Some("label"), read)
+        let read = gather(&mut source, reading, &UNWATCHED).unwrap();
+        TableEvidence::of(&source, reading, read)
     });
     let repeats = in_groups.repeats();
     assert_eq!((repeats.by_features, repeats.with_label, repeats.exact), (2, 1, true));

@@ -1,12 +1,12 @@
 //! Facts of tables of very many columns, in bounded memory: the columns are read in groups, and of each row a fingerprint is
 //! kept until all groups were read.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::facts::{ColumnFacts, TableFacts, marks, spread};
+use super::facts::{ColumnFacts, RowColumns, TableFacts, Thinnings, marks, spread};
 use super::groups::{Grouping, value_keys};
-use super::repeats::{RowCounts, Thinning};
-use super::{EXAMPLES_MAX, Read};
+use super::repeats::{RowCounts, RowKinds, Thinning};
+use super::{EXAMPLES_MAX, Read, Reading};
 use crate::error::DataError;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::profile::Sampling;
@@ -30,6 +30,8 @@ struct Stretch {
 struct Rows {
     /// Fingerprints without the label.
     features: Vec<u64>,
+    /// The same without identifiers; empty without any.
+    without_identifiers: Vec<u64>,
     /// Of the label; empty where it is none of the columns.
     label: Vec<u64>,
     /// Whether a column has a value there.
@@ -66,6 +68,7 @@ impl Rows {
         let moved = later.stretches.into_iter().map(|it| Stretch { before: before + it.before, ..it });
         self.stretches.extend(moved);
         self.features.extend(later.features);
+        self.without_identifiers.extend(later.without_identifiers);
         self.label.extend(later.label);
         self.filled.extend(later.filled);
     }
@@ -77,6 +80,8 @@ impl Rows {
             return;
         }
         let sums = self.features.iter_mut().zip(columns.features);
+        sums.for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+        let sums = self.without_identifiers.iter_mut().zip(columns.without_identifiers);
         sums.for_each(|(sum, more)| *sum = sum.wrapping_add(more));
         self.filled.iter_mut().zip(columns.filled).for_each(|(known, more)| *known |= more);
         if self.label.is_empty() {
@@ -95,6 +100,15 @@ impl Rows {
         counts.observe(keys, |row| self.place(row));
         counts
     }
+
+    fn kinds(&self, features: &[u64], label: Option<usize>, columns: &RowColumns) -> RowKinds {
+        if columns.are_none() {
+            return RowKinds::new(&Thinning::default(), label.is_some());
+        }
+        let both = features.iter().zip(&self.label);
+        let with_label: Vec<u64> = both.map(|(features, label)| features.wrapping_add(*label)).collect();
+        RowKinds { by_features: self.counts(features), with_label: label.map(|_| self.counts(&with_label)) }
+    }
 }
 
 /// The pass of one group.
@@ -102,6 +116,7 @@ struct GroupFacts {
     /// Of the whole table.
     indexes: Vec<usize>,
     label: Option<usize>,
+    row_columns: Arc<RowColumns>,
     columns: Vec<ColumnFacts>,
     rows: Rows,
 }
@@ -111,17 +126,26 @@ impl Pass for GroupFacts {
         let row_marks = marks(chunk);
         let begin = self.rows.features.len();
         self.rows.observe(chunk);
+        if self.row_columns.without_identifiers.is_some() {
+            self.rows.without_identifiers.resize(self.rows.features.len(), 0);
+        }
         let columns = self.columns.iter_mut().zip(&self.indexes).zip(chunk.batch.columns());
         for ((facts, index), array) in columns {
             let keys = value_keys(array);
             facts.observe(array, &keys, chunk, &row_marks);
             let seed = spread(*index as u64);
-            let mixed = keys.iter().map(|key| spread(key ^ seed));
+            let mixed = || keys.iter().map(|key| spread(key ^ seed));
+            let add = |sums: &mut [u64]| {
+                sums.iter_mut().zip(mixed()).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+            };
             if self.label == Some(*index) {
-                self.rows.label.extend(mixed);
-            } else {
-                let sums = self.rows.features[begin..].iter_mut();
-                sums.zip(mixed).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+                self.rows.label.extend(mixed());
+            }
+            if self.row_columns.all[*index] {
+                add(&mut self.rows.features[begin..]);
+            }
+            if self.row_columns.without_identifiers.as_ref().is_some_and(|counts| counts[*index]) {
+                add(&mut self.rows.without_identifiers[begin..]);
             }
         }
     }
@@ -135,6 +159,9 @@ impl Pass for GroupFacts {
 /// Collects the groups.
 struct Gathering {
     label: Option<usize>,
+    row_columns: Arc<RowColumns>,
+    /// Columns that may name rows.
+    identifiers: Vec<usize>,
     rows: Mutex<Rows>,
 }
 
@@ -146,7 +173,8 @@ impl Beside for Gathering {
         GroupFacts {
             indexes: columns.to_vec(),
             label: self.label,
-            columns: columns.iter().map(|_| ColumnFacts::new()).collect(),
+            row_columns: Arc::clone(&self.row_columns),
+            columns: columns.iter().map(|index| ColumnFacts::new(self.identifiers.contains(index))).collect(),
             rows: Rows::default(),
         }
     }
@@ -161,36 +189,37 @@ impl Beside for Gathering {
 /// Reads a table of very many columns.
 pub(super) fn gather(
     source: &mut Source,
-    label: Option<&str>,
-    group_by: &[String],
+    reading: Reading<'_>,
     watch: &PassObserver<'_>,
 ) -> Result<Read, DataError> {
     if source.rows().is_none_or(|rows| rows > ROWS_MAX) {
         // One after the other, facts and profile take the memory of the larger one.
-        let thinned = Thinning::default();
-        let make = |source: &Source| TableFacts::new(source, label, group_by, &thinned);
+        let thinned = Thinnings::default();
+        let make = |source: &Source| TableFacts::new(source, reading, &thinned);
         let (facts, coverage) = scan(source, &make, &PassObserver { units_in_flight: 1, ..*watch })?;
         return Ok((scan_in_groups(source, (None, Sampling::None), watch)?.0, facts, coverage));
     }
-    let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
-    let gathering = Gathering { label: label_index, rows: Mutex::default() };
+    let find = |name: &str| source.columns().iter().position(|column| column.name == name);
+    let label = reading.label().and_then(find);
+    let row_columns = Arc::new(RowColumns::of(source, reading));
+    let identifiers = reading.identifiers.iter().filter_map(|name| find(name)).collect();
+    let gathering =
+        Gathering { label, row_columns: Arc::clone(&row_columns), identifiers, rows: Mutex::default() };
     let (profiler, found, coverage) = scan_beside(source, (None, Sampling::None), &gathering, watch)?;
     let rows = gathering.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     let empty: Vec<usize> = (0..rows.filled.len()).filter(|row| !rows.filled[*row]).collect();
-    let with_label: Vec<u64> = rows
-        .features
-        .iter()
-        .zip(&rows.label)
-        .map(|(features, label)| features.wrapping_add(*label))
-        .collect();
     let facts = TableFacts {
         columns: found.into_iter().flatten().collect(),
         empty_rows: empty.len() as u64,
         empty_examples: empty.iter().take(EXAMPLES_MAX).map(|row| rows.place(*row)).collect(),
-        groupings: groupings(source, label, group_by, watch)?,
-        label: label_index,
-        by_features: rows.counts(&rows.features),
-        with_label: label_index.map(|_| rows.counts(&with_label)),
+        groupings: groupings(source, reading, watch)?,
+        label,
+        rows: rows.kinds(&rows.features, label, &row_columns),
+        without_identifiers: row_columns
+            .without_identifiers
+            .as_ref()
+            .map(|_| rows.kinds(&rows.without_identifiers, label, &row_columns)),
+        row_columns: (*row_columns).clone(),
     };
     Ok((profiler, facts, coverage))
 }
@@ -198,19 +227,20 @@ pub(super) fn gather(
 /// Groups are of few columns, which are read by themselves.
 fn groupings(
     source: &Source,
-    label: Option<&str>,
-    group_by: &[String],
+    reading: Reading<'_>,
     watch: &PassObserver<'_>,
 ) -> Result<Vec<Grouping>, DataError> {
+    let group_by = &reading.roles.group_by;
     if group_by.is_empty() {
         return Ok(Vec::new());
     }
-    let names = group_by.iter().map(String::as_str).chain(label);
+    let names = group_by.iter().map(String::as_str).chain(reading.label());
     let mut columns = names.map(|name| source.index_of(name, "group")).collect::<Result<Vec<_>, _>>()?;
     columns.sort_unstable();
     columns.dedup();
-    let thinned = Thinning::default();
-    let make = |source: &Source| TableFacts::new(source, label, group_by, &thinned);
+    let thinned = Thinnings::default();
+    let reading = Reading { identifiers: &[], ..reading };
+    let make = |source: &Source| TableFacts::new(source, reading, &thinned);
     let (facts, _) = scan(&mut source.only(&columns), &make, watch)?;
     let mut groupings = facts.groupings;
     groupings.iter_mut().flat_map(|it| &mut it.columns).for_each(|index| *index = columns[*index]);

@@ -1,12 +1,11 @@
 //! Which columns of the two sides are compared, and how their rows are read.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
-
 use crate::error::DataError;
+use crate::identifier;
 use crate::infer::ColumnType;
 use crate::read::{Chunk, Source};
 use crate::rows::RowHashes;
+use crate::sampled::{keys, numbers};
 
 /// What columns mean. Each is optional and switches on what needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +16,8 @@ pub struct Roles {
     pub group: Option<String>,
     /// When a row came about.
     pub time: Option<String>,
+    /// Columns that do not count when rows are compared.
+    pub ignored: Vec<String>,
 }
 
 /// Names of what is compared, in one order for both sides.
@@ -26,12 +27,21 @@ pub(super) struct Columns {
     pub(super) group: Option<String>,
     pub(super) time: Option<String>,
     pub(super) not_compared: Vec<String>,
+    /// Features that do not count when rows are compared.
+    pub(super) ignored: Vec<String>,
+    /// Features that are identifiers: see [`crate::identifier`].
+    pub(super) identifiers: Vec<String>,
 }
 
 /// Indexes of [`Columns`] in one source.
 #[derive(Clone)]
 pub(super) struct Places {
     pub(super) features: Vec<usize>,
+    /// Features that count when rows are compared.
+    pub(super) compared: Vec<usize>,
+    /// Those of them that are no identifiers; `None` where none is one.
+    pub(super) without_identifiers: Option<Vec<usize>>,
+    pub(super) identifiers: Vec<usize>,
     pub(super) label: Option<usize>,
     pub(super) group: Option<usize>,
     pub(super) time: Option<usize>,
@@ -40,6 +50,9 @@ pub(super) struct Places {
 impl Columns {
     pub(super) fn of(train: &Source, test: &Source, roles: &Roles) -> Result<Self, DataError> {
         for source in [train, test] {
+            for name in &roles.ignored {
+                source.index_of(name, "ignored")?;
+            }
             for (name, role) in [(&roles.label, "label"), (&roles.group, "group"), (&roles.time, "time")] {
                 if let Some(name) = name {
                     source.index_of(name, role)?;
@@ -58,15 +71,36 @@ impl Columns {
                 Some(_) => features.push(column.name.clone()),
             }
         }
-        let Roles { label, group, time } = roles.clone();
-        Ok(Self { features, label, group, time, not_compared })
+        let Roles { label, group, time, ignored } = roles.clone();
+        if features.iter().all(|name| ignored.contains(name)) && !ignored.is_empty() {
+            not_compared.push("every column is ignored".to_owned());
+        }
+        Ok(Self { features, label, group, time, not_compared, ignored, identifiers: Vec::new() })
+    }
+
+    /// Features that may be identifiers, by the beginning of the training side.
+    pub(super) fn candidates(&self, train: &Source) -> Vec<String> {
+        let roles = [&self.label, &self.time].into_iter().flatten().chain(&self.ignored);
+        let is_missing = |name: &&String| !self.features.contains(name);
+        let others = train.columns().iter().map(|column| &column.name).filter(is_missing);
+        let roles: Vec<&str> = roles.chain(others).map(String::as_str).collect();
+        identifier::candidates(train, &roles)
     }
 
     pub(super) fn places_in(&self, source: &Source) -> Places {
         let find = |name: &String| source.columns().iter().position(|column| column.name == *name);
         let maybe = |name: &Option<String>| name.as_ref().and_then(find);
+        let of = |holds: &dyn Fn(&&String) -> bool| -> Vec<usize> {
+            self.features.iter().filter(|name| holds(name)).filter_map(find).collect()
+        };
+        let counts = |name: &&String| !self.ignored.contains(*name);
+        let is_identifier = |name: &&String| self.identifiers.contains(*name);
         Places {
-            features: self.features.iter().filter_map(find).collect(),
+            features: of(&|_| true),
+            compared: of(&counts),
+            without_identifiers: (!self.identifiers.is_empty())
+                .then(|| of(&|name| counts(name) && !is_identifier(name))),
+            identifiers: of(&is_identifier),
             label: maybe(&self.label),
             group: maybe(&self.group),
             time: maybe(&self.time),
@@ -81,10 +115,11 @@ fn comparable(one: ColumnType, other: ColumnType) -> bool {
     one == other || (number(one) && number(other)) || null(one) || null(other)
 }
 
-/// What was read from one chunk: fingerprints without and with the label, of the label and the group, and timestamps.
+/// What was read from one chunk: fingerprints of its rows, of the label and the group, and timestamps.
 pub(super) struct Read {
-    pub(super) features: Vec<u64>,
-    pub(super) with_label: Vec<u64>,
+    pub(super) rows: RowKeys,
+    /// The same without the identifiers.
+    pub(super) without_identifiers: Option<RowKeys>,
     /// 0 for a row whose label is missing; empty without a label.
     pub(super) labels: Vec<u64>,
     /// 0 for a row without a group.
@@ -93,46 +128,40 @@ pub(super) struct Read {
     pub(super) moments: Vec<f64>,
 }
 
+/// Fingerprints of rows without and with the label.
+#[derive(Default)]
+pub(super) struct RowKeys {
+    pub(super) features: Vec<u64>,
+    pub(super) with_label: Vec<u64>,
+}
+
 impl Places {
     pub(super) fn read(&self, chunk: &Chunk) -> Read {
         let column = |index: usize| chunk.batch.column(index);
-        let mut rows = RowHashes::new(chunk.batch.num_rows());
-        self.features.iter().for_each(|index| rows.add(column(*index)));
-        let features = rows.values().to_vec();
-        if let Some(label) = self.label {
-            rows.add(column(label));
-        }
         Read {
-            features,
-            with_label: rows.values().to_vec(),
+            rows: self.row_keys(chunk, &self.compared),
+            without_identifiers: self
+                .without_identifiers
+                .as_ref()
+                .map(|columns| self.row_keys(chunk, columns)),
             labels: self.label.map_or_else(Vec::new, |index| keys(column(index))),
             groups: self.group.map_or_else(Vec::new, |index| keys(column(index))),
             moments: self.time.map_or_else(Vec::new, |index| numbers(column(index))),
         }
     }
-}
 
-/// A fingerprint per value, 0 if missing.
-pub(super) fn keys(column: &ArrayRef) -> Vec<u64> {
-    let mut keys = RowHashes::new(column.len());
-    keys.add(column);
-    let nulls = column.logical_nulls();
-    let keyed = |(row, key): (usize, &u64)| match &nulls {
-        Some(nulls) if nulls.is_null(row) => 0,
-        _ => (*key).max(1),
-    };
-    keys.values().iter().enumerate().map(keyed).collect()
-}
+    fn row_keys(&self, chunk: &Chunk, columns: &[usize]) -> RowKeys {
+        let mut rows = RowHashes::new(chunk.batch.num_rows());
+        columns.iter().for_each(|index| rows.add(chunk.batch.column(*index)));
+        let features = rows.values().to_vec();
+        if let Some(label) = self.label {
+            rows.add(chunk.batch.column(label));
+        }
+        RowKeys { features, with_label: rows.values().to_vec() }
+    }
 
-/// Numbers and timestamps as numbers, NaN if missing: exact for whole numbers below 2⁵³, so for microseconds until the
-/// year 2255.
-pub(super) fn numbers(column: &ArrayRef) -> Vec<f64> {
-    let value = |row: usize| match column.data_type() {
-        DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as f64,
-        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row) as f64,
-        DataType::Float64 => column.as_primitive::<Float64Type>().value(row),
-        DataType::Timestamp(_, _) => column.as_primitive::<TimestampMicrosecondType>().value(row) as f64,
-        _ => f64::NAN,
-    };
-    (0..column.len()).map(|row| if column.is_null(row) { f64::NAN } else { value(row) }).collect()
+    /// Features whose fingerprints make rows equal, so that they are not near.
+    pub(super) fn equal_by(&self) -> &[usize] {
+        self.without_identifiers.as_deref().unwrap_or(&self.compared)
+    }
 }

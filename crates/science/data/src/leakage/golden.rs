@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::power::{Label, Target, each_bits};
-use super::sample::{Content, Sample, Values};
+use super::power::{Label, Target};
+use super::sample::Sample;
 use crate::model::{
     Binned, BoosterSettings, Cells, FoldSettings, Frame, FrameColumn, MISSING_CODE, Predictions, folds,
     out_of_fold,
 };
+use crate::sampled::{Content, Values, each_bits};
 
 /// A feature is golden when it reaches this part of what all features reach (skore's SKD011 takes the same).
 const PART_OF_ALL: f64 = 0.9;

@@ -1,48 +1,20 @@
 //! Identifiers: columns that name a row instead of describing it.
 //!
 //! A column of whole numbers or texts is one when all values of the sample are different *and* its name, the form of
-//! its values or their order shows it. (Numbers that merely never repeat may be measurements.) A sample of `n` rows
-//! without a repetition means that there are at least about `n²/2` different values, so it represents the table.
+//! its values or their order shows it: see [`crate::identifier`].
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
 use super::columns::Columns;
-use super::power::each_bits;
-use super::preprocessing::range;
-use super::sample::{Content, Sample, Values};
+use super::sample::Sample;
 use super::target::TargetPower;
-use crate::hashed::Keys;
+pub use crate::identifier::IdentifierEvidence;
+use crate::identifier::{ROWS_MIN, evidence, filled, is_identifier_name, is_unique, is_varied};
 use crate::infer::ColumnType;
-
-/// With fewer rows, everything differs.
-const ROWS_MIN: usize = 50;
-
-/// The largest fraction of rows that lack the value or repeat one.
-const ODD_SHARE_MAX: f64 = 0.001;
-
-/// Whole numbers that fill their range at least to this part were counted out.
-const DENSE: f64 = 0.25;
 
 /// An identifier that predicts the label so well carries it.
 const POWER_WARNS: f64 = 0.1;
-
-/// Letters of the shortest text that is taken for a hash.
-const HASH_LETTERS_MIN: usize = 16;
-
-/// Why a column is taken for an identifier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IdentifierEvidence {
-    /// Its name.
-    Name,
-    /// UUIDs, hashes, or strings of one form with consecutive digits.
-    Form,
-    /// Whole numbers without large gaps.
-    Dense,
-    /// It rises (or falls) from row to row.
-    Ordered,
-}
 
 /// A column that names rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +23,8 @@ pub struct Identifier {
     pub column: String,
     /// The evidence for it.
     pub evidence: Vec<IdentifierEvidence>,
+    /// The fraction of the whole numbers between its smallest and its largest value that it has; `None` for texts.
+    pub filled: Option<f64>,
     /// How well it predicts the label; `None` where no label is known.
     pub power: Option<f64>,
 }
@@ -85,93 +59,11 @@ pub(super) fn find(columns: &Columns, train: &Sample, power: Option<&TargetPower
         let evidence = evidence(named, values, train.rows_seen);
         if !evidence.is_empty() {
             let power = power.and_then(|power| power.of(name));
-            identifiers.found.push(Identifier { column: name.clone(), evidence, power });
+            let filled = filled(values, train.rows_seen);
+            identifiers.found.push(Identifier { column: name.clone(), evidence, filled, power });
         }
     }
     identifiers
-}
-
-/// How many rows have a value, and how many different ones there are.
-fn counts(values: &Values) -> (usize, usize) {
-    let mut different = Keys::default();
-    let mut known = 0;
-    each_bits(values, |_, bits| {
-        known += 1;
-        // Bits of numbers are no hashes; the product spreads them over the high bits that a set looks at.
-        different.insert(bits.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32));
-    });
-    (known, different.len())
-}
-
-fn is_unique(values: &Values) -> bool {
-    let (known, different) = counts(values);
-    let rows = values.content.len() as f64;
-    (rows - different as f64) / rows <= ODD_SHARE_MAX && known - different <= (rows * ODD_SHARE_MAX) as usize
-}
-
-/// Whether there are enough different values for groups worth keeping together.
-fn is_varied(values: &Values) -> bool {
-    let (known, different) = counts(values);
-    different >= 10 && different < known
-}
-
-fn evidence(named: bool, values: &Values, rows_seen: u64) -> Vec<IdentifierEvidence> {
-    let mut evidence = Vec::new();
-    if named {
-        evidence.push(IdentifierEvidence::Name);
-    }
-    match &values.content {
-        Content::Codes(_) => evidence.extend(has_form(&values.texts).then_some(IdentifierEvidence::Form)),
-        Content::Numbers(numbers) => {
-            let known: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
-            let (low, high) = range(&known);
-            evidence.extend(
-                (rows_seen as f64 / (high - low + 1.0) >= DENSE).then_some(IdentifierEvidence::Dense),
-            );
-            let ordered =
-                known.is_sorted_by(|one, next| one < next) || known.is_sorted_by(|one, next| one > next);
-            evidence.extend(ordered.then_some(IdentifierEvidence::Ordered));
-        }
-    }
-    evidence
-}
-
-/// Parts of a name: `userId`, `user_id` and `User ID` have the same.
-fn is_identifier_name(name: &str) -> bool {
-    const WORDS: [&str; 9] = ["id", "ids", "uuid", "guid", "key", "hash", "index", "rowid", "identifier"];
-    if name.is_empty() || name.starts_with("Unnamed: ") || name.starts_with("__index_level_") {
-        return true;
-    }
-    let mut words = vec![String::new()];
-    let mut before = ' ';
-    for letter in name.chars() {
-        if !letter.is_alphanumeric() || (letter.is_uppercase() && before.is_lowercase()) {
-            words.push(String::new());
-        }
-        if letter.is_alphanumeric() {
-            words.last_mut().expect("there is a first").extend(letter.to_lowercase());
-        }
-        before = letter;
-    }
-    words.iter().any(|word| WORDS.contains(&word.as_str()))
-}
-
-/// Whether all strings are UUIDs, hashes, or of one form: the same letters at the same places, and digits between them.
-fn has_form(texts: &[String]) -> bool {
-    let is_hash = |text: &String| {
-        let digits = text.chars().filter(|letter| *letter != '-').count();
-        digits >= HASH_LETTERS_MIN
-            && text.chars().all(|letter| letter == '-' || letter.is_ascii_hexdigit())
-            && text.chars().any(|letter| letter.is_ascii_digit())
-    };
-    let form = |text: &String| -> String {
-        text.chars().map(|letter| if letter.is_ascii_digit() { '9' } else { letter }).collect()
-    };
-    let of_one_form = |first: &String| {
-        let first = form(first);
-        first.contains('9') && !first.contains(' ') && texts.iter().all(|text| form(text) == first)
-    };
-    !texts.is_empty() && (texts.iter().all(is_hash) || texts.first().is_some_and(of_one_form))
 }
 
 impl Identifiers {
@@ -200,16 +92,16 @@ impl Identifiers {
 impl Identifier {
     fn finding(&self, label: Option<&str>) -> Finding {
         let column = &self.column;
-        let because: Vec<&str> = self
-            .evidence
-            .iter()
-            .map(|evidence| match evidence {
-                IdentifierEvidence::Name => "its name",
-                IdentifierEvidence::Form => "the form of its values",
-                IdentifierEvidence::Dense => "numbers without gaps",
-                IdentifierEvidence::Ordered => "its order",
-            })
-            .collect();
+        let because = |evidence: &IdentifierEvidence| match evidence {
+            IdentifierEvidence::Name => "its name".to_owned(),
+            IdentifierEvidence::Form => "the form of its values".to_owned(),
+            IdentifierEvidence::Dense => match self.filled.unwrap_or_default() {
+                filled if filled >= 1.0 => "numbers without gaps".to_owned(),
+                filled => format!("whole numbers, {:.0} % of those in their range", filled * 100.0),
+            },
+            IdentifierEvidence::Ordered => "its order".to_owned(),
+        };
+        let because: Vec<String> = self.evidence.iter().map(because).collect();
         let names = format!(
             "`{column}` looks like an identifier: every row has a different value ({})",
             because.join(", ")

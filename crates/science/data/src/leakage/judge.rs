@@ -6,6 +6,7 @@ use super::columns::Roles;
 use super::duplicates::Duplicates;
 use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
+use crate::identifier;
 use crate::read::Source;
 
 /// From this fraction of the test rows on, overlap makes the test worthless. (Deepchecks lets 5 % pass.)
@@ -103,8 +104,8 @@ impl Leakage {
         };
         let shared = &self.overlap.rows;
         let mut findings: Vec<Finding> = conflicting_labels(shared, label).into_iter().collect();
-        findings.extend(conflicts_within(&shared.train_duplicates, label, "training"));
-        findings.extend(conflicts_within(&shared.test_duplicates, label, "test"));
+        findings.extend(conflicts_within(&shared.train_duplicates, &shared.without, label, "training"));
+        findings.extend(conflicts_within(&shared.test_duplicates, &shared.without, label, "test"));
         CheckResult::of_rows(CONFLICTS, rows, findings)
     }
 }
@@ -129,6 +130,8 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
     let explained = share <= expected * EXPECTED_FACTOR;
     let severity = match share >= SHARED_SHARE_BLOCKS {
         true if !explained => Severity::Block,
+        // Without identifiers, rows that are not copies may be equal.
+        _ if explained && !rows.without.is_empty() => Severity::Note,
         _ => Severity::Warn,
     };
     let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
@@ -140,10 +143,11 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
         false => format!("; a random split would overlap by about {:.2} %", expected * 100.0),
     };
     let message = format!(
-        "{} of {} test rows ({:.2} %) also appear in the training data{label}{expectation}",
+        "{} of {} test rows ({:.2} %) also appear in the training data{label}{}{expectation}",
         rows.shared_rows,
         rows.test_rows,
-        share * 100.0
+        share * 100.0,
+        identifier::without(&rows.without)
     );
     let example = |it: &super::SharedRow| Example {
         file: Some(test.files()[it.test.file].path.clone()),
@@ -166,7 +170,8 @@ fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
             CONFLICTS,
             Severity::Warn,
             format!(
-                "{conflicting} test rows have the same features as training rows but a different `{label}`"
+                "{conflicting} test rows have the same features{} as training rows but a different `{label}`",
+                identifier::without(&rows.without)
             ),
         )
         .about(label)
@@ -175,7 +180,7 @@ fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
 }
 
 /// Equal features with different labels within a side: no model is right on all of these.
-fn conflicts_within(duplicates: &Duplicates, label: &str, side: &str) -> Option<Finding> {
+fn conflicts_within(duplicates: &Duplicates, without: &[String], label: &str, side: &str) -> Option<Finding> {
     let share = duplicates.conflicting_share;
     let severity = if share >= CONFLICTING_SHARE_WARNS { Severity::Warn } else { Severity::Note };
     (share > 0.0).then(|| Finding {
@@ -184,9 +189,10 @@ fn conflicts_within(duplicates: &Duplicates, label: &str, side: &str) -> Option<
             CONFLICTS,
             severity,
             format!(
-                "{}{:.2} % of the {side} rows have the same features as another row but a different `{label}`",
+                "{}{:.2} % of the {side} rows have the same features{} as another row but a different `{label}`",
                 if duplicates.exact { "" } else { "about " },
-                share * 100.0
+                share * 100.0,
+                identifier::without(without)
             ),
         )
         .about(label)

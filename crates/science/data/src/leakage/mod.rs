@@ -6,6 +6,8 @@
 mod columns;
 mod duplicates;
 mod golden;
+#[cfg(test)]
+mod identified;
 mod identifiers;
 mod judge;
 mod near;
@@ -22,6 +24,7 @@ use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{self, Chunk, Source};
 use columns::Columns;
 pub use columns::Roles;
+pub(crate) use duplicates::DuplicateCounts;
 pub use duplicates::{DUPLICATE_KEYS_MAX, Duplicates};
 pub use golden::GoldenFeature;
 pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
@@ -84,9 +87,17 @@ pub fn examine(
 ) -> Result<Leakage, DataError> {
     let wanted: Vec<&'static str> = CHECKS.into_iter().filter(|name| is_wanted(name)).collect();
     let wants = Wants::of(&wanted);
-    let columns = Columns::of(train, test, roles)?;
-    let mut progress = Progress::new(watch, test, train, if wants.near { 2 } else { 1 });
-    let (overlap, train_side, test_side) = read_sides(train, test, &columns, wants, &mut progress)?;
+    let mut columns = Columns::of(train, test, roles)?;
+    columns.identifiers = columns.candidates(train);
+    let (mut progress, Sides { overlap, train: train_side, test: test_side, .. }) = loop {
+        let mut progress = Progress::new(watch, test, train, if wants.near { 2 } else { 1 });
+        let sides = read_sides(train, test, &columns, wants, &mut progress)?;
+        if sides.refuted.is_empty() {
+            break (progress, sides);
+        }
+        // Fewer are left, so it ends; values that begin to repeat after thousands of rows are rare.
+        columns.identifiers.retain(|name| !sides.refuted.contains(name));
+    };
     let mut leakage = Leakage {
         wanted,
         overlap,
@@ -163,6 +174,15 @@ impl Pass for Side {
     }
 }
 
+/// Both sides, read.
+struct Sides {
+    overlap: Overlap,
+    train: Side,
+    test: Side,
+    /// Columns that were taken for identifiers and are none.
+    refuted: Vec<String>,
+}
+
 /// Reads the test side, then the training side: what both have, and what is collected of each.
 fn read_sides(
     train: &mut Source,
@@ -170,7 +190,7 @@ fn read_sides(
     columns: &Columns,
     wants: Wants,
     progress: &mut Progress<'_>,
-) -> Result<(Overlap, Side, Side), DataError> {
+) -> Result<Sides, DataError> {
     let of_test = |source: &Source| {
         let side = Side::new(wants, columns, source, (TEST_ROWS_MAX, TEST_BYTES_MAX));
         (overlap::Seen::new(columns.places_in(source)), side)
@@ -184,7 +204,8 @@ fn read_sides(
     };
     let ((met, train_side), train_coverage) =
         progress.part(train.size_bytes(), |watch| scan(train, &of_train, watch))?;
-    Ok((Overlap::of(&seen, &met, columns, [train_coverage, test_coverage]), train_side, test_side))
+    let overlap = Overlap::of(&seen, &met, columns, [train_coverage, test_coverage]);
+    Ok(Sides { overlap, train: train_side, test: test_side, refuted: met.refuted(columns) })
 }
 
 /// Reads the training side once more and looks its rows up among those of the test side that nearly equal them.
@@ -200,7 +221,11 @@ fn look_for_near(
     let (train_sample, test_sample) =
         (train_side.sample.expect(COLLECTED), test_side.sample.expect(COLLECTED));
     let (control, prints) = (train_side.prints.expect(COLLECTED), test_side.prints.expect(COLLECTED));
-    let is_identifier = |name: &String| identifiers.found.iter().any(|it| it.column == *name);
+    let is_identifier = |name: &String| {
+        identifiers.found.iter().any(|it| it.column == *name)
+            || columns.identifiers.contains(name)
+            || columns.ignored.contains(name)
+    };
     let each = columns.features.iter().zip(prints.are_long());
     let left_out: Vec<bool> = each.map(|(name, is_long)| is_long || is_identifier(name)).collect();
     let mut near = Near::default();

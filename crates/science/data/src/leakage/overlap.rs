@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Columns, Places, Roles};
+use super::columns::{Columns, Places, Roles, RowKeys};
 use super::duplicates::{DuplicateCounts, Duplicates, keys_of};
 use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
+use crate::identifier::are_few;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Coverage, Place, Source};
+use crate::sampled::keys;
 
 /// The most shared rows that are shown.
 pub const OVERLAP_EXAMPLES_MAX: usize = 5;
@@ -45,6 +47,8 @@ pub struct RowOverlap {
     pub train_duplicates: Duplicates,
     /// Equal rows within the test side.
     pub test_duplicates: Duplicates,
+    /// Identifiers, which did not count.
+    pub without: Vec<String>,
     /// The first shared rows, in the order of the test side.
     pub examples: Vec<SharedRow>,
 }
@@ -104,10 +108,13 @@ pub fn find_overlap(
     Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
 }
 
+/// Where fewer of the training rows are distinct by the other columns, equality without identifiers means nothing.
+const DISTINCT_SHARE_MIN: f64 = 0.5;
+
 impl Overlap {
     pub(super) fn of(seen: &Seen, met: &Met<'_>, columns: &Columns, [train, test]: [Coverage; 2]) -> Self {
         Self {
-            rows: seen.rows_shared(met),
+            rows: seen.rows_shared(met, columns),
             groups: columns.group.as_ref().map(|_| seen.groups_shared(met)),
             time: seen.time_shared(met),
             not_compared: columns.not_compared.clone(),
@@ -117,43 +124,83 @@ impl Overlap {
     }
 }
 
-/// All of the test side.
-pub(super) struct Seen {
-    places: Places,
-    features: Vec<u64>,
-    with_label: Vec<u64>,
-    groups: Vec<u64>,
-    moments: Vec<f64>,
-    rows: Vec<Place>,
+/// Fingerprints of the test side's rows.
+#[derive(Default)]
+struct SeenRows {
+    keys: RowKeys,
     duplicates: DuplicateCounts,
 }
 
-impl Seen {
-    pub(super) fn new(places: Places) -> Self {
-        let (features, with_label, groups, moments, rows, duplicates) = Default::default();
-        Self { places, features, with_label, groups, moments, rows, duplicates }
+impl SeenRows {
+    fn observe(&mut self, rows: RowKeys, labels: &[u64]) {
+        self.duplicates.observe(&rows.features, labels);
+        self.keys.features.extend(rows.features);
+        self.keys.with_label.extend(rows.with_label);
     }
 
-    fn rows_shared(&self, met: &Met<'_>) -> RowOverlap {
-        let with_label: Keys = met.with_label.iter().copied().collect();
+    fn merge(&mut self, later: Self) {
+        self.duplicates.merge(later.duplicates);
+        self.keys.features.extend(later.keys.features);
+        self.keys.with_label.extend(later.keys.with_label);
+    }
+
+    fn shared(&self, met: &MetRows, places: &[Place]) -> RowOverlap {
         let mut found = RowOverlap {
-            test_rows: self.features.len() as u64,
+            test_rows: self.keys.features.len() as u64,
             shared_rows: 0,
             shared_with_label: 0,
             train_duplicates: met.duplicates.duplicates(),
             test_duplicates: self.duplicates.duplicates(),
+            without: Vec::new(),
             examples: Vec::new(),
         };
-        for (row, features) in self.features.iter().enumerate() {
+        for (row, features) in self.keys.features.iter().enumerate() {
             let Some(train) = met.features.get(features) else { continue };
-            let same_label = with_label.contains(&self.with_label[row]);
+            let same_label = met.with_label.contains(&self.keys.with_label[row]);
             found.shared_rows += 1;
             found.shared_with_label += u64::from(same_label);
             if found.examples.len() < OVERLAP_EXAMPLES_MAX {
-                found.examples.push(SharedRow { test: self.rows[row], train: *train, same_label });
+                found.examples.push(SharedRow { test: places[row], train: *train, same_label });
             }
         }
         found
+    }
+}
+
+/// All of the test side.
+pub(super) struct Seen {
+    places: Places,
+    rows: SeenRows,
+    without_identifiers: Option<SeenRows>,
+    groups: Vec<u64>,
+    moments: Vec<f64>,
+    row_places: Vec<Place>,
+}
+
+impl Seen {
+    pub(super) fn new(places: Places) -> Self {
+        let without_identifiers = places.without_identifiers.as_ref().map(|_| SeenRows::default());
+        let (rows, groups, moments, row_places) = Default::default();
+        Self { places, rows, without_identifiers, groups, moments, row_places }
+    }
+
+    /// Rows on both sides: by all columns that count, or without identifiers if rows are distinct by the others.
+    fn rows_shared(&self, met: &Met<'_>, columns: &Columns) -> RowOverlap {
+        if self.places.compared.is_empty() && !columns.ignored.is_empty() {
+            let nothing = SeenRows { keys: RowKeys::default(), duplicates: DuplicateCounts::default() };
+            return RowOverlap {
+                test_rows: self.row_places.len() as u64,
+                ..nothing.shared(&MetRows::default(), &[])
+            };
+        }
+        if let (Some(seen), Some(met)) = (&self.without_identifiers, &met.without_identifiers) {
+            let found = seen.shared(met, &self.row_places);
+            let rows = found.train_duplicates.rows;
+            if found.train_duplicates.surplus_rows as f64 <= rows as f64 * (1.0 - DISTINCT_SHARE_MIN) {
+                return RowOverlap { without: columns.identifiers.clone(), ..found };
+            }
+        }
+        self.rows.shared(&met.rows, &self.row_places)
     }
 
     fn groups_shared(&self, met: &Met<'_>) -> GroupOverlap {
@@ -183,76 +230,74 @@ impl Seen {
 impl Pass for Seen {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
-        self.duplicates.observe(&read.features, &read.labels);
-        self.features.extend(read.features);
-        self.with_label.extend(read.with_label);
+        self.rows.observe(read.rows, &read.labels);
+        if let (Some(seen), Some(rows)) = (&mut self.without_identifiers, read.without_identifiers) {
+            seen.observe(rows, &read.labels);
+        }
         self.groups.extend(read.groups);
         self.moments.extend(read.moments);
-        self.rows.extend((0..chunk.batch.num_rows()).map(|row| chunk.place(row)));
+        self.row_places.extend((0..chunk.batch.num_rows()).map(|row| chunk.place(row)));
     }
 
     fn merge(&mut self, later: Self) {
-        self.duplicates.merge(later.duplicates);
-        self.features.extend(later.features);
-        self.with_label.extend(later.with_label);
+        self.rows.merge(later.rows);
+        if let (Some(seen), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
+            seen.merge(later);
+        }
         self.groups.extend(later.groups);
         self.moments.extend(later.moments);
-        self.rows.extend(later.rows);
+        self.row_places.extend(later.row_places);
     }
 }
 
 /// What the training side is looked up in.
 pub(super) struct Lookup {
+    rows: LookupRows,
+    without_identifiers: Option<LookupRows>,
+    groups: Keys,
+}
+
+struct LookupRows {
     features: Keys,
     with_label: Keys,
-    groups: Keys,
+}
+
+impl LookupRows {
+    fn of(seen: &SeenRows) -> Self {
+        Self { features: keys_of(&seen.keys.features), with_label: keys_of(&seen.keys.with_label) }
+    }
 }
 
 impl Lookup {
     pub(super) fn of(seen: &Seen) -> Self {
         Self {
-            features: keys_of(&seen.features),
-            with_label: keys_of(&seen.with_label),
+            rows: LookupRows::of(&seen.rows),
+            without_identifiers: seen.without_identifiers.as_ref().map(LookupRows::of),
             groups: keys_of(&seen.groups),
         }
     }
 }
 
-/// What the training side has of the test side.
-pub(super) struct Met<'l> {
-    places: Places,
-    lookup: &'l Lookup,
+/// Rows of the training side that the test side has too.
+#[derive(Default)]
+struct MetRows {
     /// With the first place of each.
     features: HashMap<u64, Place, AlreadyHashed>,
     with_label: Keys,
-    groups: Keys,
-    last_moment: Option<f64>,
     duplicates: DuplicateCounts,
 }
 
-impl<'l> Met<'l> {
-    pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
-        let (features, with_label, groups, duplicates) = Default::default();
-        Self { places, lookup, features, with_label, groups, last_moment: None, duplicates }
-    }
-}
-
-impl Pass for Met<'_> {
-    fn observe(&mut self, chunk: &Chunk) {
-        let read = self.places.read(chunk);
-        self.duplicates.observe(&read.features, &read.labels);
-        for (row, features) in read.features.iter().enumerate() {
-            if self.lookup.features.contains(features) {
+impl MetRows {
+    fn observe(&mut self, rows: &RowKeys, labels: &[u64], lookup: &LookupRows, chunk: &Chunk) {
+        self.duplicates.observe(&rows.features, labels);
+        for (row, features) in rows.features.iter().enumerate() {
+            if lookup.features.contains(features) {
                 self.features.entry(*features).or_insert_with(|| chunk.place(row));
-                if self.lookup.with_label.contains(&read.with_label[row]) {
-                    self.with_label.insert(read.with_label[row]);
+                if lookup.with_label.contains(&rows.with_label[row]) {
+                    self.with_label.insert(rows.with_label[row]);
                 }
             }
         }
-        let shared = read.groups.iter().filter(|group| **group != 0 && self.lookup.groups.contains(*group));
-        self.groups.extend(shared);
-        let moments = read.moments.into_iter().filter(|moment| !moment.is_nan());
-        self.last_moment = moments.chain(self.last_moment).reduce(f64::max);
     }
 
     fn merge(&mut self, later: Self) {
@@ -261,6 +306,64 @@ impl Pass for Met<'_> {
             self.features.entry(features).or_insert(place);
         }
         self.with_label.extend(later.with_label);
+    }
+}
+
+/// What the training side has of the test side.
+pub(super) struct Met<'l> {
+    places: Places,
+    lookup: &'l Lookup,
+    rows: MetRows,
+    without_identifiers: Option<MetRows>,
+    /// How often the values of each identifier repeat.
+    identifiers: Vec<DuplicateCounts>,
+    groups: Keys,
+    last_moment: Option<f64>,
+}
+
+impl<'l> Met<'l> {
+    pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
+        let without_identifiers = places.without_identifiers.as_ref().map(|_| MetRows::default());
+        let identifiers = vec![DuplicateCounts::default(); places.identifiers.len()];
+        let (rows, groups) = Default::default();
+        Self { places, lookup, rows, without_identifiers, identifiers, groups, last_moment: None }
+    }
+
+    /// Of the columns that were taken for identifiers, those that are none: their values repeat further on.
+    pub(super) fn refuted(&self, columns: &Columns) -> Vec<String> {
+        let repeats = |(_, counts): &(&String, &DuplicateCounts)| {
+            let found = counts.duplicates();
+            !are_few(found.surplus_rows, found.rows)
+        };
+        let refuted = columns.identifiers.iter().zip(&self.identifiers).filter(repeats);
+        refuted.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl Pass for Met<'_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        let read = self.places.read(chunk);
+        self.rows.observe(&read.rows, &read.labels, &self.lookup.rows, chunk);
+        if let (Some(met), Some(rows), Some(lookup)) =
+            (&mut self.without_identifiers, &read.without_identifiers, &self.lookup.without_identifiers)
+        {
+            met.observe(rows, &read.labels, lookup, chunk);
+        }
+        for (counts, index) in self.identifiers.iter_mut().zip(&self.places.identifiers) {
+            counts.observe(&keys(chunk.batch.column(*index)), &[]);
+        }
+        let shared = read.groups.iter().filter(|group| **group != 0 && self.lookup.groups.contains(*group));
+        self.groups.extend(shared);
+        let moments = read.moments.into_iter().filter(|moment| !moment.is_nan());
+        self.last_moment = moments.chain(self.last_moment).reduce(f64::max);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.rows.merge(later.rows);
+        if let (Some(met), Some(later)) = (&mut self.without_identifiers, later.without_identifiers) {
+            met.merge(later);
+        }
+        self.identifiers.iter_mut().zip(later.identifiers).for_each(|(known, more)| known.merge(more));
         self.groups.extend(later.groups);
         self.last_moment = later.last_moment.into_iter().chain(self.last_moment).reduce(f64::max);
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use trackway_core::{Rng, SplitMix64};
 
-use super::sample::{Content, Values};
+use crate::sampled::{Content, Values, each_bits};
 
 /// Labels of at most so many different numbers are classes.
 const CLASS_NUMBERS_MAX: usize = 20;
@@ -108,29 +108,6 @@ impl LabelCode {
                 Label::Classes { of_rows, count }
             }
             (Self::Sorted(_), Content::Codes(codes)) => Label::Ranks(vec![f64::NAN; codes.len()]),
-        }
-    }
-}
-
-impl Content {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Numbers(values) => values.len(),
-            Self::Codes(values) => values.len(),
-        }
-    }
-}
-
-/// Calls with each row that has a value, and bits that identify values.
-pub(super) fn each_bits(values: &Values, mut with: impl FnMut(usize, u64)) {
-    match &values.content {
-        Content::Numbers(numbers) => {
-            let known = numbers.iter().enumerate().filter(|(_, number)| !number.is_nan());
-            // Adding zero makes the two zeros one.
-            known.for_each(|(row, number)| with(row, (*number + 0.0).to_bits()));
-        }
-        Content::Codes(codes) => {
-            codes.iter().enumerate().filter(|(_, code)| **code != 0).for_each(|(row, code)| with(row, *code));
         }
     }
 }

@@ -9,11 +9,12 @@ use arrow::array::ArrayRef;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
-use super::columns::{Places, numbers};
+use super::columns::Places;
 use crate::infer::ColumnType;
 use crate::pass::Pass;
 use crate::profile::Moments;
 use crate::read::{Chunk, Source};
+use crate::sampled::numbers;
 
 /// The whole is exact when it is so much nearer than expected.
 const TIMES_NEARER: f64 = 100.0;

@@ -3,13 +3,13 @@
 //! Which rows belong to it depends on their places alone, so that it is the same with any number of threads: rows
 //! whose hashed place ends in enough zeros, enough to stay below a bound.
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::UInt32Array;
 use arrow::compute::take;
 
-use super::columns::{Places, keys, numbers};
-use crate::infer::ColumnType;
+use super::columns::Places;
 use crate::pass::Pass;
-use crate::read::{Chunk, Place, Source, Texts};
+use crate::read::{Chunk, Place, Source};
+use crate::sampled::{Values, retain};
 
 /// The most rows of the training side that are kept.
 pub(super) const TRAIN_ROWS_MAX: usize = 1 << 16;
@@ -19,12 +19,6 @@ pub(super) const TEST_ROWS_MAX: usize = 1 << 18;
 
 /// The most cells that are kept, of 8 bytes each; wider tables keep fewer rows.
 const CELLS_MAX: usize = 1 << 23;
-
-/// Strings of a column that are kept as they are.
-pub(super) const TEXTS_KEPT: usize = 32;
-
-/// Of a kept text, so many letters.
-const LETTERS_KEPT: usize = 64;
 
 /// Rows of a table.
 pub(super) struct Sample {
@@ -38,65 +32,6 @@ pub(super) struct Sample {
     pub(super) rows: Vec<u64>,
     pub(super) features: Vec<Values>,
     pub(super) label: Option<Values>,
-}
-
-/// The values of one column.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Values {
-    pub(super) kind: ColumnType,
-    pub(super) content: Content,
-    /// The first few strings, as they are.
-    pub(super) texts: Vec<String>,
-}
-
-/// Numbers count by value, everything else by its fingerprint.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
-    /// NaN if missing.
-    Numbers(Vec<f64>),
-    /// 0 if missing.
-    Codes(Vec<u64>),
-}
-
-impl Values {
-    fn new(kind: ColumnType) -> Self {
-        let is_number = matches!(kind, ColumnType::Int | ColumnType::Float | ColumnType::Timestamp);
-        let content = if is_number { Content::Numbers(Vec::new()) } else { Content::Codes(Vec::new()) };
-        Self { kind, content, texts: Vec::new() }
-    }
-
-    fn add(&mut self, column: &ArrayRef) {
-        match &mut self.content {
-            Content::Numbers(values) => values.extend(numbers(column)),
-            Content::Codes(values) => values.extend(keys(column)),
-        }
-        let Some(texts) = Texts::of(column) else { return };
-        let room = TEXTS_KEPT - self.texts.len();
-        let more = (0..column.len()).filter_map(|row| texts.get(row)).take(room);
-        self.texts.extend(more.map(|text| text.chars().take(LETTERS_KEPT).collect::<String>()));
-    }
-
-    fn append(&mut self, later: Self) {
-        match (&mut self.content, later.content) {
-            (Content::Numbers(values), Content::Numbers(more)) => values.extend(more),
-            (Content::Codes(values), Content::Codes(more)) => values.extend(more),
-            _ => unreachable!("one source gives a column one type"),
-        }
-        let room = TEXTS_KEPT - self.texts.len();
-        self.texts.extend(later.texts.into_iter().take(room));
-    }
-
-    fn retain(&mut self, keep: &[bool]) {
-        match &mut self.content {
-            Content::Numbers(values) => retain(values, keep),
-            Content::Codes(values) => retain(values, keep),
-        }
-    }
-}
-
-fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
-    let mut kept = keep.iter();
-    values.retain(|_| *kept.next().expect("as many as there are rows"));
 }
 
 impl Sample {
@@ -161,10 +96,9 @@ impl Pass for Sample {
             false => take(chunk.batch.column(index), &chosen, None).expect("the rows are within the batch"),
         };
         let mut fingerprints = crate::rows::RowHashes::new(chosen.len());
+        self.columns.equal_by().iter().for_each(|index| fingerprints.add(&column(*index)));
         for (values, index) in self.features.iter_mut().zip(&self.columns.features) {
-            let column = column(*index);
-            fingerprints.add(&column);
-            values.add(&column);
+            values.add(&column(*index));
         }
         self.rows.extend_from_slice(fingerprints.values());
         if let (Some(values), Some(index)) = (&mut self.label, self.columns.label) {

@@ -34,7 +34,7 @@ fn overlap(base: &Path, files: [&str; 2], roles: &Roles) -> Result<Overlap, Data
 
 fn roles(label: &str, group: &str, time: &str) -> Roles {
     let role = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    Roles { label: role(label), group: role(group), time: role(time) }
+    Roles { label: role(label), group: role(group), time: role(time), ignored: Vec::new() }
 }
 
 /// Proves that shared rows are found with and without the label, and shown with their places.

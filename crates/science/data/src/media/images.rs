@@ -17,6 +17,9 @@ const VALUES_MAX: usize = 256;
 /// Places of a look, in each direction.
 const SIDE: u32 = 8;
 
+/// Steps of 256 by which a place is brighter than the one before. In even areas less is what saving as JPEG leaves.
+const BRIGHTER_MIN: f64 = 2.0;
+
 /// What is decoded, its form in gray, and what the decoder works with: about so many times the pixels.
 const COPIES: u64 = 2;
 
@@ -216,7 +219,7 @@ fn look(image: &DynamicImage) -> Look {
     let mut hash = 0;
     for row in wide.chunks(SIDE as usize + 1) {
         for pair in row.windows(2) {
-            hash = hash << 1 | u64::from(pair[0] < pair[1]);
+            hash = hash << 1 | u64::from(pair[1] - pair[0] > BRIGHTER_MIN);
         }
     }
     let mut places = [0; 64];
@@ -224,23 +227,31 @@ fn look(image: &DynamicImage) -> Look {
     Look { hash, places }
 }
 
-/// Mean brightness of the cells of a grid; of images smaller than the grid, cells use the same pixels.
+/// Mean brightness of the cells of a grid. A pixel on the edge of two cells counts to both by the part that is in each,
+/// so that the means do not depend on the image's size.
 fn averages(gray: &image::GrayImage, columns: u32, rows: u32) -> Vec<f64> {
     let (width, height) = gray.dimensions();
-    let cut = |index: u32, parts: u32, size: u32| {
-        let start = u64::from(index) * u64::from(size) / u64::from(parts);
-        let end = (u64::from(index + 1) * u64::from(size)).div_ceil(u64::from(parts));
-        (start as usize, (end as usize).max(start as usize + 1))
+    // Pixels of each cell, with the part of them that is in it.
+    let cut = |index: u32, parts: u32, size: u32| -> Vec<(usize, f64)> {
+        let (start, end) =
+            (f64::from(index * size) / f64::from(parts), f64::from((index + 1) * size) / f64::from(parts));
+        let part = |pixel: usize| (pixel as f64 + 1.0).min(end) - (pixel as f64).max(start);
+        let pixels = (start as usize..end.ceil() as usize).map(|pixel| (pixel, part(pixel)));
+        pixels.filter(|(pixel, part)| *part > 0.0 && *pixel < size as usize).collect()
     };
-    let mut means = Vec::with_capacity((columns * rows) as usize);
     let pixels = gray.as_raw();
-    for row in 0..rows {
-        let (top, bottom) = cut(row, rows, height);
-        for column in 0..columns {
-            let (left, right) = cut(column, columns, width);
-            let line = |y: usize| &pixels[y * width as usize..][left..right];
-            let sum: u64 = (top..bottom).flat_map(line).map(|value| u64::from(*value)).sum();
-            means.push(sum as f64 / ((bottom - top) * (right - left)) as f64);
+    let columns: Vec<_> = (0..columns).map(|column| cut(column, columns, width)).collect();
+    let mut means = Vec::new();
+    for row in (0..rows).map(|row| cut(row, rows, height)) {
+        for column in &columns {
+            let (mut sum, mut area) = (0.0, 0.0);
+            for (y, down) in &row {
+                for (x, across) in column {
+                    sum += f64::from(pixels[y * width as usize + x]) * down * across;
+                    area += down * across;
+                }
+            }
+            means.push(sum / f64::max(area, f64::MIN_POSITIVE));
         }
     }
     means

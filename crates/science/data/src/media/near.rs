@@ -1,9 +1,10 @@
 //! Images that look alike: between two sides, or within one.
 //!
-//! Candidates differ in at most 6 of the 64 bits of their hashes; then they agree in at least one of 7 parts of it,
-//! which is looked up. A candidate is near when its brightness, seen from afar, is near too: on average within 6 of 256
-//! steps at 8 × 8 places. Images without contrast look like each other and are left out. Rotated, mirrored and cropped
-//! copies are not found.
+//! Candidates differ in at most 13 of the 64 bits of their hashes; then at least one of 7 parts of it differs in at most
+//! one bit, and is looked up. A candidate is near when its brightness, seen from afar, is near too, at 8 × 8 places: on
+//! average within 6 of 256 steps, and within 2 if more than 6 bits differ or few are set. (Resizing an image with fine texture flips the
+//! bits of places that are about equally bright, and changes their brightness little.) Images without contrast look like
+//! each other and are left out. Rotated, mirrored and cropped copies are not found.
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
@@ -11,13 +12,22 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use super::{Content, ImageFacts, Look, MediaFile};
 
 /// Bits of the hashes that may differ.
-const BITS_MAX: u32 = 6;
+const BITS_MAX: u32 = 13;
 
-/// Parts of a hash: one more than bits that may differ.
-const PARTS: u32 = BITS_MAX + 1;
+/// Parts of a hash. Where no more bits differ, one part differs in at most one bit: they are fewer than two for each.
+const PARTS: u32 = BITS_MAX / 2 + 1;
 
-/// Mean difference of brightness that may be, in steps of 256.
+/// Mean difference of brightness that may be, in steps of 256, where few bits differ.
 const STEPS_MAX: u32 = 6;
+
+/// So many bits are few.
+const FEW_BITS: u32 = 6;
+
+/// A hash with fewer bits set is one of many even areas: it says little.
+const PLAIN_BITS: u32 = 8;
+
+/// Mean difference of brightness that may be where more bits differ, or hashes say little.
+const FEW_STEPS: u32 = 2;
 
 /// Images whose brightness varies less than this between the places have no look.
 const CONTRAST_MIN: u8 = 16;
@@ -107,7 +117,9 @@ impl Look {
         }
         let steps: u32 =
             self.places.iter().zip(&other.places).map(|(one, two)| u32::from(one.abs_diff(*two))).sum();
-        (steps <= STEPS_MAX * self.places.len() as u32).then_some(bits)
+        let is_plain = self.hash.count_ones().min(other.hash.count_ones()) < PLAIN_BITS;
+        let steps_max = if bits <= FEW_BITS && !is_plain { STEPS_MAX } else { FEW_STEPS };
+        (steps <= steps_max * self.places.len() as u32).then_some(bits)
     }
 }
 
@@ -130,7 +142,10 @@ impl<'i> Index<'i> {
         let mut best: Option<(u32, usize)> = None;
         for (part, (starts, rows)) in self.parts.iter().enumerate() {
             let value = value_of(look.hash, part as u32);
-            for row in &rows[starts[value] as usize..starts[value + 1] as usize] {
+            let flipped = (0..bits_of_part(part as u32).1).map(|bit| value ^ (1 << bit));
+            let near = std::iter::once(value).chain(flipped);
+            let rows = near.flat_map(|value| &rows[starts[value] as usize..starts[value + 1] as usize]);
+            for row in rows {
                 let (file, image) = &self.images[*row as usize];
                 if Some(*file) != own
                     && let Some(bits) = look.distance(&image.look)

@@ -20,12 +20,24 @@ pub enum PersonalKind {
     NationalId,
     /// A public IPv4 or IPv6 address.
     IpAddress,
+    /// The name of a person, by the column's header and the shape of its values.
+    PersonName,
+    /// A date of birth, by the column's header and its dates.
+    BirthDate,
 }
 
 impl PersonalKind {
     /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Email, Self::Phone, Self::PaymentCard, Self::Iban, Self::NationalId, Self::IpAddress];
+    pub const ALL: [Self; 8] = [
+        Self::Email,
+        Self::Phone,
+        Self::PaymentCard,
+        Self::Iban,
+        Self::NationalId,
+        Self::IpAddress,
+        Self::PersonName,
+        Self::BirthDate,
+    ];
 
     /// Its name in settings and documents.
     #[must_use]
@@ -37,6 +49,8 @@ impl PersonalKind {
             Self::Iban => "iban",
             Self::NationalId => "national_id",
             Self::IpAddress => "ip_address",
+            Self::PersonName => "person_name",
+            Self::BirthDate => "birth_date",
         }
     }
 
@@ -56,6 +70,8 @@ impl PersonalKind {
             Self::Iban => "IBANs",
             Self::NationalId => "national identity numbers",
             Self::IpAddress => "IP addresses",
+            Self::PersonName => "names of persons",
+            Self::BirthDate => "dates of birth",
         }
     }
 
@@ -65,7 +81,7 @@ impl PersonalKind {
         match self {
             Self::PaymentCard | Self::NationalId => 0.1,
             Self::Iban => 0.01,
-            Self::Email | Self::Phone | Self::IpAddress => 0.0,
+            Self::Email | Self::Phone | Self::IpAddress | Self::PersonName | Self::BirthDate => 0.0,
         }
     }
 }

@@ -251,6 +251,11 @@ impl ColumnProfile {
         self.numbers.as_ref().map_or(0, |numbers| numbers.nan)
     }
 
+    /// Shapes of strings with their counts, as far as they are known: see [`PatternSummary`].
+    pub(crate) fn shapes(&self) -> Vec<(String, u64)> {
+        self.texts.as_ref().map_or_else(Vec::new, |texts| texts.patterns.texts())
+    }
+
     /// Whether [`ColumnProfile::top_values`] holds every value with its exact count.
     #[must_use]
     pub fn values_are_exact(&self) -> bool {

@@ -33,6 +33,8 @@ pub(crate) struct CsvLayout {
     pub(crate) fields: usize,
     /// Fields of a row that are looked at, at most.
     pub(crate) fields_max: usize,
+    /// Columns whose name an earlier one has, as the header has it and as they are called.
+    pub(crate) renamed: Arc<[(String, String)]>,
 }
 
 /// Reads a block. `columns` has for each column of the source which field it is, and its type.

@@ -13,17 +13,30 @@ const SAMPLE_ROWS: usize = 200;
 /// Separators that are tried, the most usual first.
 const DELIMITERS: &[u8] = b",\t;|";
 
+/// What the first row is, by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstRow {
+    Header,
+    Data,
+    /// Words, some of them repeated: a header if a column below one of them holds no words.
+    Words,
+}
+
 /// A first row is a header when it repeats the user's names, or when the user gave none and it holds only
 /// different words: a row of data holds a number, a date or a repetition sooner or later. (A blank is legal:
-/// data frames write their index under one.)
-pub(crate) fn is_header(first: &[&[u8]], user_names: &[String]) -> bool {
+/// data frames write their index under one.) Of repeated words, the rows below decide.
+pub(crate) fn first_row(first: &[&[u8]], user_names: &[String]) -> FirstRow {
     if !user_names.is_empty() {
-        return first.len() == user_names.len()
+        let is_repeated = first.len() == user_names.len()
             && first.iter().zip(user_names).all(|(field, name)| trim(field) == name.as_bytes());
+        return if is_repeated { FirstRow::Header } else { FirstRow::Data };
     }
-    let mut seen = std::collections::BTreeSet::new();
-    let mut words = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).peekable();
-    words.peek().is_some() && words.all(|field| type_of(field) == ColumnType::Text && seen.insert(field))
+    let words: Vec<&[u8]> = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).collect();
+    if words.is_empty() || words.iter().any(|field| type_of(field) != ColumnType::Text) {
+        return FirstRow::Data;
+    }
+    let different: std::collections::BTreeSet<&[u8]> = words.iter().copied().collect();
+    if different.len() == words.len() { FirstRow::Header } else { FirstRow::Words }
 }
 
 pub(crate) fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {

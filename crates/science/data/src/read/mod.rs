@@ -271,6 +271,12 @@ impl Source {
                 message: limits.too_many("columns, with those of the files before"),
             });
         }
+        if let (FileKind::Csv(layout), true) = (&file.kind, self.files.is_empty()) {
+            let note = |(given, name): &(String, String)| {
+                format!("`{}` names several columns `{given}`: one of them is read as `{name}`", file.path)
+            };
+            self.notes.extend(layout.renamed.iter().map(note));
+        }
         if let (Some(first), Some(name)) = (self.files.first(), extra.first()) {
             let more = if extra.len() > 1 { format!(" and {} more", extra.len() - 1) } else { String::new() };
             self.notes.push(format!("`{}` has no column `{name}`{more}, `{}` has", first.path, file.path));
@@ -359,6 +365,18 @@ impl Source {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Columns that share their name with an earlier one in a header, as it has them and as they are called.
+    pub(crate) fn renamed(&self) -> Vec<(String, String)> {
+        let of_file = |file: &SourceFile| match &file.kind {
+            FileKind::Csv(layout) => layout.renamed.to_vec(),
+            _ => Vec::new(),
+        };
+        let mut renamed: Vec<_> = self.files.iter().flat_map(of_file).collect();
+        renamed.sort();
+        renamed.dedup();
+        renamed
     }
 
     /// Sum over the files.

@@ -1,6 +1,6 @@
 //! Samples of a text file: dialect, header, and what its columns' values are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
 use super::bytes::read_full;
 use super::cells::{Missing, Tally};
 use super::csv::CsvLayout;
-use super::dialect::{self, column_names, detect_delimiter, is_header};
+use super::dialect::{self, FirstRow, column_names, detect_delimiter, first_row};
 use super::json::{Cell, describe, parse_line};
 use super::lines::LINE_COLUMN;
 use super::split::{RowEnd, Splitter};
@@ -82,7 +82,7 @@ pub(crate) fn csv(
     let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next(Vec::new())? else {
         return Ok(EMPTY);
     };
-    let (layout, names) = layout(&head.text, delimiter, &spec.columns, limits)?;
+    let (layout, names) = layout(&head.text, delimiter, spec, missing, limits)?;
     let mut tallies = vec![Tally::default(); layout.fields];
     tally_rows(&head.text, &layout, layout.has_header, missing, &mut tallies);
     for text in places(bytes, sample_bytes).map_err(SampleError::Read)? {
@@ -97,9 +97,11 @@ pub(crate) fn csv(
 fn layout(
     text: &[u8],
     delimiter: u8,
-    user_names: &[String],
+    spec: &DataSpec,
+    missing: &Missing,
     limits: Limits,
 ) -> Result<(CsvLayout, Vec<String>), SampleError> {
+    let user_names = &spec.columns;
     let mut spans = Vec::new();
     match Splitter::new(text, delimiter, 1, limits.columns_max).next_row(&mut spans) {
         RowEnd::Row { .. } => {}
@@ -115,24 +117,55 @@ fn layout(
     }
     let fields: Vec<Vec<u8>> = spans.iter().map(|span| span.get(text, &mut Vec::new()).to_vec()).collect();
     let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
-    let has_header = is_header(&fields, user_names);
     if !user_names.is_empty() && user_names.len() != fields.len() {
         return Err(SampleError::ColumnCount(fields.len()));
     }
-    let names = if user_names.is_empty() { column_names(&fields, has_header) } else { user_names.to_vec() };
-    let layout = CsvLayout { delimiter, has_header, fields: fields.len(), fields_max: limits.columns_max };
-    Ok((layout, unique(names)))
+    let mut layout = CsvLayout {
+        delimiter,
+        has_header: true,
+        fields: fields.len(),
+        fields_max: limits.columns_max,
+        renamed: Arc::default(),
+    };
+    layout.has_header = spec.header.unwrap_or_else(|| match first_row(&fields, user_names) {
+        FirstRow::Header => true,
+        FirstRow::Data => false,
+        FirstRow::Words => has_other_than_words(text, &layout, missing),
+    });
+    let given = match user_names.is_empty() {
+        true => column_names(&fields, layout.has_header),
+        false => user_names.clone(),
+    };
+    let names = unique(&given);
+    let renamed = given.into_iter().zip(&names).filter(|(given, name)| given != *name);
+    layout.renamed = renamed.map(|(given, name)| (given, name.clone())).collect();
+    Ok((layout, names))
 }
 
-/// A name that occurs again gets a number, so that every column can be named.
-fn unique(names: Vec<String>) -> Vec<String> {
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    let number = |name: String| {
-        let count = seen.entry(name.clone()).or_default();
-        *count += 1;
-        if *count == 1 { name } else { format!("{name}_{count}") }
-    };
-    names.into_iter().map(number).collect()
+/// Whether a column below the first row holds numbers, times or booleans.
+fn has_other_than_words(text: &[u8], layout: &CsvLayout, missing: &Missing) -> bool {
+    let mut tallies = vec![Tally::default(); layout.fields];
+    tally_rows(text, layout, true, missing, &mut tallies);
+    tallies.iter().any(|tally| !matches!(tally.decide(), ColumnType::Text | ColumnType::Null))
+}
+
+/// A name that occurs again gets a number (`score.1`, as pandas has it), so that every column can be named.
+fn unique(names: &[String]) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().cloned().collect();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut unique = Vec::with_capacity(names.len());
+    for name in names {
+        let count = seen.entry(name).or_default();
+        let mut free = name.clone();
+        // The file may have a column of that very name.
+        while *count > 0 && !taken.insert(free.clone()) {
+            free = format!("{name}.{count}");
+            *count += 1;
+        }
+        *count = (*count).max(1);
+        unique.push(free);
+    }
+    unique
 }
 
 fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missing, tallies: &mut [Tally]) {

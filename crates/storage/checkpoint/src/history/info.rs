@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use trackway_core::{AttemptId, RunId, Step, closed_list};
 
 closed_list!(
@@ -61,6 +63,9 @@ pub struct CheckpointInfo {
     pub pins: Vec<String>,
     /// Its number in the log that holds the truth, when it was adopted from there.
     pub number_there: Option<u64>,
+    /// The metrics of its step, once committed; the first ones, where there are many.
+    #[serde(skip)]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// A pin.

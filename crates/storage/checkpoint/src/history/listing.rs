@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BeginRecord, CheckpointInfo, CheckpointState, CommitRecord, History, PinInfo};
 
@@ -62,6 +62,7 @@ impl History {
             uploaded_at: None,
             pins: Vec::new(),
             number_there: None,
+            metrics: BTreeMap::new(),
         }
     }
 }
@@ -94,5 +95,6 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         uploaded_at: record.uploaded_at.clone(),
         pins: Vec::new(),
         number_there: record.number_there,
+        metrics: body.metrics.clone(),
     }
 }

@@ -8,6 +8,17 @@ use super::Backend;
 use crate::error::LedgerError;
 use crate::value::{ColumnKind, Value};
 
+/// The columns that migrations from `version` on add, as `(table, column)`: what going back to before them takes away.
+pub(crate) fn columns_added_since(version: i64) -> Vec<(&'static str, &'static str)> {
+    let since = MIGRATIONS.iter().filter(|migration| migration.version >= version);
+    let statements = since.flat_map(|migration| migration.sqlite.lines());
+    let added = |line: &'static str| line.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ");
+    statements
+        .filter_map(added)
+        .filter_map(|(table, column)| Some((table, column.split_whitespace().next()?)))
+        .collect()
+}
+
 /// One step forward, in both dialects.
 struct Migration {
     version: i64,
@@ -97,6 +108,11 @@ const MIGRATIONS: &[Migration] = &[
         version: 13,
         sqlite: include_str!("../../migrations/sqlite/0013_evidence.sql"),
         postgres: include_str!("../../migrations/postgres/0013_evidence.sql"),
+    },
+    Migration {
+        version: 14,
+        sqlite: include_str!("../../migrations/sqlite/0014_receipts.sql"),
+        postgres: include_str!("../../migrations/postgres/0014_receipts.sql"),
     },
 ];
 

@@ -9,7 +9,7 @@ mod postgres;
 mod postgres;
 mod sqlite;
 
-pub(crate) use self::migrate::{SCHEMA_VERSION, heal_names};
+pub(crate) use self::migrate::{SCHEMA_VERSION, columns_added_since, heal_names};
 pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;

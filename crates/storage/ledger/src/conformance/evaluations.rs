@@ -5,10 +5,14 @@ use trackway_core::LaunchKind;
 
 use super::rows::{at, new_attempt, stored_run};
 use super::{Open, assert_refused};
+use crate::backend::columns_added_since;
 use crate::error::ErrorKind;
 use crate::evaluations::EvaluationEnd;
 use crate::ledger::{Ledger, OpenOptions};
 use crate::records::{EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow};
+
+/// The migration that added the numbers of rows of a metric.
+const COVERAGE_VERSION: i64 = 10;
 
 fn begun(run: &RunRow, id: &str, task_set: Option<&str>) -> EvaluationRow {
     EvaluationRow {
@@ -123,19 +127,12 @@ pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger) {
     end.metrics.iter_mut().for_each(|metric| (metric.rows_used, metric.rows_expected) = (None, None));
     ledger.begin_evaluation(&row).unwrap();
     ledger.end_evaluation(&end).unwrap();
-    for statement in [
-        "DROP TABLE supervisor_leases",
-        "ALTER TABLE runs DROP COLUMN revision",
-        "ALTER TABLE runs DROP COLUMN data_contract_sha256",
-        "ALTER TABLE training_attempts DROP COLUMN script_blake3",
-        "ALTER TABLE launches DROP COLUMN script_blake3",
-        "ALTER TABLE metric_summaries DROP COLUMN non_finite_from_step",
-        "ALTER TABLE metric_summaries DROP COLUMN non_finite_end_count",
-        "ALTER TABLE evaluation_metrics DROP COLUMN rows_used",
-        "ALTER TABLE evaluation_metrics DROP COLUMN rows_expected",
-        "DELETE FROM schema_version WHERE version >= 10",
-    ] {
-        ledger.backend().execute("going back", statement, &[]).unwrap();
+    let added = columns_added_since(COVERAGE_VERSION);
+    let dropped = added.iter().map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}"));
+    let first = ["DROP VIEW amended_attempts", "DROP TABLE supervisor_leases"].map(str::to_owned).into_iter();
+    let last = [format!("DELETE FROM schema_version WHERE version >= {COVERAGE_VERSION}")];
+    for statement in first.chain(dropped).chain(last) {
+        ledger.backend().execute("going back", &statement, &[]).unwrap();
     }
     let newer = open(&OpenOptions::default()).unwrap();
     assert_eq!(newer.metrics_of_evaluation("evl_older").unwrap(), end.metrics);

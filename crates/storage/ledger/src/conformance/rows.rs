@@ -129,6 +129,10 @@ pub(super) fn checkpoint(run: &RunRow, attempt: AttemptId, step: u64) -> Checkpo
         verified: None,
         committed_at: Some(at(7)),
         metrics_json: Some(json!({ "loss": 0.5 })),
+        why: None,
+        pins: Some("best".into()),
+        uploaded_to: Some("s3://bucket/run".into()),
+        uploaded_at: Some(at(8)),
     }
 }
 
@@ -229,6 +233,8 @@ fn rungs_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
         why: None,
         values_json: None,
         metrics_json: Some(json!({ "val_loss": 0.5 })),
+        rows: Some(101),
+        rows_total: Some(1_000),
     };
     ledger.backend().upsert(&rung, &[]).unwrap();
     rung.verdict = RungVerdict::Rejected;

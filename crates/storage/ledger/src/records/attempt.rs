@@ -3,7 +3,7 @@ use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
 };
 
-use crate::value::{Record, Table, record, words};
+use crate::value::{ColumnKind, Record, Table, Value, record, words};
 
 words!(
     /// The state of an attempt.
@@ -48,7 +48,7 @@ record!(
         ended_at: Option<Timestamp>,
         /// Seconds from start to end, by a monotonic clock.
         wall_seconds: Option<f64>,
-        /// GPUs allocated × wall seconds.
+        /// `gpu_count` × wall seconds.
         gpu_seconds: Option<f64>,
         /// GPU seconds in which a kernel ran, where available.
         gpu_busy_seconds: Option<f64>,
@@ -120,7 +120,7 @@ record!(
         job_id: Option<String>,
         /// Host names, separated by commas.
         hosts: Option<String>,
-        /// Devices, separated by commas.
+        /// Devices it had, as seen, separated by commas; null: nothing shows which.
         devices: Option<String>,
         /// The queue or partition.
         queue: Option<String>,
@@ -128,7 +128,7 @@ record!(
         host_cpu_count: Option<u32>,
         /// Memory of the host.
         host_memory_bytes: Option<u64>,
-        /// GPUs allocated.
+        /// GPUs it had, as seen; those of the run file where nothing shows them.
         gpu_count: Option<u32>,
         /// Their names, separated by commas.
         gpu_names: Option<String>,
@@ -160,6 +160,30 @@ record!(
         config_json: Json,
         /// BLAKE3 of the script that the command names; null when it names none that can be read.
         script_blake3: Option<String>,
+        /// When it recorded its first step.
+        first_step_at: Option<Timestamp>,
+        /// Seconds from the end of the attempt before to this one's first step; null: it follows none of its rung, or made none.
+        recovery_seconds: Option<f64>,
+        /// Steps it committed beyond what the attempts of its rung before it had; null: it made no step.
+        new_committed_steps: Option<u64>,
+        /// GPU hours for each of them; null: there is none.
+        gpu_hours_per_committed_step: Option<f64>,
+        /// The seed the script says it took; null: nothing shows that it took one.
+        seed_seen: Option<u64>,
+        /// Rows that it kept of those of its rung's data, as counted; null: nothing counted them.
+        rung_rows: Option<u64>,
+        /// Rows of all of that data.
+        rung_rows_total: Option<u64>,
+        /// Batches it was to skip after a roll back: half-open ranges such as `40-60`.
+        skip_batches: Option<String>,
+        /// Batches it says it skipped; null: nothing shows that it skipped any.
+        skipped_batch_count: Option<u64>,
+        /// The rung whose weights it started with.
+        warm_start_rung: Option<String>,
+        /// Their step in that rung.
+        warm_start_step: Option<Step>,
+        /// SHA-256 of that checkpoint's manifest.
+        warm_start_manifest_sha256: Option<String>,
     }
 );
 
@@ -196,6 +220,25 @@ impl AttemptRow {
             seed: run.seed,
             launcher: "local".into(),
             ..Self::blank()
+        }
+    }
+
+    /// The columns of a receipt with their kinds, in the order of the table.
+    pub fn columns() -> impl Iterator<Item = (&'static str, ColumnKind)> {
+        Self::TABLE.columns.iter().map(|column| (column.name, column.kind))
+    }
+
+    /// The value of a column as text; `None` where it is null and for a name that no column has.
+    #[must_use]
+    pub fn text_of(&self, column: &str) -> Option<String> {
+        let place = Self::TABLE.columns.iter().position(|known| known.name == column)?;
+        match self.values().into_iter().nth(place)? {
+            Value::Null => None,
+            Value::Text(text) => Some(text),
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Real(number) => Some(number.to_string()),
+            Value::Boolean(truth) => Some(truth.to_string()),
+            Value::Timestamp(moment) => Some(moment.to_string()),
         }
     }
 

@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, RunId, Step, TerminationReason, Timestamp};
 
 use crate::value::{record, words};
 
@@ -94,6 +94,34 @@ record!(
 );
 
 record!(
+    /// The training attempts as they are known now: what a receipt has or, where there is one, its newest amendment.
+    AmendedAttemptRow, "amended_attempts", key ["attempt_id"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run.
+        run_id: RunId,
+        /// Counted from 1 within the run and kind.
+        attempt_number: u32,
+        /// The rung of the ladder, such as `100%`.
+        rung: String,
+        /// When its process had ended.
+        ended_at: Option<Timestamp>,
+        /// Why it ended.
+        termination_reason: Option<TerminationReason>,
+        /// The person responsible for it.
+        owner: Option<String>,
+        /// The team it is charged to.
+        team: Option<String>,
+        /// GPUs × wall seconds.
+        gpu_seconds: Option<f64>,
+        /// GPU seconds × price.
+        cost_usd: Option<f64>,
+        /// How many amendments it has, of any column.
+        amendment_count: u64,
+    }
+);
+
+record!(
     /// One cost item of an attempt. Sealed with the attempt.
     CostRow, "costs", key ["attempt_id", "item"], {
         /// The attempt.
@@ -147,7 +175,7 @@ record!(
 );
 
 record!(
-    /// A parameter, as the script reported it. Sealed with the attempt.
+    /// A parameter: an argument of the command, or what the script reported. Sealed with the attempt.
     ParameterRow, "parameters", key ["attempt_id", "name"], {
         /// The attempt.
         attempt_id: AttemptId,

@@ -22,7 +22,9 @@ pub use detection::DetectionRow;
 pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
 };
-pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
+pub use history::{
+    AmendedAttemptRow, AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow,
+};
 pub use lease::SupervisorLeaseRow;
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
@@ -69,4 +71,4 @@ pub const TABLES: &[&Table] = &[
 ];
 
 /// Views over them.
-pub const VIEWS: &[&Table] = &[TestSetRow::TABLE];
+pub const VIEWS: &[&Table] = &[TestSetRow::TABLE, AmendedAttemptRow::TABLE];

@@ -48,6 +48,14 @@ record!(
         committed_at: Option<Timestamp>,
         /// Metric values at its step.
         metrics_json: Option<Json>,
+        /// Why it is suspect or abandoned.
+        why: Option<String>,
+        /// Names of the pins that hold it, separated by commas.
+        pins: Option<String>,
+        /// Where else all of its bytes are.
+        uploaded_to: Option<String>,
+        /// When all of its bytes were there.
+        uploaded_at: Option<Timestamp>,
     }
 );
 

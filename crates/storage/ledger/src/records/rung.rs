@@ -12,10 +12,20 @@ words!(
         Promoted = "promoted",
         /// It ended, and the rule of the run file refuses the next rung.
         Rejected = "rejected",
+        /// It ended, and nothing shows how much of the data it trained on.
+        NotProved = "not_proved",
         /// It ended, and was the last of the ladder.
         Completed = "completed",
     }
 );
+
+impl RungVerdict {
+    /// Whether it keeps the run from its next rung.
+    #[must_use]
+    pub fn refuses(self) -> bool {
+        matches!(self, Self::Rejected | Self::NotProved)
+    }
+}
 
 record!(
     /// One rung of a run's ladder, over all its sealed attempts. Only runs with `[ladder]` have them; once it is
@@ -29,7 +39,7 @@ record!(
         fraction: f64,
         /// Its place in the ladder, from 1.
         place: u32,
-        /// open, promoted, rejected or completed.
+        /// open, promoted, rejected, not_proved or completed.
         verdict: RungVerdict,
         /// Number of its sealed attempts.
         attempt_count: u32,
@@ -53,5 +63,9 @@ record!(
         values_json: Option<Json>,
         /// The last value of each metric.
         metrics_json: Option<Json>,
+        /// Rows that it kept, as counted; null: nothing counted them.
+        rows: Option<u64>,
+        /// Rows of all of the data it kept them from.
+        rows_total: Option<u64>,
     }
 );

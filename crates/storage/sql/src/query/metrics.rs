@@ -25,13 +25,15 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
+use trackway_formats::record::OriginOfEach;
 use trackway_ledger::scan::{
     Column, METRIC_COLUMNS, NamedSegment, Points, Record as _, Subject, TELEMETRY_COLUMNS, Value,
-    metric_batch, read_segments, schema_of,
+    metric_batch, origins_of, read_segments, schema_of,
 };
 use trackway_ledger::{AttemptRow, LAUNCHES, Ledger, LedgerError};
 
 use super::arrow_rows::BATCH_ROWS;
+use super::origins;
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
 use crate::filter::{Comparison, Filter, Test};
@@ -83,14 +85,13 @@ struct Needed {
 
 impl Needed {
     /// The requested columns, those that the filters test, and those that identify void points.
-    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter<'_>], restarted: bool) -> Self {
+    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter<'_>], void: &Void) -> Self {
         let all = rows.columns();
         let asked = |index: &usize| {
             projection.is_none_or(|projection| projection.contains(index))
                 || filters.iter().any(|filter| filter.column == all[*index].name)
                 || (rows == Rows::Effective
-                    && (*index == STEP_COLUMN
-                        || (restarted && restarts::COLUMNS.contains(&all[*index].name))))
+                    && (*index == STEP_COLUMN || void.columns().any(|name| name == all[*index].name)))
         };
         let columns: Vec<usize> = (0..all.len()).filter(asked).collect();
         let fields: Vec<Column> = columns.iter().map(|&index| all[index]).collect();
@@ -194,9 +195,12 @@ impl MetricsTable {
         let mut batches = Vec::new();
         for source in sources {
             let record = self.record_of(&source)?;
-            let void =
-                Void { after_step: source.last_effective_step, restarts: self.restarts(&source, &record)? };
-            let needed = Needed::of(self.rows, projection, filters, !void.restarts.is_empty());
+            let void = Void {
+                after_step: source.last_effective_step,
+                restarts: self.restarts(&source, &record)?,
+                origins: self.origins(&record)?,
+            };
+            let needed = Needed::of(self.rows, projection, filters, &void);
             let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
                 let kept = keep(&batch, filters, &void)?;
                 if kept.num_rows() > 0 {
@@ -234,6 +238,24 @@ impl MetricsTable {
         }
     }
 
+    /// Of each metric the writer that counts, where there are several.
+    fn origins(&self, record: &Record) -> Result<Option<OriginOfEach>, LedgerError> {
+        match record {
+            _ if self.rows != Rows::Effective => Ok(None),
+            Record::Closed(path, file) => {
+                let failed = |why: String| LedgerError::Parquet { doing: "read", path: path.clone(), why };
+                let file = file.try_clone().map_err(|error| failed(error.to_string()))?;
+                contained(|| origins::of_closed(file))
+                    .map_err(|panic| failed(format!("decoding it failed: {panic}")))?
+                    .map_err(failed)
+            }
+            Record::Live(segments) => {
+                let origins = origins_of(segments);
+                Ok((origins != OriginOfEach::default()).then_some(origins))
+            }
+        }
+    }
+
     fn restarts(&self, source: &Source, record: &Record) -> Result<Vec<Restart>, LedgerError> {
         match record {
             _ if self.rows != Rows::Effective => Ok(Vec::new()),
@@ -257,6 +279,16 @@ struct Void {
     after_step: Option<i64>,
     /// Those that a writer took back.
     restarts: Vec<Restart>,
+    /// Those of a writer that another one takes precedence over; none where there is one writer.
+    origins: Option<OriginOfEach>,
+}
+
+impl Void {
+    /// The columns that decide which points do not count, besides the step.
+    fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let restarted = restarts::COLUMNS.iter().filter(|_| !self.restarts.is_empty());
+        restarted.chain(origins::COLUMNS.iter().filter(|_| self.origins.is_some())).copied()
+    }
 }
 
 #[async_trait]
@@ -380,6 +412,7 @@ fn keep(batch: &RecordBatch, filters: &[Filter<'_>], void: &Void) -> Result<Reco
         counting.push(cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?);
     }
     counting.extend(restarts::counting(batch, &void.restarts));
+    counting.extend(void.origins.as_ref().and_then(|origins| origins::counting(batch, origins)));
     for admitted in counting {
         mask = Some(match mask {
             Some(mask) => and(&mask, &admitted)?,

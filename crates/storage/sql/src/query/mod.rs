@@ -6,6 +6,7 @@
 mod arrow_rows;
 mod filters;
 mod metrics;
+mod origins;
 mod predicate;
 mod restarts;
 mod session;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use trackway_core::LaunchKind;
-use trackway_ledger::scan::{
-    ColumnKind, Field as _, Record as _, Table, Value, live_summaries, marks, nearest,
-};
+use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, TagRow};
+
+use super::live::Live;
 
 /// Which value of a metric a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,13 +84,20 @@ impl Asked {
         }
     }
 
-    /// Of the metrics of attempts that are not sealed those with this name.
-    pub fn live_in<'l>(&self, live: &'l [MetricSummaryRow]) -> impl Iterator<Item = &'l MetricSummaryRow> {
-        let named = match &self.source {
-            Source::Metric(name, _) => Some(name),
-            Source::Run(_) | Source::Text(..) => None,
-        };
-        live.iter().filter(move |row| named == Some(&row.name))
+    /// Its values in attempts that are not sealed, each with its run, the oldest attempt first.
+    pub fn live_values(&self, live: &Live) -> Vec<(String, Value)> {
+        match &self.source {
+            Source::Metric(name, pick) => {
+                let rows = live.read_metrics().filter(|row| row.name == *name);
+                rows.map(|row| (row.run_id.to_string(), pick.of(row))).collect()
+            }
+            Source::Text(table, name) if table.name == ParameterRow::TABLE.name => {
+                let rows = live.read_parameters().filter(|row| row.name == *name);
+                let value = |row: &ParameterRow| self.value_of(Value::Text(row.value.clone()));
+                rows.map(|row| (row.run_id.to_string(), value(row))).collect()
+            }
+            Source::Run(_) | Source::Text(..) => Vec::new(),
+        }
     }
 
     /// Its type in the database: parameters and tags are strings there, also those that are numbers.
@@ -117,13 +124,12 @@ pub(super) struct Names<'a> {
     ledger: &'a Ledger,
     home: &'a Path,
     asked: Vec<Asked>,
-    /// Metrics of attempts that are not sealed; `None` until a name may mean one.
-    live: Option<Vec<MetricSummaryRow>>,
+    live: Live,
 }
 
 impl<'a> Names<'a> {
     pub fn new(ledger: &'a Ledger, home: &'a Path) -> Self {
-        Self { ledger, home, asked: Vec::new(), live: None }
+        Self { ledger, home, asked: Vec::new(), live: Live::default() }
     }
 
     /// The place of a name among those that were taken.
@@ -157,9 +163,9 @@ impl<'a> Names<'a> {
         Ok(self.asked.len() - 1)
     }
 
-    /// The names that were taken, and the metrics of attempts that are not sealed.
-    pub fn into_parts(self) -> (Vec<Asked>, Vec<MetricSummaryRow>) {
-        (self.asked, self.live.unwrap_or_default())
+    /// The names that were taken, and what attempts that are not sealed have of them.
+    pub fn into_parts(self) -> (Vec<Asked>, Live) {
+        (self.asked, self.live)
     }
 
     fn source_of(&mut self, name: &str) -> Result<Option<Source>, LedgerError> {
@@ -194,7 +200,17 @@ impl<'a> Names<'a> {
     fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
         let (table, name) = match source {
             Source::Run(_) => return Ok(true),
-            Source::Metric(name, _) if self.live()?.iter().any(|row| row.name == *name) => return Ok(true),
+            Source::Metric(name, _)
+                if self.live.metrics(self.ledger, self.home)?.iter().any(|row| row.name == *name) =>
+            {
+                return Ok(true);
+            }
+            Source::Text(table, name)
+                if table.name == ParameterRow::TABLE.name
+                    && self.live.parameters(self.ledger)?.iter().any(|row| row.name == *name) =>
+            {
+                return Ok(true);
+            }
             Source::Metric(name, _) => (MetricSummaryRow::TABLE, name),
             Source::Text(table, name) => (*table, name),
         };
@@ -202,21 +218,14 @@ impl<'a> Names<'a> {
         Ok(!self.texts_of(&sql, &[Value::Text(name.clone())])?.is_empty())
     }
 
-    fn live(&mut self) -> Result<&[MetricSummaryRow], LedgerError> {
-        if self.live.is_none() {
-            let mut live = Vec::new();
-            for attempt in self.ledger.unsealed_attempts()? {
-                if attempt.kind == LaunchKind::Train {
-                    live.extend(live_summaries(self.home, &attempt)?);
-                }
-            }
-            self.live = Some(live);
-        }
-        Ok(self.live.as_deref().unwrap_or_default())
-    }
-
     /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
-    fn kind_of_texts(&self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
+    fn kind_of_texts(&mut self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
+        let is_live_text = |row: &ParameterRow| row.name == key && number_in(&row.value).is_none();
+        if table.name == ParameterRow::TABLE.name
+            && self.live.parameters(self.ledger)?.iter().any(is_live_text)
+        {
+            return Ok(ColumnKind::Text);
+        }
         let others = LaunchKind::ALL.iter().filter(|kind| **kind != LaunchKind::Train);
         let mut parameters = vec![Value::from(key)];
         parameters.extend(others.map(|kind| kind.to_value()));
@@ -248,8 +257,9 @@ impl<'a> Names<'a> {
     fn unknown(&mut self, name: &str) -> Result<LedgerError, LedgerError> {
         let mut known: Vec<String> = RunRow::TABLE.columns.iter().map(|column| column.name.into()).collect();
         known.extend(self.texts_of("SELECT DISTINCT name FROM metric_summaries", &[])?);
-        known.extend(self.live()?.iter().map(|row| row.name.clone()));
-        let parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
+        known.extend(self.live.metrics(self.ledger, self.home)?.iter().map(|row| row.name.clone()));
+        let mut parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
+        parameters.extend(self.live.parameters(self.ledger)?.iter().map(|row| row.name.clone()));
         known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));
         let tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
         known.extend(tags.into_iter().map(|name| format!("tag.{name}")));

@@ -5,6 +5,7 @@ use trackway_ledger::scan::{Field as _, Record as _, Value, marks};
 use trackway_ledger::{MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Source};
+use super::live::Live;
 use crate::filter::{Filter, Test};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
@@ -22,8 +23,8 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// The tests that filters of a condition mean. `live`: metrics of attempts that are not sealed.
-    pub fn of(asked: &[Asked], live: &[MetricSummaryRow], filters: &[Filter<'_>]) -> Self {
+    /// The tests that filters of a condition mean. `live`: what attempts that are not sealed have.
+    pub fn of(asked: &[Asked], live: &Live, filters: &[Filter<'_>]) -> Self {
         let mut before = Self::default();
         for filter in filters {
             let Some(asked) = asked.iter().find(|asked| asked.name == filter.column) else { continue };
@@ -66,7 +67,7 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
 }
 
 /// A run's value is that of one of its attempts: where it passes the test, one of them does.
-fn of_ids(asked: &Asked, live: &[MetricSummaryRow], test: &Test) -> Option<(String, Vec<Value>)> {
+fn of_ids(asked: &Asked, live: &Live, test: &Test) -> Option<(String, Vec<Value>)> {
     let (table, column, name) = match (&asked.source, test) {
         // Parameters and tags that are numbers are compared as numbers, which the database cannot do.
         (Source::Text(table, name), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false)) => {
@@ -80,7 +81,7 @@ fn of_ids(asked: &Asked, live: &[MetricSummaryRow], test: &Test) -> Option<(Stri
     let mut parameters = vec![Value::from(name.as_str())];
     let test = test.sql(column, &mut parameters);
     let mut part = format!("{RUN_ID} IN (SELECT run_id FROM {} WHERE name = ? AND {test})", table.name);
-    let mut live: Vec<String> = asked.live_in(live).map(|row| row.run_id.to_string()).collect();
+    let mut live: Vec<String> = asked.live_values(live).into_iter().map(|(run_id, _)| run_id).collect();
     live.sort_unstable();
     live.dedup();
     if live.len() > LIVE_RUNS_MAX {

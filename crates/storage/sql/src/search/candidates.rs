@@ -121,8 +121,8 @@ impl Rows<'_> {
             Source::Text(table, name) => (*table, "value", name, Pick::Last),
         };
         let mut live: HashMap<String, Vec<Value>> = HashMap::new();
-        for row in asked.live_in(&self.live) {
-            live.entry(row.run_id.to_string()).or_default().push(pick.of(row));
+        for (run_id, value) in asked.live_values(&self.live) {
+            live.entry(run_id).or_default().push(value);
         }
         let mut offer = |run_id: String, mut value: Value| {
             let values = live.remove(&run_id).unwrap_or_default();

@@ -11,6 +11,7 @@
 mod asked;
 mod before;
 mod candidates;
+mod live;
 #[cfg(feature = "datafusion")]
 mod names;
 mod rows;

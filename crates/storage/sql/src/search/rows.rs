@@ -16,6 +16,7 @@ use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Pick, Source};
 use super::before::Before;
+use super::live::Live;
 use crate::query::RowPredicate;
 
 /// A run with the values of the requested names, in their order.
@@ -30,8 +31,8 @@ pub(super) struct Row {
 pub(super) struct Rows<'a> {
     pub ledger: &'a Ledger,
     pub asked: Vec<Asked>,
-    /// Metrics of attempts that are not sealed.
-    pub live: Vec<MetricSummaryRow>,
+    /// What attempts that are not sealed have.
+    pub live: Live,
 }
 
 impl Rows<'_> {
@@ -129,8 +130,10 @@ impl Rows<'_> {
                 }
                 Ok(())
             })?;
-            for live in asked.live_in(&self.live) {
-                take(&live.run_id.to_string(), pick.of(live));
+            for (run_id, value) in asked.live_values(&self.live) {
+                if let Some(row) = places.get(&run_id) {
+                    pick.fold(&mut rows[*row].values[place], value);
+                }
             }
         }
         Ok(())

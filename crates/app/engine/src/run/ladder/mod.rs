@@ -1,21 +1,23 @@
 //! Between the ledger's rows and tower's ladder: where a run is on it, how its rule decides about a rung, and the row
 //! of a rung.
 
+mod evidence;
 mod row;
 pub(crate) mod warm_start;
 
 use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
-use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
+use trackway_ledger::{AttemptRow, AttemptState, EventRow, MetricSummaryRow, RunRow};
 use trackway_tower::decide::NextRung;
 use trackway_tower::ladder::{
-    Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung,
+    Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung, prove,
 };
 
 use crate::Context;
 use crate::error::{AppError, ErrorKind};
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
+pub(crate) use evidence::cuts_in;
 pub(crate) use row::rung_row;
 
 /// The ladder of a run; one rung, all of the data, where the run file names none.
@@ -91,21 +93,23 @@ pub fn rung_now(context: &Context, run: &RunRow) -> Result<Rung, AppError> {
     }
 }
 
-/// Decides about the rung of an attempt that ended, by its metrics; whether it ended well is another matter. `None` at
-/// the end of the ladder. `summaries` are those of this attempt.
+/// Decides about the rung of an attempt that ended, by its metrics and the rows that were counted; whether it ended well is
+/// another matter. `None` at the end of the ladder. `summaries` and `events` are those of this attempt.
 pub(crate) fn judge_rung(
     context: &Context,
     run: &RunRow,
     row: &AttemptRow,
     summaries: &[MetricSummaryRow],
+    events: &[EventRow],
 ) -> Result<Option<Judged>, AppError> {
     let ladder = Ladder::of(run)?;
     let rung = rung_of(row);
     let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
         return Ok(None);
     };
+    let proof = prove(rung, &evidence::cuts_of_rung(context, row, events)?);
     let Some(text) = &ladder.promote else {
-        return Ok(Some(Judged { judgement: judge_without_rule(rung), next }));
+        return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
     };
     // It was read when the run file was; only a damaged ledger holds one that cannot be.
     let rule = Rule::parse(text).map_err(|error| {
@@ -116,7 +120,7 @@ pub(crate) fn judge_rung(
         None => None,
     };
     let metrics = metrics_of_rung(context, row, rung, summaries)?;
-    let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous });
+    let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous }, proof);
     Ok(Some(Judged { judgement, next }))
 }
 

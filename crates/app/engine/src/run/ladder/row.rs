@@ -40,6 +40,9 @@ pub(crate) fn rung_row(
     let shown: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
     let judged = judged.filter(|_| ended_well(row)).map(|judged| &judged.judgement);
     let verdict = match (row.termination_reason, judged) {
+        (Some(TerminationReason::RungRejected), Some(judgement)) if judgement.proof.rows().is_none() => {
+            RungVerdict::NotProved
+        }
         (Some(TerminationReason::RungRejected), _) => RungVerdict::Rejected,
         (_, Some(_)) => RungVerdict::Promoted,
         (_, None) if ended_well(row) => RungVerdict::Completed,
@@ -63,5 +66,7 @@ pub(crate) fn rung_row(
         why: judged.map(|judged| judged.why.clone()),
         values_json: judged.map(|judged| json!(judged.values)),
         metrics_json: Some(json!(shown)),
+        rows: row.rung_rows.or_else(|| all().rev().find_map(|attempt| attempt.rung_rows)),
+        rows_total: row.rung_rows_total.or_else(|| all().rev().find_map(|attempt| attempt.rung_rows_total)),
     }))
 }

@@ -8,14 +8,13 @@ pub(crate) mod replication;
 mod settle;
 mod status;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
+use trackway_checkpoint::{CheckpointError, Housekeeper, Retention};
 use trackway_core::{Clock, Ids, LaunchKind, RunId, Rung};
 use trackway_formats::Variable;
 use trackway_formats::layout::{RunLayout, checkpoint_root_name};
@@ -205,13 +204,6 @@ fn below(url: &str, run_id: RunId, rung: Rung) -> String {
         Some(query) => format!("{root}?{query}"),
         None => root,
     }
-}
-
-/// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.
-pub fn one_per_prefix(infos: Vec<CheckpointInfo>) -> Vec<CheckpointInfo> {
-    let newest: BTreeMap<String, u64> =
-        infos.iter().map(|info| (info.object_prefix.clone(), info.number)).collect();
-    infos.into_iter().filter(|info| newest[&info.object_prefix] == info.number).collect()
 }
 
 /// An error of a remote or of the root below it, by what the caller should do.

@@ -6,6 +6,7 @@
 mod engine_end;
 mod evidence;
 mod usage;
+mod work;
 
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
@@ -23,12 +24,11 @@ use trackway_tower::{TerminationVerdict, classify};
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
-use crate::checkpoints::view;
+use crate::checkpoints::rows_of_rung;
 use crate::error::{AppError, ErrorKind};
 use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
 use crate::run::remote::fetch::FetchReport;
-use crate::run::remote::one_per_prefix;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
 use crate::stored::stored_plan;
 use crate::{Context, actions};
@@ -62,14 +62,15 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let files = context.home.layout.attempt(*attempt_id);
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
-    let checkpoints = checkpoint_rows(context, &row)?;
+    let checkpoints = rows_of_rung(context, &row)?;
     let run = context.run_by_id(row.run_id)?;
-    let judged = judged(context, &run, &row, &closed.summaries)?;
+    let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
+    let row = worked(context, row, &closed)?;
     let decided = decide(context, &row, judged.as_ref())?;
     let rung = match stored_plan(&run) {
         Ok(_) => rung_row(context, &run, &row, &closed.summaries, judged.as_ref())?,
@@ -83,12 +84,12 @@ fn judged(
     context: &Context,
     run: &RunRow,
     row: &AttemptRow,
-    summaries: &[MetricSummaryRow],
+    (summaries, events): (&[MetricSummaryRow], &[EventRow]),
 ) -> Result<Option<Judged>, AppError> {
     if stored_plan(run).is_err() {
         return Ok(None);
     }
-    run::judge_rung(context, run, row, summaries)
+    run::judge_rung(context, run, row, summaries, events)
 }
 
 /// The supervisor may not have recorded where the attempt was placed; its folder has it.
@@ -109,7 +110,8 @@ pub fn decision_of(context: &Context, row: &AttemptRow) -> Result<RetryRow, AppE
     }
     let run = context.run_by_id(row.run_id)?;
     let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(row.attempt_id))?;
-    let decided = decide(context, row, judged(context, &run, row, &summaries)?.as_ref())?;
+    let events = context.ledger_read(|ledger| ledger.events_of_attempt(row.attempt_id))?;
+    let decided = decide(context, row, judged(context, &run, row, (&summaries, &events))?.as_ref())?;
     context.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     Ok(decided.retry)
 }
@@ -336,9 +338,11 @@ fn receipt(
         row.last_committed_step = Some(newest.step);
         row.last_committed_manifest_sha256.clone_from(&newest.manifest_sha256);
     }
+    usage::note_gpus(&mut row, &closed.summaries);
     let gpus = f64::from(row.gpu_count.unwrap_or(0));
     row.gpu_seconds = Some(gpus * row.wall_seconds.unwrap_or(0.0));
-    row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
+    row.gpu_busy_seconds =
+        gpu_busy_seconds(&closed.summaries, row.devices.as_deref(), row.wall_seconds.unwrap_or(0.0));
     row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
     row.termination_reason = Some(verdict.reason);
     row.termination_rule = Some(verdict.rule.to_string());
@@ -349,6 +353,18 @@ fn receipt(
     row.termination_evidence = redacted(context, &verdict.evidence);
     row.termination_secondary = redacted(context, &verdict.secondary);
     row
+}
+
+/// The row with what the attempt took of what it was given, and what it added to its run.
+fn worked(context: &Context, mut row: AttemptRow, closed: &ClosedRecords) -> Result<AttemptRow, AppError> {
+    let attempts = context.attempts_of_kind(row.run_id, row.kind)?;
+    let earlier: Vec<&AttemptRow> = attempts
+        .iter()
+        .filter(|attempt| attempt.rung == row.rung && attempt.attempt_number < row.attempt_number)
+        .collect();
+    work::note_progress(&mut row, closed.first_step_at, &earlier);
+    work::note_inputs(&mut row, &closed.events);
+    Ok(row)
 }
 
 /// Evidence quotes logs, which were redacted line by line; a quote may join what a line had kept apart.
@@ -369,28 +385,6 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
     row.stdout_bytes = Some(record.stdout_bytes);
     row.stderr_bytes = Some(record.stderr_bytes);
     row.log_bytes_lost = Some(record.log_bytes_lost);
-}
-
-/// The checkpoints of the run's rung as their log has them now.
-fn checkpoint_rows(context: &Context, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung);
-    let view = view(&root)?;
-    let location = root.to_string_lossy().into_owned();
-    let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
-        run_id: info.run_id,
-        attempt_id: info.attempt_id,
-        step: info.step,
-        epoch: info.epoch,
-        object_prefix: info.object_prefix,
-        state: info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing),
-        location: location.clone(),
-        size_bytes: info.size_bytes,
-        verified: None,
-        committed_at: info.manifest_sha256.as_ref().and_then(|_| info.at.parse().ok()),
-        metrics_json: None,
-        manifest_sha256: info.manifest_sha256,
-    });
-    Ok(rows.collect())
 }
 
 /// The script's records of its checkpoints, as history.

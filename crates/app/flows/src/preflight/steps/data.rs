@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use trackway_core::Clock;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::drift::{DriftReport, DriftSettings, compare};
-use trackway_data::integrity::{TableEvidence, label_noise as find_label_noise, unreadable, values};
+use trackway_data::integrity::{
+    TableEvidence, TableRoles, label_noise as find_label_noise, unreadable, values,
+};
 use trackway_data::profile::ColumnProfile;
 use trackway_data::read::Source;
 use trackway_engine::error::AppError;
@@ -106,9 +108,13 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
             Content::Table(source) => source,
         };
         let mut source = source.clone();
-        let label = label_of(work, set).filter(|label| source.index_of(label, "label").is_ok());
+        let roles = TableRoles {
+            label: label_of(work, set).filter(|label| source.index_of(label, "label").is_ok()),
+            group_by: group_by_of(work, set, &source),
+            ignored: ignored_of(work, &source),
+        };
         let gathered = readings.next(source.size_bytes(), |onlooker| {
-            TableEvidence::gather(&mut source, label.as_deref(), &set.spec.group_by, &onlooker.watch())
+            TableEvidence::gather(&mut source, &roles, &onlooker.watch())
         });
         match gathered {
             Ok(evidence) => work.shared.evidence.keep(&set.name, evidence),
@@ -223,6 +229,31 @@ pub fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
         train.and_then(|train| train.spec.label.clone())
     };
     set.spec.label.clone().or_else(of_training)
+}
+
+/// The columns that group a set's rows; a set that names none has those that others name.
+fn group_by_of(work: &Work<'_>, set: &DataSet, source: &Source) -> Vec<String> {
+    if !set.spec.group_by.is_empty() {
+        return set.spec.group_by.clone();
+    }
+    let others = work.sets.all().iter().flat_map(|other| &other.spec.group_by);
+    existing(others, source)
+}
+
+/// The columns that do not count when rows are compared, of all sets.
+fn ignored_of(work: &Work<'_>, source: &Source) -> Vec<String> {
+    existing(work.sets.all().iter().flat_map(|set| &set.spec.ignore), source)
+}
+
+/// Those of the names that a source has, each once.
+fn existing<'n>(names: impl Iterator<Item = &'n String>, source: &Source) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        if !found.contains(name) && source.columns().iter().any(|column| column.name == *name) {
+            found.push(name.clone());
+        }
+    }
+    found
 }
 
 /// Lets a model look for wrong labels in each table that has one.
@@ -382,6 +413,12 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
             label: label_of(work, train),
             group: of(|set| set.spec.group.as_ref()),
             time: of(|set| set.spec.time.as_ref()),
+            ignored: match (&train.content, &other.content) {
+                (Content::Table(one), Content::Table(two)) => {
+                    existing(existing(ignored_of(work, one).iter(), two).iter(), one)
+                }
+                _ => Vec::new(),
+            },
         };
         let requests = (train.request(), other.request());
         let answer = readings.next(bytes(train, other), |onlooker| {

@@ -16,14 +16,15 @@ pub fn integrity(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     let now = work.context.clock.now();
     let mut answers = Vec::new();
     for side in sides(work) {
-        let own = [columns(&side.evidence), rows(&side.evidence), representation(&side.evidence)];
+        let own = [columns(&side.evidence), rows(&side.evidence)];
         answers.extend(own.into_iter().map(|check| of_sets(check, side.set, work)));
         answers.push(side.both(label(&side.evidence, side.other()), work));
     }
-    // Personal data is not less personal on the other side.
+    // Personal data is not less personal on the other side, and groups are compared there.
     for set in work.sets.all() {
-        let evidence = work.shared.evidence.of(&set.name);
-        answers.extend(evidence.map(|evidence| of_sets(personal(&evidence, sign_offs, now), set, work)));
+        let Some(evidence) = work.shared.evidence.of(&set.name) else { continue };
+        let own = [personal(&evidence, sign_offs, now), representation(&evidence)];
+        answers.extend(own.into_iter().map(|check| of_sets(check, set, work)));
     }
     if answers.is_empty() {
         let why = "no table could be read (see `data.values`)";

@@ -14,6 +14,7 @@ use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
 use crate::memory::{Measured, ModelSource, read_model, report_on};
 use crate::preflight::facts::NEEDS_SETTINGS;
+use crate::preflight::history::earlier;
 use crate::script::imports_trackway;
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
@@ -27,13 +28,22 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     config.asks_for_checkpoints = script_of(&plan.run.command, &work.job.working_directory())
         .and_then(|script| imports_trackway(&script));
     let seen = seen(&mut config, &rehearsed);
+    let earlier = earlier(work.context, plan)?;
+    config.throughput = config.throughput.or(earlier.throughput);
+    let rehearsed_seconds = rehearsed.measured.as_ref().and_then(|measured| measured.step_seconds);
+    let step_seconds = rehearsed_seconds.or(earlier.step_seconds);
+    config.checkpoint_interval_seconds = config.checkpoint_interval_seconds.or(plan
+        .checkpoint
+        .every_steps
+        .zip(step_seconds)
+        .map(|(steps, seconds)| steps as f64 * seconds));
     if let Some(cost) = config.cost {
         let _ = work.shared.cost.set(cost.estimate());
     }
     config.memory = spec(work)?;
     let device = device(plan, work.capture);
     if let Some(spec) = &config.memory {
-        let measured = rehearsed.measured.as_ref().and_then(peak);
+        let measured = rehearsed.measured.as_ref().and_then(peak).or(earlier.peak);
         // A peak that cannot be that of the described run corrects nothing.
         let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
         let _ = work.shared.memory.set(report);

@@ -30,32 +30,41 @@ const FAULT: u8 = 1;
 type Open<'a> = dyn Fn() -> Result<Context, Failure> + 'a;
 
 pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
+    let with = |subject, work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>| with(open, subject, work);
     match command {
-        CheckpointCommand::Ls { subject, all } => list(&find(open, subject)?, *all, printer),
+        CheckpointCommand::Ls { subject, all } => with(subject, &|found| list(found, *all, printer)),
         CheckpointCommand::Verify { subject, remote, step } => {
-            verify(&find(open, subject)?, *step, *remote, printer)
+            with(subject, &|found| verify(found, *step, *remote, printer))
         }
         CheckpointCommand::Explain { subject, step } => {
-            explain(&find(open, subject)?.explain(which(step)?)?, printer)
+            with(subject, &|found| explain(&found.explain(which(step)?)?, printer))
         }
-        CheckpointCommand::ResumeTarget { subject } => resume_target(&find(open, subject)?, printer),
-        CheckpointCommand::Pin(pin) => retention::pin(&find(open, &pin.subject)?, pin, printer),
+        CheckpointCommand::ResumeTarget { subject } => with(subject, &|found| resume_target(found, printer)),
+        CheckpointCommand::Pin(pin) => with(&pin.subject, &|found| retention::pin(found, pin, printer)),
         CheckpointCommand::Unpin { name, subject, force } => {
-            retention::unpin(&find(open, subject)?, name, *force, printer)
+            with(subject, &|found| retention::unpin(found, name, *force, printer))
         }
-        CheckpointCommand::Gc(gc) => retention::collect(&find(open, &gc.subject)?, gc, printer),
-        CheckpointCommand::Doctor { subject } => doctor(&find(open, subject)?, printer),
+        CheckpointCommand::Gc(gc) => with(&gc.subject, &|found| retention::collect(found, gc, printer)),
+        CheckpointCommand::Doctor { subject } => with(subject, &|found| doctor(found, printer)),
         CheckpointCommand::Now { run, why, anomaly } => now(&open()?, run, *anomaly, why, printer),
     }
 }
 
-fn find(open: &Open<'_>, subject: &CheckpointSubject) -> Result<Checkpoints, Failure> {
+/// Does something with the checkpoints of a run, whose rows in the ledger then follow their log, or of a folder.
+fn with(
+    open: &Open<'_>,
+    subject: &CheckpointSubject,
+    work: &dyn Fn(&Checkpoints) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
     let subject = &subject.subject;
     if Checkpoints::is_root(subject) {
-        return Ok(Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);
+        return work(&Checkpoints::at(Path::new(subject), Arc::new(SystemClock), Arc::new(SystemIds))?);
     }
     let context = open()?;
-    Ok(checkpoints::checkpoints(&context, context.resolve_run(subject)?)?)
+    let found = checkpoints::checkpoints(&context, context.resolve_run(subject)?)?;
+    let code = work(&found);
+    found.mirror(&context)?;
+    code
 }
 
 fn which(text: &str) -> Result<Which, Failure> {

@@ -64,8 +64,11 @@ fn show(comparison: &RunComparison, all: bool, printer: Printer) {
     ] {
         let shown: Vec<&ComparedValue> = rows.iter().filter(|row| all || row.differs).collect();
         let equal = rows.len() - shown.len();
+        // What was varied is never cut.
+        let whole = title == "Parameters";
         let cells = shown.iter().map(|row| {
-            let values = row.values.iter().map(|value| cut(value.as_deref().unwrap_or("–")));
+            let values = row.values.iter().map(|value| value.as_deref().unwrap_or("–"));
+            let values = values.map(|value| if whole { value.to_owned() } else { cut(value) });
             std::iter::once(row.name.clone()).chain(values).collect()
         });
         section(title, cells.collect(), &labels, printer);

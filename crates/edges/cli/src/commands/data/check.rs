@@ -23,6 +23,7 @@ pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Result<u
         table: table(&args.table, read),
         label: args.label.clone(),
         group_by: args.group_by.clone(),
+        ignored: args.ignore.clone(),
         against: other(&args.against),
         sign_offs: args.sign_off.as_deref().map(read_sign_offs).transpose()?.unwrap_or_default(),
         probabilities,
@@ -53,7 +54,7 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     printer.line(verdict(printer, answer.verdict) + read);
 }
 
-fn verdict(printer: Printer, verdict: Verdict) -> Shown {
+pub(super) fn verdict(printer: Printer, verdict: Verdict) -> Shown {
     let tone = match verdict {
         Verdict::Pass => Tone::Good,
         Verdict::Warn | Verdict::NotRun => Tone::Warning,

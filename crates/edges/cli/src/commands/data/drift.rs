@@ -2,13 +2,15 @@ use std::path::Path;
 
 use trackway_engine::home::Home;
 use trackway_flows::data::ReadContext;
+use trackway_flows::data::check::Verdict;
 use trackway_flows::data::drift::{
     ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, drift as compare,
 };
 
+use super::check::verdict;
 use super::{reading, request};
-use crate::args::DriftArgs;
-use crate::exit::Failure;
+use crate::args::{DriftArgs, FailOn};
+use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::counted;
 
@@ -22,7 +24,11 @@ pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer
     } else {
         print(printer, &report);
     }
-    Ok(0)
+    let fails = match args.fail_on {
+        FailOn::Block => report.verdict == Verdict::Block,
+        FailOn::Warn => report.verdict != Verdict::Pass,
+    };
+    Ok(if fails { BLOCKED } else { 0 })
 }
 
 pub(super) fn print(printer: Printer, report: &DriftReport) {
@@ -64,13 +70,14 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         Some(false) => "; the label did not drift",
         None => "",
     };
-    printer.line(format!(
-        "{} of {} drifted{label} ({} before, {} now)",
+    let counts = format!(
+        ": {} of {} drifted{label} ({} before, {} now)",
         report.drifted_features,
         counted(features as u64, "feature"),
         counted(report.reference_rows, "row"),
         report.current_rows
-    ));
+    );
+    printer.line(verdict(printer, report.verdict) + counts);
     if report.reference_rows_sampled.or(report.current_rows_sampled).is_some() {
         printer.line(format!(
             "numbers: {} of the rows before and {} of those now were compared; --all-rows compares all",

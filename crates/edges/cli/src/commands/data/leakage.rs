@@ -11,7 +11,12 @@ use crate::printer::Printer;
 
 pub fn leakage(args: &LeakageArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.train, &args.reading, read), &request(&args.test, &args.reading, read));
-    let roles = Roles { label: args.label.clone(), group: args.group.clone(), time: args.time.clone() };
+    let roles = Roles {
+        label: args.label.clone(),
+        group: args.group.clone(),
+        time: args.time.clone(),
+        ignored: args.ignore.clone(),
+    };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
     let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
     show(printer, &answer);

@@ -19,7 +19,7 @@ use trackway_flows::data::ReadContext;
 use trackway_flows::data::table::{Onlooker, TableRequest, expected_seconds};
 use trackway_system::SystemClock;
 
-use crate::args::{DataCommand, ReadingArgs, TableArgs};
+use crate::args::{DataCommand, Header, ReadingArgs, TableArgs};
 use crate::commands::live::BytesBar;
 use crate::exit::Failure;
 use crate::printer::{Printer, QUOTE_SECONDS_MIN};
@@ -58,6 +58,7 @@ pub(super) fn request(paths: &[String], reading: &ReadingArgs, read: &ReadContex
         paths: paths.to_vec(),
         format: None,
         columns: reading.columns.clone(),
+        header: reading.header.map(|given| given == Header::Yes),
         delimiter: reading.delimiter,
         missing: reading.missing.clone(),
         read_context: read.clone(),

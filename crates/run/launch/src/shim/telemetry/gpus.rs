@@ -1,5 +1,7 @@
 //! The GPUs of the attempt.
 
+use std::collections::BTreeSet;
+
 use crate::gpu::{Gpu, GpuDriver};
 
 /// A session with the driver, where there is one.
@@ -19,15 +21,23 @@ impl Gpus {
         Self { indexes: chosen(&known, devices, visible.as_deref()), driver }
     }
 
-    /// The values of each GPU now; what the driver does not report is absent.
-    pub fn values(&self) -> Vec<(String, f64)> {
+    /// The values of each GPU now; what the driver does not report is absent. `pids`: the processes of the attempt.
+    pub fn values(&self, pids: &BTreeSet<u32>) -> Vec<(String, f64)> {
         let Some(driver) = &self.driver else { return Vec::new() };
         let named = |index: u32| {
-            let values = driver.values(index).into_iter();
+            let own = own_bytes(&driver.processes(index), pids).map(|bytes| ("attempt_memory_bytes", bytes));
+            let values = driver.values(index).into_iter().chain(own);
             values.map(move |(name, value)| (format!("system/gpu/{index}/{name}"), value))
         };
         self.indexes.iter().copied().flat_map(named).collect()
     }
+}
+
+/// The memory of a GPU that the attempt's processes have, at least one byte if they are on it; none if they are not.
+fn own_bytes(processes: &[(u32, u64)], pids: &BTreeSet<u32>) -> Option<f64> {
+    let own: Vec<u64> =
+        processes.iter().filter(|(pid, _)| pids.contains(pid)).map(|(_, bytes)| *bytes).collect();
+    (!own.is_empty()).then(|| own.iter().sum::<u64>().max(1) as f64)
 }
 
 /// Which GPUs are the attempt's.
@@ -51,6 +61,15 @@ fn chosen(known: &[(u32, Option<String>)], devices: &[String], visible: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that a GPU counts as used where a process of the attempt is on it, even if the driver hides how much it has.
+    #[test]
+    fn a_gpu_is_used_by_the_attempts_processes_only() {
+        let pids = BTreeSet::from([7, 8]);
+        assert_eq!(own_bytes(&[(7, 100), (8, 50), (9, 1_000)], &pids), Some(150.0));
+        assert_eq!(own_bytes(&[(8, 0)], &pids), Some(1.0));
+        assert_eq!(own_bytes(&[(9, 1_000)], &pids), None);
+    }
 
     /// Proves which GPUs are followed: the granted ones, else those the script may see (CUDA ends the list at the first
     /// unknown one), else all.

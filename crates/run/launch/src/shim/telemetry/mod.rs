@@ -85,7 +85,7 @@ impl Sampler {
             let asked_micros = self.clock.monotonic_micros();
             let now = self.read();
             let mut sampled = values(&before, &now);
-            sampled.extend(gpus.values());
+            sampled.extend(gpus.values(&now.pids()));
             let named: Vec<(&str, f64)> =
                 sampled.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             let writer = writer.get_or_insert_with(|| {

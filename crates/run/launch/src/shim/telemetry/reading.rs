@@ -1,6 +1,6 @@
 //! Two looks at the counters of the kernel become the values of one sample. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::process::ProcessIdentity;
 
@@ -19,6 +19,13 @@ pub(super) struct Reading {
     pub network_bytes: Option<(u64, u64)>,
     /// Room on the file system of the attempt's folder.
     pub disk_free_bytes: Option<u64>,
+}
+
+impl Reading {
+    /// The numbers of the attempt's processes.
+    pub fn pids(&self) -> BTreeSet<u32> {
+        self.processes.keys().filter_map(|identity| u32::try_from(identity.pid).ok()).collect()
+    }
 }
 
 /// One process.

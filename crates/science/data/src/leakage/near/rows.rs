@@ -7,11 +7,12 @@ use trackway_statistics::population_variance;
 
 use super::index::{BandIndex, mix};
 use super::{EXAMPLES_MAX, NearPair, NearRows};
-use crate::leakage::columns::{Places, keys, numbers};
-use crate::leakage::sample::{Content, Sample, Values};
+use crate::leakage::columns::Places;
+use crate::leakage::sample::Sample;
 use crate::pass::Pass;
 use crate::read::{Chunk, Place};
 use crate::rows::RowHashes;
+use crate::sampled::{Content, Values, keys, numbers};
 
 /// Rows agree when at least this part of their columns does.
 const AGREEING_SHARE_MIN: f64 = 0.8;
@@ -374,7 +375,7 @@ impl Pass for Met<'_> {
         let rows = chunk.batch.num_rows();
         let plan = &self.lookup.plan;
         let mut fingerprints = RowHashes::new(rows);
-        self.columns.features.iter().for_each(|index| fingerprints.add(chunk.batch.column(*index)));
+        self.columns.equal_by().iter().for_each(|index| fingerprints.add(chunk.batch.column(*index)));
         let column = |feature: usize| {
             let column = chunk.batch.column(self.columns.features[feature]);
             match plan.measures.iter().any(|it| it.feature == feature && it.number.is_some()) {

@@ -81,7 +81,7 @@ fn text_features(columns: &Places, source: &Source) -> Vec<usize> {
 
 fn fingerprints(columns: &Places, chunk: &Chunk) -> RowHashes {
     let mut rows = RowHashes::new(chunk.batch.num_rows());
-    columns.features.iter().for_each(|index| rows.add(chunk.batch.column(*index)));
+    columns.equal_by().iter().for_each(|index| rows.add(chunk.batch.column(*index)));
     rows
 }
 

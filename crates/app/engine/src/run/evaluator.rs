@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value as Json, json};
 use trackway_api::evaluations::CodeFile;
-use trackway_engine::error::{AppError, ErrorKind};
-use trackway_engine::run::Job;
 use trackway_formats::runfile::Plan;
 use trackway_formats::sha256_hex;
 use trackway_formats::shell::words;
 
+use super::Job;
+use crate::error::{AppError, ErrorKind};
 use crate::file_digest::file_sha256;
-use crate::score::{EVALUATOR, VERSION};
+
+/// What the built-in evaluator calls itself.
+pub const BUILT_IN: &str = "trackway score";
+/// Its version.
+pub const BUILT_IN_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An evaluator and its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,14 +28,30 @@ pub struct Evaluator {
     pub files: Vec<CodeFile>,
 }
 
-/// Looks at the files that the command of `job` names, but for `data`, which it reads. If it names none, the program
-/// itself is the code. For the built-in evaluator the `scorer` is the code, and the name contains the version of the
-/// rest.
+/// What evaluates the checkpoints of a run, as its run file has it.
+#[derive(Debug, Clone, Copy)]
+pub enum EvaluatorCode<'c> {
+    /// The command.
+    Command {
+        /// Its argument vector.
+        argv: &'c [String],
+        /// The same without secrets: a name is taken from what may be stored.
+        stored: &'c [String],
+    },
+    /// The scorer of the built-in evaluator, whose name contains the version of the rest.
+    Scorer(&'c str),
+}
+
+/// Looks at the files that an evaluator's command names, but for `data`, which it reads. If it names none, the program itself is
+/// the code. `job` has its working directory.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
-    let argv = scorer.map_or_else(|| job.plan.run.command.clone(), words);
+pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
+    let (name, argv) = match code {
+        EvaluatorCode::Scorer(scorer) => (format!("{BUILT_IN} {BUILT_IN_VERSION}"), words(scorer)),
+        EvaluatorCode::Command { argv, stored } => (Plan::for_command(stored).run.name, argv.to_vec()),
+    };
     let folder = job.working_directory();
     let mut files: Vec<CodeFile> = Vec::new();
     for named in named_files(&argv) {
@@ -46,12 +67,26 @@ pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Ev
     }
     let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
     let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
-    let name = match scorer {
-        Some(_) => format!("{EVALUATOR} {VERSION}"),
-        // Arguments may contain secrets; a name is taken from what may be stored.
-        None => Plan::for_command(&job.stored_plan.run.command).run.name,
-    };
     Ok(Evaluator { name, digest, files })
+}
+
+/// Names and digests of what will evaluate the checkpoints of `job`, as they are now; none where its run file names nothing. A file
+/// that cannot be read has a name and no digest: the evaluation itself will report it.
+pub(crate) fn evaluator_versions(job: &Job) -> Option<Json> {
+    let section = job.plan.evaluate.as_ref()?;
+    let stored = job.stored_plan.evaluate.as_ref().map_or(&[][..], |stored| &stored.command);
+    let code = match &section.scorer {
+        Some(scorer) => EvaluatorCode::Scorer(scorer),
+        None if section.command.is_empty() => return None,
+        None => EvaluatorCode::Command { argv: &section.command, stored },
+    };
+    let sets = job.plan.data.values().map(|set| &set.path);
+    let named = sets.chain(&section.task_set).chain(&section.rows);
+    let data: Vec<PathBuf> = named.map(|path| job.base.join(path)).collect();
+    Some(match evaluator(job, code, &data) {
+        Ok(found) => json!([{ "name": found.name, "digest": found.digest }]),
+        Err(error) => json!([{ "digest": null, "why": error.message }]),
+    })
 }
 
 /// What may be a file: arguments, what follows a `=` in them, and the module after `-m`.

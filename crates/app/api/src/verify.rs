@@ -1,0 +1,64 @@
+//! Whether what is stored still is what was sealed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use trackway_core::{RunId, closed_list};
+
+closed_list!(
+    /// What has a digest.
+    SealedKind, "kind of what is sealed", {
+        /// The receipt of an attempt, with its metrics, parameters, tags, artifacts, segments and costs.
+        Receipt = "receipt",
+        /// An evaluation, with its metrics and slices.
+        Evaluation = "evaluation",
+        /// The verdicts of gates and their inputs.
+        Gates = "gates",
+        /// The manifest of a checkpoint.
+        Manifest = "manifest",
+        /// The ledger's rows of checkpoints, against the log of their root.
+        Mirror = "mirror",
+    }
+);
+
+/// What `trackway verify` recomputed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct VerifyReport {
+    /// The run; null: all.
+    pub run_id: Option<RunId>,
+    /// Whether nothing differs.
+    pub holds: bool,
+    /// One for each kind.
+    pub kinds: Vec<VerifiedKind>,
+    /// What differs; the first 1,000.
+    pub differs: Vec<Differing>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// One kind of what is sealed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct VerifiedKind {
+    /// The kind.
+    pub kind: SealedKind,
+    /// How many are what was sealed.
+    pub hold_count: u64,
+    /// How many differ.
+    pub differ_count: u64,
+    /// How many are not sealed yet.
+    pub open_count: u64,
+    /// How many cannot be looked at from here, such as the files of another machine.
+    pub unknown_count: u64,
+}
+
+/// Something that differs from what was sealed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Differing {
+    /// Its kind.
+    pub kind: SealedKind,
+    /// Its run.
+    pub run_id: RunId,
+    /// Its id; of a checkpoint its folder.
+    pub id: String,
+    /// What differs.
+    pub why: String,
+}

@@ -1,0 +1,227 @@
+//! Keeps what an attempt was made from beside its commit: the changes that were not committed, its script and run file, its packages.
+//! Without it a receipt has hashes of things that are lost. Each is stored once, under its hash, without secrets.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use trackway_core::AttemptId;
+use trackway_files::{TempFile, TempFolder, make_folders, read_regular, write_own};
+use trackway_formats::layout::HomeLayout;
+use trackway_redact::Redactor;
+
+use super::{Capture, EnvironmentLock, Git, LockKind};
+
+/// The most of a script, a run file or an untracked file that is kept.
+pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
+/// The most of all untracked files of an attempt that is kept.
+pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
+
+/// The changes of tracked files, in the folder of changes.
+pub const PATCH_FILE: &str = "changes.patch";
+/// The untracked files, below it.
+pub const UNTRACKED_FOLDER: &str = "untracked";
+
+/// What of the changes is not in the folder, a line each.
+const LEFT_OUT_FILE: &str = "left-out.txt";
+
+/// What an attempt was made from: `sources/ATTEMPT.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AttemptSource {
+    /// The commit that was checked out.
+    pub commit: Option<String>,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// The root of the repository.
+    pub root: Option<PathBuf>,
+    /// Where it was cloned from.
+    pub origin: Option<String>,
+    /// BLAKE3 of the changes that were not committed; `sources/changes-…` has them.
+    pub changes_blake3: Option<String>,
+    /// The script and the run file; `sources/file-…` has them.
+    pub files: Vec<SourceFile>,
+    /// SHA-256 of the packages; `sources/environment-…` has them.
+    pub environment_sha256: Option<String>,
+    /// The interpreter, or the lock file.
+    pub environment_path: Option<PathBuf>,
+    /// The version of Python.
+    pub python_version: Option<String>,
+    /// What is not kept, and why.
+    pub left_out: Vec<String>,
+}
+
+/// A file that an attempt was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Where it was.
+    pub path: PathBuf,
+    /// BLAKE3 of its bytes.
+    pub blake3: String,
+}
+
+/// Keeps it. What cannot be kept is named in the result, and holds no launch up.
+///
+/// # Errors
+/// When the list itself cannot be written.
+pub fn keep(
+    home: &HomeLayout,
+    redactor: &Redactor,
+    attempt_id: AttemptId,
+    capture: &Capture,
+    run_file: Option<&Path>,
+) -> io::Result<AttemptSource> {
+    make_folders(&home.sources())?;
+    let Git { commit, branch, root, origin, dirty_diff_blake3, left_out, .. } = &capture.git;
+    let lock = &capture.environment_lock;
+    let mut source = AttemptSource {
+        commit: commit.clone(),
+        branch: branch.clone(),
+        root: root.as_ref().map(PathBuf::from),
+        origin: origin.as_ref().map(|url| redactor.text(url).into_owned()),
+        changes_blake3: dirty_diff_blake3.clone(),
+        environment_sha256: lock.sha256.clone(),
+        environment_path: lock.path.as_ref().map(PathBuf::from),
+        python_version: lock.python_version.clone(),
+        left_out: left_out.clone(),
+        ..AttemptSource::default()
+    };
+    if let Some(blake3) = dirty_diff_blake3 {
+        let kept = keep_changes(home, redactor, blake3, &capture.git, &mut source.left_out);
+        note(&mut source.left_out, "the changes that were not committed", kept);
+    }
+    let script = capture.script.as_ref().map(|script| script.path.as_path());
+    for path in script.into_iter().chain(run_file) {
+        match keep_file(home, redactor, path) {
+            Ok(blake3) => source.files.push(SourceFile { path: path.to_owned(), blake3 }),
+            Err(why) => source.left_out.push(format!("`{}`: {why}", path.display())),
+        }
+    }
+    if let Some(sha256) = &lock.sha256 {
+        let kept = keep_environment(&home.environment_source(sha256), lock);
+        note(&mut source.left_out, "the packages", kept);
+    }
+    let text = serde_json::to_vec_pretty(&source)?;
+    write_own(&home.attempt_source(attempt_id), &text)?;
+    Ok(source)
+}
+
+fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {
+    if let Err(error) = kept {
+        left_out.push(format!("{what}: {error}"));
+    }
+}
+
+fn keep_changes(
+    home: &HomeLayout,
+    redactor: &Redactor,
+    blake3: &str,
+    git: &Git,
+    left_out: &mut Vec<String>,
+) -> io::Result<()> {
+    let target = home.changes_source(blake3);
+    if !target.is_dir() {
+        match write_changes(&target, redactor, git) {
+            // Another launch from the same tree was faster.
+            Err(_) if target.is_dir() => {}
+            written => written?,
+        }
+    }
+    let text = std::fs::read_to_string(target.join(LEFT_OUT_FILE))?;
+    left_out.extend(text.lines().map(str::to_owned));
+    Ok(())
+}
+
+fn write_changes(target: &Path, redactor: &Redactor, git: &Git) -> io::Result<()> {
+    let folder = TempFolder::beside(target)?;
+    let mut left_out = Vec::new();
+    match &git.diff {
+        Some(diff) => {
+            let (patch, has_secrets) = without_secrets(redactor, diff);
+            write_own(&folder.path().join(PATCH_FILE), &patch)?;
+            if has_secrets {
+                left_out.push("secrets in the changes that were not committed".into());
+            }
+        }
+        None if git.diff_bytes.is_some_and(|bytes| bytes > 0) => {
+            left_out.push(format!(
+                "changes of tracked files of more than {} bytes",
+                super::git::KEPT_DIFF_BYTES_MAX
+            ));
+        }
+        None => {}
+    }
+    let mut budget_bytes = KEPT_UNTRACKED_BYTES_MAX;
+    for file in &git.untracked {
+        let from = Path::new(git.root.as_deref().unwrap_or_default()).join(&file.path);
+        let to = folder.path().join(UNTRACKED_FOLDER).join(&file.path);
+        if let Err(why) = keep_untracked(redactor, (&from, &to), file.blake3.as_deref(), &mut budget_bytes) {
+            left_out.push(format!("`{}`: {why}", file.path));
+        }
+    }
+    write_own(&folder.path().join(LEFT_OUT_FILE), left_out.join("\n").as_bytes())?;
+    folder.persist(target)
+}
+
+fn keep_untracked(
+    redactor: &Redactor,
+    (from, to): (&Path, &Path),
+    blake3: Option<&str>,
+    budget_bytes: &mut u64,
+) -> Result<(), String> {
+    let inside = to.components().all(|part| part != Component::ParentDir);
+    let blake3 = blake3.filter(|_| inside).ok_or("it was not read")?;
+    let size = from.symlink_metadata().map_err(|error| error.to_string())?.len();
+    if size > KEPT_FILE_BYTES_MAX || size > *budget_bytes {
+        return Err("too large to be kept".into());
+    }
+    let bytes = read_regular(from).map_err(|error| error.to_string())?;
+    if blake3::hash(&bytes).to_hex().as_str() != blake3 {
+        return Err("it changed while it was kept".into());
+    }
+    *budget_bytes -= size;
+    let (kept, has_secrets) = without_secrets(redactor, &bytes);
+    let folder = to.parent().unwrap_or(to);
+    make_folders(folder).and_then(|()| write_own(to, &kept)).map_err(|error| error.to_string())?;
+    if has_secrets { Err("kept without the secrets in it".into()) } else { Ok(()) }
+}
+
+fn keep_file(home: &HomeLayout, redactor: &Redactor, path: &Path) -> Result<String, String> {
+    let size = path.metadata().map_err(|error| error.to_string())?.len();
+    if size > KEPT_FILE_BYTES_MAX {
+        return Err("too large to be kept".into());
+    }
+    let bytes = read_regular(path).map_err(|error| error.to_string())?;
+    let (kept, has_secrets) = without_secrets(redactor, &bytes);
+    if has_secrets {
+        return Err("not kept, since there are secrets in it".into());
+    }
+    let blake3 = blake3::hash(&bytes).to_hex().to_string();
+    let target = home.file_source(&blake3);
+    if !target.exists() {
+        TempFile::write(&target, &kept).map_err(|error| error.to_string())?;
+    }
+    Ok(blake3)
+}
+
+/// The packages, as bytes that have the hash.
+fn keep_environment(target: &Path, lock: &EnvironmentLock) -> io::Result<()> {
+    if target.exists() {
+        return Ok(());
+    }
+    let bytes = match (lock.kind, &lock.text, &lock.python_version, &lock.path) {
+        (Some(LockKind::PythonPackages), Some(packages), Some(version), _) => {
+            format!("{version}\n{packages}").into_bytes()
+        }
+        (Some(LockKind::CargoLock | LockKind::UvLock), _, _, Some(path)) => read_regular(Path::new(path))?,
+        _ => return Ok(()),
+    };
+    TempFile::write(target, &bytes)
+}
+
+/// The bytes without the secrets in them, and whether there were any. In bytes that are not text none can be found.
+fn without_secrets(redactor: &Redactor, bytes: &[u8]) -> (Vec<u8>, bool) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return (bytes.to_vec(), false) };
+    let kept = redactor.text(text);
+    let has_secrets = *kept != *text;
+    (kept.into_owned().into_bytes(), has_secrets)
+}

@@ -1,0 +1,38 @@
+//! The counts of rows that the attempts of a rung recorded.
+
+use trackway_formats::EventKind;
+use trackway_ledger::{AttemptRow, EventRow};
+use trackway_tower::ladder::RungCut;
+
+use super::sealed_of_rung;
+use crate::Context;
+use crate::error::AppError;
+use crate::rows::rung_of;
+
+/// The counts of all attempts of the row's rung; `newest` are the events of the row's own.
+pub(super) fn cuts_of_rung(
+    context: &Context,
+    row: &AttemptRow,
+    newest: &[EventRow],
+) -> Result<Vec<RungCut>, AppError> {
+    let mut cuts = cuts_in(newest);
+    for attempt in sealed_of_rung(context, row, rung_of(row))? {
+        cuts.extend(cuts_in(&context.ledger_read(|ledger| ledger.events_of_attempt(attempt.attempt_id))?));
+    }
+    Ok(cuts)
+}
+
+/// The counts among these events.
+pub(crate) fn cuts_in(events: &[EventRow]) -> Vec<RungCut> {
+    events.iter().filter(|event| EventKind::RungCut.is(&event.kind)).filter_map(cut_of).collect()
+}
+
+fn cut_of(event: &EventRow) -> Option<RungCut> {
+    let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
+    Some(RungCut {
+        fraction: field("rung")?.parse().ok()?,
+        rows: field("rows")?.parse().ok()?,
+        rows_total: field("rows_total")?.parse().ok()?,
+        by_key: field("by") == Some("keys"),
+    })
+}

@@ -1,0 +1,47 @@
+//! What an attempt added to its run, and what shows that it took what it was given.
+
+use trackway_core::{SkippedBatches, Step, Timestamp};
+use trackway_formats::EventKind;
+use trackway_ledger::{AttemptRow, EventRow};
+use trackway_tower::roll_back::skipped_count;
+
+use crate::run::ladder::cuts_in;
+
+const SECONDS_PER_HOUR: f64 = 3600.0;
+
+/// How long it took to come back, and the steps that were committed for the first time. `earlier`: the attempts of its rung before it.
+pub(super) fn note_progress(row: &mut AttemptRow, first_step_at: Option<Timestamp>, earlier: &[&AttemptRow]) {
+    row.first_step_at = first_step_at;
+    let died_at = earlier.iter().max_by_key(|attempt| attempt.attempt_number).and_then(|last| last.ended_at);
+    row.recovery_seconds = first_step_at
+        .zip(died_at)
+        .map(|(first, died)| first.seconds_since(died))
+        .filter(|seconds| *seconds >= 0.0);
+    let committed_before =
+        earlier.iter().filter_map(|attempt| attempt.last_committed_step).max().unwrap_or(0);
+    let committed = row.last_committed_step.or(row.last_step.map(|_| 0));
+    row.new_committed_steps = committed.map(|step| step.saturating_sub(committed_before));
+    row.gpu_hours_per_committed_step = row
+        .new_committed_steps
+        .filter(|steps| *steps > 0)
+        .zip(row.gpu_seconds.filter(|seconds| *seconds > 0.0))
+        .map(|(steps, seconds)| seconds / SECONDS_PER_HOUR / steps as f64);
+}
+
+/// The seed, the rows and the batches, as the script or Trackway's own loader recorded them.
+pub(super) fn note_inputs(row: &mut AttemptRow, events: &[EventRow]) {
+    let number = |event: &EventRow, name: &str| -> Option<u64> {
+        event.fields_json.as_ref()?.get(name)?.as_str()?.parse().ok()
+    };
+    let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
+    row.seed_seen = of_kind(EventKind::SeedTaken).find_map(|event| number(event, "seed"));
+    if let Some(cut) = cuts_in(events).into_iter().max_by_key(|cut| cut.rows_total) {
+        (row.rung_rows, row.rung_rows_total) = (Some(cut.rows), Some(cut.rows_total));
+    }
+    let skipped = row.skip_batches.as_deref().and_then(|text| text.parse::<SkippedBatches>().ok());
+    let places: Vec<(Step, u64)> = of_kind(EventKind::DataCursor)
+        .filter_map(|event| Some((event.step?, number(event, "batch")?)))
+        .collect();
+    row.skipped_batch_count =
+        skipped.and_then(|skipped| skipped_count(&skipped, &places, row.last_step.unwrap_or(0)));
+}

@@ -1,0 +1,118 @@
+//! Compares a reproduction with its original, to the last bit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use trackway_api::reproduce::{ReproducedValue, ReproductionCheck, ReproductionVerdict};
+use trackway_core::RunId;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::rows::rung_of;
+use trackway_ledger::AttemptRow;
+
+use super::{EXPECTED_FILE, Expected};
+use crate::checkpoints::checkpoints_at;
+
+/// Metrics of time differ in every run.
+const TIMES: [&str; 4] = ["seconds", "_per_second", "tokens_per", "time"];
+
+/// What an attempt ended with.
+pub(super) fn expected(context: &Context, attempt: &AttemptRow) -> Result<Expected, AppError> {
+    Ok(Expected {
+        attempt_id: attempt.attempt_id,
+        run_id: attempt.run_id,
+        states: states(context, attempt)?,
+        metrics: metrics(context, attempt)?,
+    })
+}
+
+/// Compares the last run of the home of a reproduction with what `folder` expects.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when the folder was not written by `trackway reproduce`, or nothing was run in it.
+pub fn check(context: &Context, folder: &Path, run: RunId) -> Result<ReproductionCheck, AppError> {
+    let path = folder.join(EXPECTED_FILE);
+    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let expected: Expected = serde_json::from_slice(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let last = context.attempts_of(run)?.pop().ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("run {run} was never launched"))
+            .hint("run reproduce.sh first")
+    })?;
+    let compared = compare(&expected, &states(context, &last)?, &metrics(context, &last)?);
+    Ok(ReproductionCheck {
+        attempt_id: expected.attempt_id,
+        run_id: run,
+        verdict: verdict(&compared),
+        compared,
+    })
+}
+
+fn states(context: &Context, attempt: &AttemptRow) -> Result<Vec<(u64, String)>, AppError> {
+    let run = context.run_by_id(attempt.run_id)?;
+    let listing = checkpoints_at(context, run, rung_of(attempt))?.of_this_disk()?;
+    let own = listing.into_iter().filter(|one| one.manifest_sha256.is_some());
+    Ok(own.filter_map(|one| Some((one.step, one.state_digest?))).collect())
+}
+
+fn metrics(context: &Context, attempt: &AttemptRow) -> Result<Vec<(String, f64)>, AppError> {
+    let rows = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
+    let is_time = |name: &str| TIMES.iter().any(|word| name.contains(word));
+    let own = rows.into_iter().filter(|row| !row.name.starts_with("system/") && !is_time(&row.name));
+    Ok(own.filter_map(|row| Some((row.name, row.last_value?))).collect())
+}
+
+/// What the original has, beside the same of the reproduction.
+fn compare(expected: &Expected, states: &[(u64, String)], metrics: &[(String, f64)]) -> Vec<ReproducedValue> {
+    let states: BTreeMap<u64, &String> = states.iter().map(|(step, digest)| (*step, digest)).collect();
+    let of_states = expected.states.iter().map(|(step, digest)| {
+        let reproduced = states.get(step).map(|digest| (*digest).clone());
+        let equal = reproduced.as_ref() == Some(digest);
+        ReproducedValue { what: format!("state at step {step}"), original: digest.clone(), reproduced, equal }
+    });
+    let metrics: BTreeMap<&str, f64> = metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let of_metrics = expected.metrics.iter().map(|(name, value)| {
+        let reproduced = metrics.get(name.as_str());
+        ReproducedValue {
+            what: format!("last {name}"),
+            original: value.to_string(),
+            reproduced: reproduced.map(f64::to_string),
+            equal: reproduced.is_some_and(|reproduced| reproduced.to_bits() == value.to_bits()),
+        }
+    });
+    of_states.chain(of_metrics).collect()
+}
+
+/// A state that only one of them saved says nothing: retention and cadences in seconds keep others.
+fn verdict(compared: &[ReproducedValue]) -> ReproductionVerdict {
+    let both: Vec<&ReproducedValue> = compared.iter().filter(|value| value.reproduced.is_some()).collect();
+    match both.is_empty() {
+        true => ReproductionVerdict::CannotTell,
+        false if both.iter().all(|value| value.equal) => ReproductionVerdict::Equal,
+        false => ReproductionVerdict::Different,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that equal means equal to the last bit in everything that both have, and that nothing in common proves nothing.
+    #[test]
+    fn a_reproduction_is_compared_to_the_last_bit() {
+        let expected = Expected {
+            attempt_id: "att_00000000000000000000000001".parse().unwrap(),
+            run_id: "run_00000000000000000000000001".parse().unwrap(),
+            states: vec![(100, "aa".into()), (200, "bb".into())],
+            metrics: vec![("loss".into(), 0.1 + 0.2)],
+        };
+        let judged = |states: &[(u64, String)], loss: Option<f64>| {
+            let metrics: Vec<_> = loss.map(|loss| ("loss".to_owned(), loss)).into_iter().collect();
+            verdict(&compare(&expected, states, &metrics))
+        };
+        assert_eq!(judged(&[(200, "bb".into())], Some(0.1 + 0.2)), ReproductionVerdict::Equal);
+        assert_eq!(judged(&[(200, "bb".into())], Some(0.3)), ReproductionVerdict::Different);
+        assert_eq!(judged(&[(200, "cc".into())], None), ReproductionVerdict::Different);
+        assert_eq!(judged(&[(300, "bb".into())], None), ReproductionVerdict::CannotTell);
+    }
+}

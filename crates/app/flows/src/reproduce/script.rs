@@ -1,0 +1,272 @@
+//! The shell script that rebuilds an attempt. Everything here is text from evidence; nothing is looked at.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use trackway_api::reproduce::RebuiltPart;
+use trackway_engine::capture::sources::UNTRACKED_FOLDER;
+use trackway_formats::shell::quoted;
+
+use super::{Evidence, part};
+
+/// The folder with the code, below that of the script.
+const CODE: &str = "code";
+
+/// The script, and what it rebuilds and does not.
+#[derive(Default)]
+pub(super) struct Script {
+    pub rebuilt: Vec<RebuiltPart>,
+    pub missing: Vec<String>,
+    pub has_patch: bool,
+    pub has_untracked: bool,
+    pub has_packages: bool,
+    /// Files that were kept, and their copies below the folder.
+    pub files: Vec<(PathBuf, PathBuf)>,
+    /// The repository, and the commit.
+    checkout: Option<(String, String)>,
+    /// The root of the original code: of the repository, else the folder that paths start from.
+    root: PathBuf,
+    /// Folders that come first in PATH.
+    path: Vec<PathBuf>,
+    /// Data that is linked: its path, which is below the root.
+    links: Vec<PathBuf>,
+    /// The command.
+    command: Vec<String>,
+    /// The folder in which it runs.
+    folder: PathBuf,
+}
+
+impl Script {
+    pub fn of(evidence: &Evidence<'_>) -> Self {
+        let Evidence { source, job, attempt, .. } = evidence;
+        let root = source.root.clone().unwrap_or_else(|| job.base.clone());
+        let mut script = Self { root, ..Self::default() };
+        script.take_code(evidence);
+        script.take_command(evidence);
+        script.take_data(evidence);
+        if let Some(seed) = attempt.seed {
+            script.rebuilt.push(part("seed", seed.to_string()));
+            if attempt.seed_seen.is_none() {
+                script
+                    .missing
+                    .push("the seed may have no effect: nothing shows that the script took it".into());
+            }
+        }
+        script
+    }
+
+    fn take_code(&mut self, evidence: &Evidence<'_>) {
+        let source = &evidence.source;
+        let repository = source.root.as_ref().map(|root| root.to_string_lossy().into_owned());
+        match (&source.commit, repository.or_else(|| source.origin.clone())) {
+            (Some(commit), Some(repository)) => {
+                self.rebuilt.push(part("code", format!("commit {commit} of {repository}")));
+                self.checkout = Some((repository, commit.clone()));
+            }
+            _ => self
+                .missing
+                .push("the code: it was in no git commit; its script and run file were kept".into()),
+        }
+        self.missing.extend(source.left_out.iter().map(|what| format!("not kept: {what}")));
+    }
+
+    fn take_command(&mut self, evidence: &Evidence<'_>) {
+        let Evidence { job, attempt, source, .. } = evidence;
+        let mut words = vec!["run".to_owned()];
+        match &job.run_file {
+            Some(file) => {
+                words.push(self.moved(file));
+                for change in job.overrides.iter().cloned().chain(changes(evidence)) {
+                    words.extend(["--set".to_owned(), change]);
+                }
+                self.folder = file.parent().unwrap_or(&job.base).to_owned();
+            }
+            None => {
+                words.extend(["--name".into(), job.plan.run.name.clone(), "--".into()]);
+                words.extend(attempt.command.iter().cloned());
+                self.folder = PathBuf::from(&attempt.working_directory);
+            }
+        }
+        self.rebuilt.push(part("command", format!("trackway {}", words.join(" "))));
+        self.command = words;
+        if job.has_secrets {
+            self.missing
+                .push("values with secrets in the run file or the command: they were never stored".into());
+        }
+        if let Some(interpreter) =
+            source.environment_path.as_deref().filter(|_| source.python_version.is_some())
+        {
+            self.path.extend(interpreter.parent().map(Path::to_owned));
+        }
+    }
+
+    fn take_data(&mut self, evidence: &Evidence<'_>) {
+        for file in &evidence.data {
+            let shown = format!("data `{}`: `{}`", file.set, file.path);
+            match &file.now {
+                Some(now) if *now == file.blake3 => {
+                    self.rebuilt
+                        .push(part(format!("data {}", file.set), format!("{}, BLAKE3 {now}", file.path)));
+                    let path = evidence.job.base.join(&file.path);
+                    if path.starts_with(&self.root) {
+                        self.links.push(path);
+                    }
+                }
+                Some(_) => {
+                    self.missing.push(format!("{shown} is not what the attempt read: it changed since"))
+                }
+                None => self
+                    .missing
+                    .push(format!("{shown} cannot be read from here, so its hash is not compared")),
+            }
+        }
+    }
+
+    /// What a rebuilt attempt is not, whatever is rebuilt.
+    pub fn note_differences(&mut self, evidence: &Evidence<'_>) {
+        let Evidence { attempt, source, .. } = evidence;
+        match (&source.environment_sha256, self.has_packages) {
+            (Some(sha256), true) => {
+                self.rebuilt.push(part("packages", format!("packages.txt, SHA-256 {sha256}")))
+            }
+            (Some(_), false) => self.missing.push("the packages: their list was not kept".into()),
+            (None, _) => self.missing.push("the packages: they were not known".into()),
+        }
+        if let Some(step) = attempt.resumed_from_step {
+            self.missing.push(format!(
+                "the attempt continued from step {step}; the reproduction begins at the start (is a resume exact? `trackway prove`)"
+            ));
+        }
+        if let Some(names) = &attempt.gpu_names {
+            self.missing.push(format!("the machine: it had {names}; other devices may round otherwise"));
+        }
+        if let Some(image) = &attempt.container_digest {
+            self.missing.push(format!("the container: start `reproduce.sh` in the image {image}"));
+        }
+    }
+
+    /// A path of the original code as it is in the rebuilt one.
+    fn moved(&self, path: &Path) -> String {
+        match path.strip_prefix(&self.root) {
+            Ok(below) => format!("{CODE}/{}", below.display()),
+            Err(_) => path.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// The script. `out`: where it is.
+    pub fn text(&self, out: &Path) -> String {
+        let mut text = String::from(
+            "#!/bin/sh\n# Rebuilds an attempt in this folder, runs it, and compares it with the original.\nset -eu\n\
+             here=$(cd \"$(dirname \"$0\")\" && pwd)\ncd \"$here\"\n",
+        );
+        self.write_code(&mut text);
+        self.write_data(&mut text);
+        let folders: Vec<String> = self.path.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        if !folders.is_empty() {
+            let folders = quoted(&folders.join(":"));
+            let _ = writeln!(
+                text,
+                "\n# Packages: packages.txt has them. This interpreter had them; name another one with PATH_FIRST."
+            );
+            let _ = writeln!(text, "PATH=${{PATH_FIRST:-{folders}}}:$PATH\nexport PATH");
+        }
+        let _ = out;
+        let words: Vec<String> = self.command.iter().map(|word| self.word(word)).collect();
+        let folder = self.moved(&self.folder);
+        let _ =
+            writeln!(text, "\n# The command. Its home is here, so that nothing of the original is touched.");
+        let _ = writeln!(text, "TRACKWAY=${{TRACKWAY:-trackway}}\ncd {}", quoted(&folder));
+        let _ = writeln!(text, "\"$TRACKWAY\" --home \"$here/home\" {}", words.join(" "));
+        let _ = writeln!(text, "\"$TRACKWAY\" reproduce --check \"$here\"");
+        text
+    }
+
+    /// A word of the command; a path of the code is made absolute, since the script changes its folder.
+    fn word(&self, word: &str) -> String {
+        match word.strip_prefix(&format!("{CODE}/")) {
+            Some(below) => format!("\"$here/{CODE}/\"{}", quoted(below)),
+            None => quoted(word),
+        }
+    }
+
+    fn write_code(&self, text: &mut String) {
+        let _ = writeln!(text, "\n# Code");
+        match &self.checkout {
+            Some((repository, commit)) => {
+                let _ = writeln!(text, "git clone --quiet --no-checkout {} {CODE}", quoted(repository));
+                let _ = writeln!(text, "git -C {CODE} checkout --quiet --detach {}", quoted(commit));
+            }
+            None => {
+                let _ = writeln!(text, "mkdir -p {CODE}");
+            }
+        }
+        if self.has_patch {
+            let _ = writeln!(
+                text,
+                "[ ! -s changes.patch ] || git -C {CODE} apply --whitespace=nowarn ../changes.patch"
+            );
+        }
+        if self.has_untracked {
+            let _ = writeln!(text, "cp -R {UNTRACKED_FOLDER}/. {CODE}/");
+        }
+        for (original, copy) in &self.files {
+            let target = self.moved(original);
+            if target.starts_with(CODE) {
+                let folder = Path::new(&target).parent().unwrap_or(Path::new(CODE));
+                let (folder, copy, target) =
+                    (quoted(&folder.to_string_lossy()), quoted(&copy.to_string_lossy()), quoted(&target));
+                let _ = writeln!(text, "[ -e {target} ] || {{ mkdir -p {folder}; cp {copy} {target}; }}");
+            }
+        }
+    }
+
+    fn write_data(&self, text: &mut String) {
+        if self.links.is_empty() {
+            return;
+        }
+        let _ = writeln!(text, "\n# Data, as it was when this folder was written: compared by hash");
+        for path in &self.links {
+            let target = self.moved(path);
+            let folder =
+                Path::new(&target).parent().unwrap_or(Path::new(CODE)).to_string_lossy().into_owned();
+            let (folder, original, target) =
+                (quoted(&folder), quoted(&path.to_string_lossy()), quoted(&target));
+            let _ = writeln!(text, "[ -e {target} ] || {{ mkdir -p {folder}; ln -s {original} {target}; }}");
+        }
+    }
+
+    /// What a person reads first.
+    pub fn readme(&self, evidence: &Evidence<'_>) -> String {
+        let attempt = evidence.attempt;
+        let mut text = format!(
+            "# Attempt {} of `{}`\n\nRun `./reproduce.sh`: it rebuilds the attempt in this folder, runs it and compares the training \
+             state and the metrics with the original (`expected.json`).\n\n## Rebuilt\n",
+            attempt.attempt_id, evidence.job.plan.run.name
+        );
+        for RebuiltPart { what, from } in &self.rebuilt {
+            let _ = writeln!(text, "- **{what}**: {from}");
+        }
+        text.push_str("\n## Not rebuilt\n");
+        for what in &self.missing {
+            let _ = writeln!(text, "- {what}");
+        }
+        if self.missing.is_empty() {
+            text.push_str("Nothing is known to be missing.\n");
+        }
+        text
+    }
+}
+
+/// The changes of a retry plan, as overrides of the run file.
+fn changes(evidence: &Evidence<'_>) -> Vec<String> {
+    let environment = |config: &Value| config.pointer("/run/environment").and_then(Value::as_object).cloned();
+    let planned = &evidence.job.plan.run.environment;
+    let launched = environment(&evidence.attempt.config_json).unwrap_or_default();
+    launched
+        .into_iter()
+        .filter_map(|(name, value)| Some((value.as_str()?.to_owned(), name)))
+        .filter(|(value, name)| planned.get(name) != Some(value))
+        .map(|(value, name)| format!("run.environment.{name}={}", Value::from(value)))
+        .collect()
+}

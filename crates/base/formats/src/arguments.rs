@@ -1,0 +1,231 @@
+//! The parameters that a command gives its script: `python train.py --lr 0.1 --amp model.depth=3`.
+//!
+//! Only the words behind the script count: options of interpreters and launchers (`torchrun --nproc-per-node 2`) are no
+//! parameters of a training. Nothing is looked up on a disk.
+
+use std::path::Path;
+
+/// So many parameters are taken at most.
+pub const PARAMETERS_MAX: usize = 128;
+/// A longer name is none.
+const NAME_BYTES_MAX: usize = 64;
+/// A longer value is cut.
+const VALUE_BYTES_MAX: usize = 256;
+/// The value of an option that has none.
+const TRUE: &str = "true";
+/// Programs that start a script which their arguments name.
+const STARTERS: [&str; 31] = [
+    "Rscript",
+    "accelerate",
+    "bash",
+    "composer",
+    "conda",
+    "coverage",
+    "deepspeed",
+    "env",
+    "horovodrun",
+    "ionice",
+    "ipython",
+    "julia",
+    "micromamba",
+    "mpiexec",
+    "mpirun",
+    "nice",
+    "node",
+    "nohup",
+    "numactl",
+    "pipenv",
+    "poetry",
+    "pypy",
+    "pypy3",
+    "sh",
+    "srun",
+    "taskset",
+    "time",
+    "timeout",
+    "torchrun",
+    "uv",
+    "zsh",
+];
+/// What the names of scripts end with.
+const SCRIPTS: [&str; 6] = ["py", "sh", "R", "jl", "ipynb", "js"];
+/// Modules that start another script or module.
+const STARTING_MODULES: [&str; 6] = ["torch.", "accelerate.", "deepspeed", "coverage", "cProfile", "debugpy"];
+/// Names of the number of steps that a training is to make.
+pub const TOTAL_STEPS: [&str; 8] = [
+    "steps",
+    "total_steps",
+    "max_steps",
+    "max_iters",
+    "train_iters",
+    "num_iterations",
+    "num_train_steps",
+    "max_train_steps",
+];
+
+/// The parameters in a command, in its order, each name once with its last value. Dashes in names become underscores, as
+/// they do in the script; an option without a value is `true`.
+#[must_use]
+pub fn parameters_of(command: &[String]) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut rest = behind_script(command);
+    while let Some((word, behind)) = rest.split_first() {
+        rest = behind;
+        if word == "--" {
+            break;
+        }
+        let Some((name, value)) = assigned(word) else { continue };
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None => {
+                let count = values_behind(rest);
+                let values = rest[..count].join(" ");
+                rest = &rest[count..];
+                if count == 0 { TRUE.to_owned() } else { values }
+            }
+        };
+        put(&mut found, name, value);
+    }
+    found
+}
+
+/// The number of steps that a command sets.
+#[must_use]
+pub fn total_steps_of(command: &[String]) -> Option<u64> {
+    let parameters = parameters_of(command);
+    let total = |(name, value): &(String, String)| {
+        TOTAL_STEPS.contains(&name.as_str()).then(|| value.parse().ok()).flatten().filter(|steps| *steps > 0)
+    };
+    parameters.iter().find_map(total)
+}
+
+fn put(found: &mut Vec<(String, String)>, name: String, mut value: String) {
+    if value.len() > VALUE_BYTES_MAX {
+        value.truncate(value.floor_char_boundary(VALUE_BYTES_MAX));
+        value.push('…');
+    }
+    match found.iter().position(|(known, _)| *known == name) {
+        Some(place) => found[place].1 = value,
+        None if found.len() < PARAMETERS_MAX => found.push((name, value)),
+        None => {}
+    }
+}
+
+/// The name that a word gives, and its value if the word has one.
+fn assigned(word: &str) -> Option<(String, Option<&str>)> {
+    if let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        return Some((name_of(name)?.replace('-', "_"), value));
+    }
+    // Hydra also writes `+a.b=1` and `++a.b=1`.
+    let (name, value) = word.trim_start_matches('+').split_once('=')?;
+    Some((name_of(name)?.to_owned(), Some(value)))
+}
+
+fn name_of(text: &str) -> Option<&str> {
+    let fits = text.len() <= NAME_BYTES_MAX
+        && text.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+    let plain = |letter: char| letter.is_alphanumeric() || "_.-/".contains(letter);
+    (fits && text.chars().all(plain)).then_some(text)
+}
+
+/// How many of the next words are the value of an option: one, or all numbers in a row.
+fn values_behind(rest: &[String]) -> usize {
+    let is_number = |word: &String| word.parse::<f64>().is_ok();
+    let numbers = rest.iter().take_while(|word| is_number(word)).count();
+    let is_value =
+        |word: &String| !word.starts_with('-') && !assigned(word).is_some_and(|(name, _)| name.contains('.'));
+    if numbers > 0 { numbers } else { rest.first().map_or(0, |word| usize::from(is_value(word))) }
+}
+
+/// The words behind the script or program that a command starts; none if it is unknown which of them that is.
+fn behind_script(command: &[String]) -> &[String] {
+    let Some((program, arguments)) = command.split_first() else { return &[] };
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    if !name.starts_with("python") && !STARTERS.contains(&&*name) {
+        return arguments;
+    }
+    let mut place = 0;
+    while let Some(word) = arguments.get(place) {
+        let next = arguments.get(place + 1);
+        match word.as_str() {
+            "-c" => return arguments.get(place + 2..).unwrap_or_default(),
+            "-m" | "--module" if !next.is_some_and(|module| is_starting(module)) => {
+                return arguments.get(place + 2..).unwrap_or_default();
+            }
+            _ if is_script(word) => return &arguments[place + 1..],
+            _ => place += 1,
+        }
+    }
+    &[]
+}
+
+fn is_starting(module: &str) -> bool {
+    STARTING_MODULES.iter().any(|known| module.starts_with(known))
+}
+
+fn is_script(word: &str) -> bool {
+    let extension = Path::new(word).extension().and_then(|extension| extension.to_str());
+    let is_file = extension.is_some_and(|extension| SCRIPTS.contains(&extension));
+    let is_name = !word.starts_with('-') && !word.contains("://") && !word.contains(char::is_whitespace);
+    is_name && (is_file || word.starts_with("./"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(command: &str) -> String {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let pairs = parameters_of(&words);
+        pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Proves which words of a command are parameters of its script, behind interpreters and launchers.
+    #[test]
+    fn arguments_become_parameters() {
+        for (command, expected) in [
+            ("python train.py --lr 0.1 --batch-size=64 -x 3", "lr=0.1 · batch_size=64 · x=3"),
+            ("python -u train.py --amp --no-cuda --seed -1", "amp=true · no_cuda=true · seed=-1"),
+            ("python train.py --amp --layers 64 64 --out a/b", "amp=true · layers=64 64 · out=a/b"),
+            (
+                "python3.11 train.py model.depth=3 +opt.lr=1e-3 ++a=b c/d=e",
+                "model.depth=3 · opt.lr=1e-3 · a=b · c/d=e",
+            ),
+            ("python train.py --multirun model.lr=0.1", "multirun=true · model.lr=0.1"),
+            ("torchrun --nproc-per-node 2 job/train.py --lr 1 --lr 2", "lr=2"),
+            ("python -m torch.distributed.run --nproc 2 train.py --lr 1", "lr=1"),
+            ("python -m job.train --lr 1", "lr=1"),
+            ("accelerate launch --num_processes 4 train.py --lr 1", "lr=1"),
+            ("env A=1 python train.py --lr 1", "lr=1"),
+            ("srun -n 2 ./train --lr 1", "lr=1"),
+            ("./train --lr 1 data.csv", "lr=1"),
+            ("llm --lr=1 -- --no 1", "lr=1"),
+            ("python train.py https://x/?a=b /data/a=b 3 --3d", ""),
+            ("bash go.sh --lr 1", "lr=1"),
+            ("srun train --lr 1", ""),
+            ("sh", ""),
+            ("", ""),
+        ] {
+            assert_eq!(read(command), expected, "{command}");
+        }
+        let code = ["sh", "-c", "python train.py --lr 0.1"].map(str::to_owned);
+        assert!(parameters_of(&code).is_empty());
+    }
+
+    /// Proves that many and long arguments take bounded room, and that the total of steps is found.
+    #[test]
+    fn arguments_are_bounded() {
+        let mut command = vec!["./train".to_owned()];
+        command.extend((0..1000).map(|number| format!("--a{number}={}", "ä".repeat(1000))));
+        let parameters = parameters_of(&command);
+        assert_eq!(parameters.len(), PARAMETERS_MAX);
+        assert!(parameters.iter().all(|(_, value)| value.len() <= VALUE_BYTES_MAX + 3));
+        let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(total_steps_of(&words("python a.py --lr 1 --max-steps 600")), Some(600));
+        assert_eq!(total_steps_of(&words("python a.py --max_steps -1")), None);
+    }
+}

@@ -1,0 +1,430 @@
+//! Which names mean a metric, a setting, a step; and how they are written.
+
+/// Words for measures of training, sorted. A name counts when one of its parts is among them.
+const MEASURES: [&str; 45] = [
+    "acc",
+    "accuracy",
+    "auc",
+    "auroc",
+    "bleu",
+    "bpb",
+    "bpc",
+    "cer",
+    "dice",
+    "elbo",
+    "entropy",
+    "f1",
+    "gnorm",
+    "iou",
+    "kl",
+    "logloss",
+    "loss",
+    "losses",
+    "lr",
+    "mae",
+    "map",
+    "map50",
+    "mfu",
+    "miou",
+    "mse",
+    "nll",
+    "norm",
+    "perplexity",
+    "ppl",
+    "precision",
+    "psnr",
+    "r2",
+    "recall",
+    "return",
+    "rew",
+    "reward",
+    "rewards",
+    "rmse",
+    "rouge",
+    "score",
+    "ssim",
+    "throughput",
+    "top1",
+    "top5",
+    "wer",
+];
+/// Two words that make one measure together.
+const MEASURES_OF_TWO: [(&str, &str); 4] =
+    [("learning", "rate"), ("grad", "norm"), ("loss", "scale"), ("loss", "value")];
+/// Sorted. Measures that are shares: `91.5%` of them is 0.915.
+const SHARES: [&str; 18] = [
+    "acc",
+    "accuracy",
+    "auc",
+    "auroc",
+    "cer",
+    "dice",
+    "error",
+    "f1",
+    "iou",
+    "map",
+    "map50",
+    "miou",
+    "precision",
+    "recall",
+    "score",
+    "top1",
+    "top5",
+    "wer",
+];
+/// Sorted. Parts of the names of settings. A name with one of them, or with the learning rate, is a setting as long as no step was
+/// seen: `entropy_coef = 0.01`, `max_grad_norm = 1`.
+const OF_SETTINGS: [&str; 38] = [
+    "alpha",
+    "beta",
+    "clip",
+    "clipping",
+    "coef",
+    "coeff",
+    "decay",
+    "delta",
+    "epochs",
+    "eps",
+    "epsilon",
+    "every",
+    "factor",
+    "freq",
+    "frequency",
+    "gamma",
+    "init",
+    "interval",
+    "iters",
+    "lambda",
+    "lr",
+    "margin",
+    "max",
+    "num",
+    "patience",
+    "ratio",
+    "scale",
+    "size",
+    "smoothing",
+    "steps",
+    "target",
+    "thresh",
+    "threshold",
+    "type",
+    "use",
+    "warmup",
+    "weight",
+    "weights",
+];
+/// Names of settings that every training has.
+const SETTINGS: [&str; 10] = [
+    "epochs",
+    "seed",
+    "batch_size",
+    "dropout",
+    "momentum",
+    "weight_decay",
+    "max_steps",
+    "max_iters",
+    "num_workers",
+    "warmup_steps",
+];
+/// Words that say whose value it is; they join the name behind them.
+const WHOSE: [&str; 14] = [
+    "train",
+    "training",
+    "val",
+    "valid",
+    "validation",
+    "test",
+    "eval",
+    "dev",
+    "best",
+    "average",
+    "avg",
+    "mean",
+    "total",
+    "running",
+];
+/// Words that say whose all values of a line or table are, and the prefix of their names.
+const WHOSE_LINE: [(&str, &str); 7] = [
+    ("val", "val"),
+    ("valid", "val"),
+    ("validation", "val"),
+    ("test", "test"),
+    ("testing", "test"),
+    ("eval", "eval"),
+    ("evaluation", "eval"),
+];
+/// Sorted.
+const STEP_WORDS: [&str; 10] = [
+    "global_step",
+    "global_steps",
+    "iter",
+    "iteration",
+    "iterations",
+    "iters",
+    "num_updates",
+    "step",
+    "steps",
+    "update",
+];
+const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
+/// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
+/// happens, how many were left out.
+const OF_COUNTS: [&str; 19] = [
+    "accum",
+    "accumulation",
+    "best",
+    "decay",
+    "each",
+    "every",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "nan",
+    "num",
+    "number",
+    "per",
+    "remaining",
+    "skipped",
+    "total",
+    "warm",
+    "warmup",
+];
+/// The same, but only of a word in the plural: `eval steps = 500`.
+const OF_COUNTS_IN_PLURAL: [&str; 8] =
+    ["save", "saving", "eval", "evaluation", "logging", "log", "interval", "n"];
+/// Words that `_step` may follow.
+const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
+/// Sorted. Values of these names say where, when or by whom a line was printed, or how far the program is.
+const NO_METRICS: [&str; 24] = [
+    "batch",
+    "device",
+    "epoch",
+    "eta",
+    "fold",
+    "gpu",
+    "host",
+    "line",
+    "local_rank",
+    "micro_step",
+    "node",
+    "percent",
+    "pid",
+    "port",
+    "progress",
+    "rank",
+    "seed",
+    "step",
+    "thread",
+    "trial",
+    "v_num",
+    "version",
+    "worker",
+    "world_size",
+];
+/// The number of the folder that Lightning logs to, which its bars show beside the metrics.
+pub(super) const LIGHTNING_VERSION: &str = "v_num";
+/// What the names of counts of steps and epochs end with.
+const COUNTS: [&str; 7] = ["steps", "iters", "iterations", "epochs", "updates", "timesteps", "step"];
+/// Names of the number of steps that a training is to make.
+const TOTALS: [&str; 9] = [
+    "total_steps",
+    "max_steps",
+    "max_iters",
+    "max_iter",
+    "train_iters",
+    "train_steps",
+    "num_train_steps",
+    "num_iterations",
+    "total_iterations",
+];
+
+/// What a name means for the line it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Meaning {
+    /// Any word.
+    Any,
+    /// A setting, or a measure that alone does not show that training has begun: the learning rate.
+    Setting,
+    /// A measure.
+    Measure,
+}
+
+fn is_in(sorted: &[&str], word: &str) -> bool {
+    sorted.binary_search(&word).is_ok()
+}
+
+/// The parts of a name.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    name.split(['_', '/', '.', '-', '@'])
+}
+
+/// What a name in small letters means.
+pub(super) fn meaning_of(name: &str) -> Meaning {
+    let measure = parts(name).any(|part| is_in(&MEASURES, part)) || name.ends_with("learning_rate");
+    let rate = name.ends_with("learning_rate") || name == "precision" || name == "norm" || name == "map";
+    let setting = rate || parts(name).any(|part| is_in(&OF_SETTINGS, part));
+    match (measure, setting) {
+        (true, false) => Meaning::Measure,
+        (true, true) => Meaning::Setting,
+        _ => Meaning::Any,
+    }
+}
+
+/// Whether this is the name of a usual setting.
+pub(super) fn is_setting(name: &str) -> bool {
+    SETTINGS.contains(&name) || meaning_of(name) == Meaning::Setting
+}
+
+/// Whether values of this name may be metrics.
+pub(super) fn may_be_metric(name: &str) -> bool {
+    let last = name.rsplit(['_', '/']).next().unwrap_or(name);
+    !is_in(&NO_METRICS, name) && !COUNTS.contains(&last)
+}
+
+/// Whether a percent sign behind the value means a fraction.
+pub(super) fn is_share(name: &str) -> bool {
+    name.split(['_', '/', '.', '-', '@', ' '])
+        .any(|part| is_in(&SHARES, part) || is_in(&SHARES, &part.to_lowercase()))
+}
+
+/// Whether this is the name of the number of steps a training is to make.
+pub(super) fn is_total(name: &str) -> bool {
+    TOTALS.contains(&name)
+}
+
+/// The prefix of all values of a line that begins with this word.
+pub(super) fn whose_line(word: &str) -> Option<&'static str> {
+    WHOSE_LINE.iter().find(|(known, _)| word.eq_ignore_ascii_case(known)).map(|(_, prefix)| *prefix)
+}
+
+/// What the words before a number say about where the script is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Step,
+    Epoch,
+    /// How many steps there will be.
+    Total,
+    /// A number of steps or epochs that says nothing about the place.
+    Count,
+}
+
+/// Reads the words before a number, in small letters, the last one last; `name` is what they are joined to.
+pub(super) fn place_of(words: &[&str], name: &str) -> Option<Place> {
+    let last = *words.last()?;
+    let (rest, last_part) = last.rsplit_once('_').unwrap_or(("", last));
+    let is_step = is_in(&STEP_WORDS, last)
+        || (OF_STEPS.contains(&rest) && matches!(last_part, "step" | "iter" | "iteration"));
+    let is_epoch = EPOCH_WORDS.contains(&last_part);
+    if !is_step && !is_epoch {
+        return is_total(name).then_some(Place::Total);
+    }
+    let before = words[..words.len() - 1].iter().copied();
+    let is_plural = is_plural(last);
+    let of_count = |word: &str| is_in(&OF_COUNTS, word) || (is_plural && OF_COUNTS_IN_PLURAL.contains(&word));
+    if !before.clone().chain(rest.split('_').filter(|_| last != "num_updates")).any(of_count) {
+        return Some(if is_step { Place::Step } else { Place::Epoch });
+    }
+    let of_all = |word: &str| matches!(word, "total" | "max" | "maximum");
+    let of_training = |word: &str| {
+        of_all(word)
+            || matches!(word, "optimization" | "optimizer" | "train" | "training" | "number" | "of" | "num")
+    };
+    let is_total = is_step && is_plural && before.clone().any(of_all) && before.clone().all(of_training);
+    Some(if is_total { Place::Total } else { Place::Count })
+}
+
+/// Whether a word for steps is in the plural, and so may as well mean how many there are.
+pub(super) fn is_plural(word: &str) -> bool {
+    word.ends_with('s') && word != "num_updates"
+}
+
+/// The last word, with those before it that belong to it, and how many words are left. Before `=` only one word counts:
+/// the ones before it are text.
+pub(super) fn joined(words: &[&str], one_word: bool) -> Option<(String, usize)> {
+    let mut name = (*words.last()?).to_owned();
+    let mut before = words.len() - 1;
+    if one_word {
+        return Some((plain(name), before));
+    }
+    while before > 0 {
+        let word = words[before - 1];
+        if let Some(whose) = word.strip_suffix("'s") {
+            name = format!("{whose}_{name}");
+            before -= 1;
+            break;
+        }
+        let pair = MEASURES_OF_TWO.contains(&(word, name.as_str()));
+        if !pair && !WHOSE.contains(&word) {
+            break;
+        }
+        name = format!("{word}_{name}");
+        before -= 1;
+    }
+    Some((plain(name), before))
+}
+
+/// The names that other tools and the detectors use. A numbered set (`validation_0-auc`) keeps the name its tool gave it.
+pub(super) fn plain(name: String) -> String {
+    match name.as_str() {
+        "lr" => "learning_rate".into(),
+        "gnorm" => "grad_norm".into(),
+        _ => match name.strip_prefix("valid_").or_else(|| name.strip_prefix("validation_")) {
+            Some(rest) if !rest.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                format!("val_{rest}")
+            }
+            _ => name,
+        },
+    }
+}
+
+/// Gives a name the prefix of its line, if it lacks it.
+pub(super) fn prefixed(prefix: &str, name: &str) -> String {
+    match name.starts_with(prefix) {
+        true => name.to_owned(),
+        false => format!("{prefix}_{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the lists that are searched by halves are sorted.
+    #[test]
+    fn lists_are_sorted() {
+        let lists: [&[&str]; 6] = [&MEASURES, &SHARES, &OF_SETTINGS, &NO_METRICS, &STEP_WORDS, &OF_COUNTS];
+        assert!(lists.iter().all(|list| list.is_sorted()));
+    }
+
+    /// Proves what words before a number mean: never is a number of steps the step.
+    #[test]
+    fn numbers_of_steps_are_no_steps() {
+        for (text, place) in [
+            ("step", Some(Place::Step)),
+            ("global step", Some(Place::Step)),
+            ("train_step", Some(Place::Step)),
+            ("gradient step", Some(Place::Step)),
+            ("end of epoch", Some(Place::Epoch)),
+            ("total optimization steps", Some(Place::Total)),
+            ("total number of training steps", Some(Place::Total)),
+            ("max_steps", Some(Place::Total)),
+            ("num update steps per epoch", Some(Place::Count)),
+            ("gradient accumulation steps", Some(Place::Count)),
+            ("warmup steps", Some(Place::Count)),
+            ("save steps", Some(Place::Count)),
+            ("eval steps", Some(Place::Count)),
+            ("logging steps", Some(Place::Count)),
+            ("total warmup steps", Some(Place::Count)),
+            ("number of skipped iterations", Some(Place::Count)),
+            ("steps per epoch", Some(Place::Count)),
+            ("best epoch", Some(Place::Count)),
+            ("loss", None),
+        ] {
+            let words: Vec<&str> = text.split(' ').collect();
+            let (name, _) = joined(&words, false).unwrap();
+            assert_eq!(place_of(&words, &name), place, "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What logging puts before a message: dates, levels, ranks, places in source files.
+
+use super::tokens::clock_at;
+
+const LEVELS: [&str; 8] = ["INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL", "NOTICE", "I"];
+/// So many parts are taken off at most.
+const PARTS_MAX: usize = 8;
+
+/// The message of a line of a log; any other line as it is.
+pub(super) fn message_of(line: &str) -> &str {
+    let mut rest = line;
+    for _ in 0..PARTS_MAX {
+        let Some(next) = without_glog(rest)
+            .or_else(|| without_brackets(rest))
+            .or_else(|| without_date(rest))
+            .or_else(|| without_level(rest))
+        else {
+            break;
+        };
+        rest = next.trim_start();
+    }
+    if rest.len() == line.len() { line } else { without_module(rest) }
+}
+
+/// `I0102 10:02:03.123456 1400 train.py:140] message`.
+fn without_glog(line: &str) -> Option<&str> {
+    let digits = line.strip_prefix(['I', 'W', 'E', 'F'])?;
+    let is_date = digits.len() > 5 && digits.bytes().take(4).all(|byte| byte.is_ascii_digit());
+    let behind = digits.get(4..)?.trim_start();
+    clock_at(behind).filter(|_| is_date)?;
+    line.split_once("] ").map(|(_, message)| message)
+}
+
+/// `[INFO|trainer.py:1626] 2026-01-02 10:02:03,123 >> message`, `[2026-01-02 10:02:03] message`, `[rank0]: message`.
+fn without_brackets(line: &str) -> Option<&str> {
+    let (inside, behind) = line.strip_prefix('[')?.split_once(']')?;
+    let first = inside.split(['|', ' ', ':']).next().unwrap_or_default();
+    let is_rank = inside.len() < 16 && inside.to_ascii_lowercase().starts_with("rank");
+    let is_place = inside.contains(".py:") || inside.contains(".cc:") || inside.contains(".cpp:");
+    let is_clock =
+        || inside.match_indices(':').any(|(at, _)| at >= 2 && clock_at(&inside[at - 2..]).is_some());
+    if !(is_rank || is_place || LEVELS.contains(&first) || (inside.is_ascii() && is_clock())) {
+        return None;
+    }
+    let behind = behind.strip_prefix(':').unwrap_or(behind);
+    let arrow = behind.split_once(">> ").filter(|(before, _)| before.len() < 40);
+    Some(arrow.map_or(behind, |(_, message)| message))
+}
+
+/// `2026-01-02 10:02:03,123 - message`, `08/21 02:58:41 | message`.
+fn without_date(line: &str) -> Option<&str> {
+    let digits = line.find(|letter: char| !letter.is_ascii_digit() && !matches!(letter, '-' | '/'))?;
+    let date = &line[..digits];
+    let behind = line[digits..].trim_start_matches([' ', 'T', '_']);
+    if !matches!(date.len(), 5 | 8 | 10) || !date.contains(['-', '/']) {
+        return None;
+    }
+    let clock = clock_at(behind).or_else(|| clock_at(behind.get(..8)?))?;
+    Some(behind[clock..].trim_start_matches(['Z', ' ', '-', '|', ':', ',', ']']))
+}
+
+/// `INFO:root:message`, `mmengine - INFO - message`, `INFO | message`.
+fn without_level(line: &str) -> Option<&str> {
+    let level_at = |text: &str| {
+        let end = text.find(|letter: char| !letter.is_ascii_uppercase()).unwrap_or(text.len());
+        LEVELS.contains(&&text[..end]).then_some(end).filter(|end| *end > 1)
+    };
+    if let Some(end) = level_at(line) {
+        let behind = &line[end..];
+        if let Some((name, message)) = behind.strip_prefix(':').and_then(|rest| rest.split_once(':'))
+            && !name.is_empty()
+            && !name.contains(' ')
+        {
+            return Some(message);
+        }
+        let behind = behind.trim_start_matches([' ', ':', ']']);
+        return Some(behind.trim_start_matches(['-', '|']));
+    }
+    let (name, behind) = line.split_once(" - ")?;
+    (!name.contains(' ') && level_at(behind).is_some()).then_some(behind)
+}
+
+/// `__main__ - message`, `fairseq.trainer | message`, `module:function:53 - message`.
+fn without_module(message: &str) -> &str {
+    let Some((name, behind)) = message.split_once(" - ").or_else(|| message.split_once(" | ")) else {
+        return message;
+    };
+    let is_module = name.contains("__") || name.contains('.') || name.contains(':');
+    match !name.is_empty() && !name.contains([' ', '=', '{']) && is_module {
+        true => behind.trim_start(),
+        false => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves the usual forms of logs, and that other lines are not cut.
+    #[test]
+    fn logs_have_messages() {
+        for line in [
+            "[INFO|trainer.py:1626] 2026-01-02 10:02:03,123 >>   m 1",
+            "[2026-01-02 10:02:03,123] [INFO] [logging.py:96:log_dist] [Rank 0] m 1",
+            "I0102 10:02:03.123456 1400 train.py:140] m 1",
+            "08/21 02:58:41 - mmengine - INFO - m 1",
+            "01/02/2026 10:02:03 - INFO - __main__ -   m 1",
+            "[08/21 02:58:41 d2.utils.events]:  m 1",
+            "2026-01-02 10:02:03.123 | INFO     | __main__:train:53 - m 1",
+            "2026-01-02 10:02:03 | INFO | fairseq.trainer | m 1",
+            "[rank0]:2026-01-02 10:02:03,123 - root - INFO - m 1",
+            "INFO:tensorflow:m 1",
+            "2026-01-02T10:02:03Z m 1",
+            "m 1",
+        ] {
+            assert_eq!(message_of(line).trim(), "m 1", "{line}");
+        }
+        for line in ["[100] a=1", "[1/5] loss 2", "Iter 3: loss 1", "12:30 loss 1", "1-2 - x", "I am 1"] {
+            assert_eq!(message_of(line), line);
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! What well-known programs print, in values of our own, and what is read from it.
+
+use super::*;
+
+/// A program's output, the metrics that are read from it with their steps, and the settings.
+struct Program {
+    name: &'static str,
+    prints: &'static str,
+    metrics: &'static [&'static str],
+    settings: &'static [&'static str],
+}
+
+const NONE: &[&str] = &[];
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "PyTorch's MNIST example",
+        prints: "Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.3\nTrain Epoch: 1 [640/60000 (1%)]\tLoss: 1.5\n\n\
+                 Test set: Average loss: 0.0512, Accuracy: 9834/10000 (98%)\n\n\
+                 Train Epoch: 2 [0/60000 (0%)]\tLoss: 0.2\n",
+        metrics: &[
+            "0: loss=2.3",
+            "640: loss=1.5",
+            "640: test_average_loss=0.0512 test_accuracy=0.9834",
+            "60000: loss=0.2",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's ImageNet example",
+        prints: "Epoch: [0][   1/5005]\tTime  1.53 ( 1.53)\tData  0.51 ( 0.51)\tLoss 6.9e+00 (6.9e+00)\tAcc@1   0.39 (  0.39)\n\
+                 Test: [ 1/196]\tTime  0.5 ( 0.5)\tLoss 6.8e+00 (6.8e+00)\tAcc@1   0.40 (  0.40)\n\
+                 Epoch: [1][  11/5005]\tTime  1.53 ( 1.53)\tLoss 5.9e+00 (6.9e+00)\tAcc@1   4.5 (  4.5)\n",
+        metrics: &["1: loss=6.9 acc@1=0.39", "1: test_loss=6.8 test_acc@1=0.4", "5016: loss=5.9 acc@1=4.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's quickstart",
+        prints: "Epoch 1\n-------------------------------\nloss: 2.30  [   64/60000]\nloss: 2.29  [ 6464/60000]\n\
+                 Test Error: \n Accuracy: 44.9%, Avg loss: 2.15 \n\n\
+                 Epoch 2\n-------------------------------\nloss: 2.1  [   64/60000]\n",
+        metrics: &["64: loss=2.3", "6464: loss=2.29", "6464: accuracy=0.449 avg_loss=2.15", "6528: loss=2.1"],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's transfer learning",
+        prints: "Epoch 0/24\n----------\ntrain Loss: 0.61 Acc: 0.69\nval Loss: 0.27 Acc: 0.90\n\n\
+                 Epoch 1/24\n----------\ntrain Loss: 0.51 Acc: 0.75\nval Loss: 0.25 Acc: 0.91\n\n\
+                 Training complete in 1m 12s\nBest val Acc: 0.91\n",
+        metrics: &[
+            "0: train_loss=0.61 acc=0.69",
+            "0: val_loss=0.27 val_acc=0.9",
+            "1: train_loss=0.51 acc=0.75",
+            "1: val_loss=0.25 val_acc=0.91",
+            "1: best_val_acc=0.91",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's CIFAR tutorial",
+        prints: "[1,  2000] loss: 2.196\n[1,  4000] loss: 1.85\n[2,  2000] loss: 1.4\nFinished Training\n\
+                 Accuracy of the network on the 10000 test images: 54 %\n",
+        metrics: &["2000: loss=2.196", "4000: loss=1.85", "6000: loss=1.4"],
+        settings: NONE,
+    },
+    Program {
+        name: "PyTorch's word language model",
+        prints: "| epoch   1 |   200/ 2983 batches | lr 20.00 | ms/batch 5.63 | loss  7.63 | ppl  2063.49\n\
+                 -----------------------------------------------------------------------------------------\n\
+                 | end of epoch   1 | time: 19.98s | valid loss  5.82 | valid ppl   336.9\n",
+        metrics: &["200: learning_rate=20 loss=7.63 ppl=2063.49", "200: val_loss=5.82 val_ppl=336.9"],
+        settings: NONE,
+    },
+    Program {
+        name: "nanoGPT",
+        prints: "Overriding config with config/train_char.py:\n# train a small model\n\nout_dir = 'out-char'\n\
+                 eval_interval = 250 # keep frequent because we'll overfit\neval_iters = 200\nbatch_size = 12\n\
+                 learning_rate = 1e-3 # with baby networks can afford to go a bit higher\nmax_iters = 2000\n\
+                 lr_decay_iters = 2000 # make equal to max_iters usually\nmin_lr = 1e-4\nbeta2 = 0.99\n\
+                 Overriding: device = cpu\ntokens per iteration will be: 768\nnumber of parameters: 0.80M\n\
+                 num decayed parameter tensors: 18, with 802,944 parameters\nusing fused AdamW: False\n\
+                 step 0: train loss 4.17, val loss 4.18\niter 0: loss 4.17, time 812.34ms, mfu -100.00%\n\
+                 iter 10: loss 3.2, time 23.40ms, mfu 3.5%\n",
+        metrics: &["0: train_loss=4.17 val_loss=4.18", "0: loss=4.17 mfu=-100", "10: loss=3.2 mfu=3.5"],
+        settings: &[
+            "out_dir=out-char",
+            "eval_interval=250",
+            "eval_iters=200",
+            "batch_size=12",
+            "learning_rate=1e-3",
+            "max_iters=2000",
+            "lr_decay_iters=2000",
+            "min_lr=1e-4",
+            "beta2=0.99",
+        ],
+    },
+    Program {
+        name: "llm.c",
+        prints: "+-----------------------+----------------------------------------------------+\n\
+                 | Parameter             | Value                                              |\n\
+                 | learning rate (LR)    | 6.000000e-04                                       |\n\
+                 | max_steps             | -1                                                 |\n\
+                 | val_num_batches       | 20                                                 |\n\
+                 +-----------------------+----------------------------------------------------+\n\
+                 val loss 11.009\n\
+                 step    1/18865 | loss 10.945 (+nanz)| norm 15.40 (+nanz)| lr 3.00e-06 | 1234.56 ms | 52.1% bf16 MFU | 412345 tok/s\n\
+                 step    2/18865 | loss 10.9 (+0.12z)| norm 14.2 (-0.1z)| lr 6.00e-06 | 1234.56 ms | 52.1% bf16 MFU | 412345 tok/s\n",
+        metrics: &[
+            "0: val_loss=11.009",
+            "1: loss=10.945 norm=15.4 learning_rate=0.000003",
+            "2: loss=10.9 norm=14.2 learning_rate=0.000006",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Hugging Face's log",
+        prints: "[INFO|trainer.py:1626] 2026-01-02 10:02:03,123 >> ***** Running training *****\n\
+                 [INFO|trainer.py:1627] 2026-01-02 10:02:03,124 >>   Num examples = 6,668\n\
+                 [INFO|trainer.py:1628] 2026-01-02 10:02:03,124 >>   Num Epochs = 3\n\
+                 [INFO|trainer.py:1629] 2026-01-02 10:02:03,124 >>   Instantaneous batch size per device = 2\n\
+                 [INFO|trainer.py:1630] 2026-01-02 10:02:03,124 >>   Total train batch size (w. parallel, distributed & accumulation) = 4\n\
+                 [INFO|trainer.py:1631] 2026-01-02 10:02:03,124 >>   Gradient Accumulation steps = 2\n\
+                 [INFO|trainer.py:1632] 2026-01-02 10:02:03,124 >>   Total optimization steps = 5,001\n\
+                 [INFO|trainer.py:1633] 2026-01-02 10:02:03,125 >>   Number of trainable parameters = 14,823,424\n\
+                 Num update steps per epoch = 160\n\
+                 {'loss': 0.7, 'learning_rate': 5e-05, 'epoch': 0.02}\n\
+                 [INFO|trainer.py:3721] 2026-01-02 10:03:03,125 >>   Num examples = 1667\n\
+                 [INFO|trainer.py:3724] 2026-01-02 10:03:03,125 >>   Batch size = 8\n\
+                 [INFO|trainer.py:2100] 2026-01-02 10:03:03,125 >> Saving model checkpoint to out/checkpoint-500\n\
+                 ***** train metrics *****\n  epoch                    =        3.0\n\
+                 train_loss               =     0.6028\n  train_runtime            = 0:01:03.85\n",
+        metrics: &["0: epoch=0.02 learning_rate=0.00005 loss=0.7", "0: train_loss=0.6028"],
+        settings: &["total_steps=5001"],
+    },
+    Program {
+        name: "the examples of Hugging Face Accelerate",
+        prints: "01/02/2026 10:02:03 - INFO - __main__ - ***** Running training *****\n\
+                 01/02/2026 10:02:03 - INFO - __main__ -   Num examples = 3668\n\
+                 01/02/2026 10:02:03 - INFO - __main__ -   Total optimization steps = 600\n\
+                 01/02/2026 10:02:09 - INFO - __main__ - epoch 0: {'accuracy': 0.85, 'f1': 0.89}\n\
+                 01/02/2026 10:02:19 - INFO - __main__ - epoch 1: {'accuracy': 0.86, 'f1': 0.9}\n",
+        metrics: &["0: accuracy=0.85 f1=0.89", "1: accuracy=0.86 f1=0.9"],
+        settings: &["total_steps=600"],
+    },
+    Program {
+        name: "Hugging Face's dicts beside its bar",
+        prints: "\r  0%|          | 0/20 [00:00<?, ?it/s]\r 50%|█████     | 10/20 [00:01<00:01,  9.8it/s]\
+                 {'loss': '0.5', 'grad_norm': '1.2', 'learning_rate': '2.5e-05', 'epoch': '1'}\n\
+                 \r 50%|█████     | 10/20 [00:01<00:01,  9.8it/s]\
+                 {'eval_loss': 0.4, 'eval_runtime': 0.1, 'epoch': 1.0}\n\
+                 \r100%|██████████| 20/20 [00:02<00:00,  9.8it/s]\n",
+        metrics: &[
+            "10: epoch=1 grad_norm=1.2 learning_rate=0.000025 loss=0.5",
+            "20: epoch=1 eval_loss=0.4 eval_runtime=0.1",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "Lightning",
+        prints: "\rEpoch 0:  50%|█████     | 1/2 [00:00<00:00, 45.2it/s, v_num=3, train_loss=0.5]\
+                 \rEpoch 0: 100%|██████████| 2/2 [00:00<00:00, 45.2it/s, v_num=3, train_loss=0.4, val_loss=0.6]\n\
+                 \rEpoch 1: 100%|██████████| 2/2 [00:00<00:00, 45.2it/s, v_num=3, train_loss=0.3, val_loss=0.5]\n",
+        metrics: &["1: train_loss=0.5", "2: train_loss=0.4 val_loss=0.6", "4: train_loss=0.3 val_loss=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "Keras",
+        prints: "Epoch 1/2\n\r1/2 ━━━━━━━━━━ 0s 34ms/step - accuracy: 0.5 - loss: 1.4\
+                 \r2/2 ━━━━━━━━━━ 0s 34ms/step - accuracy: 0.6 - loss: 1.2 - val_loss: 1.1\n\
+                 Epoch 2/2\n\r2/2 ━━━━━━━━━━ 0s 34ms/step - accuracy: 0.7 - loss: 1.0 - val_loss: 0.9\n",
+        metrics: &[
+            "1: accuracy=0.5 loss=1.4",
+            "2: accuracy=0.6 loss=1.2 val_loss=1.1",
+            "4: accuracy=0.7 loss=1 val_loss=0.9",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "XGBoost",
+        prints: "[0]\tvalidation_0-logloss:0.68412\tvalidation_0-auc:0.71\n\
+                 [1]\tvalidation_0-logloss:0.62\tvalidation_0-auc:0.74\n",
+        metrics: &[
+            "0: validation_0-logloss=0.68412 validation_0-auc=0.71",
+            "1: validation_0-logloss=0.62 validation_0-auc=0.74",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "LightGBM",
+        prints: "[LightGBM] [Info] Number of positive: 212, number of negative: 357\n\
+                 [LightGBM] [Info] Total Bins 4542\n\
+                 [LightGBM] [Info] [binary:BoostFromScore]: pavg=0.372583 -> initscore=-0.521150\n\
+                 [LightGBM] [Info] Start training from score -0.521150\n\
+                 Training until validation scores don't improve for 10 rounds\n\
+                 [10]\ttraining's binary_logloss: 0.2\tvalid_1's binary_logloss: 0.25\n",
+        metrics: &["10: training_binary_logloss=0.2 valid_1_binary_logloss=0.25"],
+        settings: NONE,
+    },
+    Program {
+        name: "CatBoost",
+        prints: "0:\tlearn: 0.6891\ttest: 0.6903\tbest: 0.6903 (0)\ttotal: 48.1ms\tremaining: 48s\n\
+                 100:\tlearn: 0.4\ttest: 0.45\tbest: 0.44 (98)\ttotal: 1.2s\tremaining: 10.7s\n\n\
+                 bestTest = 0.4402\nbestIteration = 98\n\nShrink model to first 99 iterations.\n",
+        metrics: &["0: learn=0.6891 test=0.6903 best=0.6903", "100: learn=0.4 test=0.45 best=0.44"],
+        settings: NONE,
+    },
+    Program {
+        name: "YOLO",
+        prints: "Image sizes 640 train, 640 val\nStarting training for 2 epochs...\n\
+                 \n      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n\
+                 \r        1/2         0G      1.182      3.402      1.342         30        640:  50%|█████     | 2/4 [00:06<00:06,  3.1s/it]\
+                 \r        1/2         0G      1.1      3.3      1.3         12        640: 100%|██████████| 4/4 [00:12<00:00,  3.1s/it]\n\
+                 \r                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|██████████| 1/1 [00:01<00:00,  1.5s/it]\n\
+                 \x20                  all          4         17      0.857      0.536      0.612      0.448\n\
+                 \n      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n\
+                 \r        2/2         0G      1.0      3.2      1.2         12        640: 100%|██████████| 4/4 [00:12<00:00,  3.1s/it]\n",
+        metrics: &[
+            "2: box_loss=1.182 cls_loss=3.402 dfl_loss=1.342 instances=30 size=640",
+            "4: box_loss=1.1 cls_loss=3.3 dfl_loss=1.3 instances=12 size=640",
+            "4: images=4 instances=17 precision=0.857 recall=0.536 map50=0.612 map50-95=0.448",
+            "8: box_loss=1 cls_loss=3.2 dfl_loss=1.2 instances=12 size=640",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "fairseq",
+        prints: "2026-01-02 10:02:03 | INFO | fairseq.trainer | begin training epoch 1\n\
+                 2026-01-02 10:02:03 | INFO | train_inner | epoch 001:    100 / 1000 loss=12.5, nll_loss=12.3, ppl=5000, wps=12000, ups=3.2, num_updates=100, lr=1.25e-05, gnorm=3.5, loss_scale=16, train_wall=30, wall=40\n\
+                 2026-01-02 10:05:03 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 9.1 | nll_loss 8.5 | ppl 362 | num_updates 1000\n",
+        metrics: &[
+            "100: loss=12.5 nll_loss=12.3 ppl=5000 wps=12000 ups=3.2 learning_rate=0.0000125 grad_norm=3.5 loss_scale=16 train_wall=30 wall=40",
+            "1000: val_loss=9.1 val_nll_loss=8.5 val_ppl=362",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "fairseq with JSON",
+        prints: "2026-01-02 10:02:03 | INFO | train_inner | {\"epoch\": 1, \"update\": 0.1, \"loss\": \"12.5\", \"num_updates\": \"100\", \"lr\": \"1.25e-05\"}\n",
+        metrics: &["100: epoch=1 loss=12.5 lr=0.0000125 update=0.1"],
+        settings: NONE,
+    },
+    Program {
+        name: "Megatron-LM",
+        prints: "using world size: 8, data-parallel-size: 1, tensor-model-parallel size: 8\n\
+                 > learning rate decay style: cosine\n\
+                 \x20[2026-01-02 10:02:03] iteration      100/  500000 | consumed samples:        25600 | elapsed time per iteration (ms): 532.1 | learning rate: 1.500000E-05 | global batch size:   256 | lm loss: 6.9E+00 | loss scale: 65536.0 | grad norm: 1.234 | number of skipped iterations:   0 | number of nan iterations:   0 |\n\
+                 validation loss at iteration 100 | lm loss value: 6.8E+00 | lm loss PPL: 8.9E+02 |\n",
+        metrics: &[
+            "100: learning_rate=0.000015 loss=6.9 loss_scale=65536 grad_norm=1.234",
+            "100: val_loss_value=6.8 val_ppl=890",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "DeepSpeed",
+        prints: "[2026-01-02 10:02:03,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[1e-05], mom=[(0.9, 0.95)]\n\
+                 [2026-01-02 10:02:03,124] [INFO] [timer.py:199:stop] epoch=0/micro_step=20/global_step=10, RunningAvgSamplesPerSec=35.2, CurrSamplesPerSec=36.1, MemAllocated=3.1GB, MaxMemAllocated=10.2GB\n\
+                 steps: 10 loss: 2.5123 iter time (s): 1.234 samples/sec: 12.9\n",
+        metrics: &[
+            "10: skipped=0 learning_rate=0.00001",
+            "10: runningavgsamplespersec=35.2 currsamplespersec=36.1",
+            "10: loss=2.5123 samples/sec=12.9",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "timm",
+        prints: "Train: 0 [   0/5004 (  0%)]  Loss: 6.95 (6.95)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 1.000e-06  Data: 0.5 (0.5)\n\
+                 Test: [   0/97]  Time: 1.5 (1.5)  Loss:   6.90 ( 6.90)  Acc@1:  0.100 ( 0.100)  Acc@5:  0.5 ( 0.5)\n\
+                 Train: 1 [  50/5004 (  1%)]  Loss: 6.5 (6.6)  Time: 1.5s,  170.10/s  (1.5s,  170.10/s)  LR: 2.000e-06  Data: 0.5 (0.5)\n",
+        metrics: &[
+            "0: loss=6.95 learning_rate=0.000001 data=0.5",
+            "0: test_time=1.5 test_loss=6.9 test_acc@1=0.1 test_acc@5=0.5",
+            "5054: loss=6.5 learning_rate=0.000002 data=0.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "detectron2",
+        prints: "[01/02 10:02:03 d2.utils.events]:  eta: 0:12:03  iter: 19  total_loss: 1.234  loss_cls: 0.5  time: 0.51  data_time: 0.01  lr: 0.0019  max_mem: 2100M\n\
+                 [01/02 10:02:13 d2.utils.events]:  eta: 0:11:53  iter: 39  total_loss: 1.1  loss_cls: 0.4  time: 0.51  data_time: 0.01  lr: 0.0039  max_mem: 2100M\n",
+        metrics: &[
+            "19: total_loss=1.234 loss_cls=0.5 time=0.51 data_time=0.01 learning_rate=0.0019",
+            "39: total_loss=1.1 loss_cls=0.4 time=0.51 data_time=0.01 learning_rate=0.0039",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "mmengine",
+        prints: "01/02 10:02:03 - mmengine - INFO - Epoch(train)   [1][10/25]  lr: 1.0000e-02  eta: 0:01:02  time: 0.0019  data_time: 0.0004  memory: 8415  loss: 1.7388\n\
+                 01/02 10:02:04 - mmengine - INFO - Epoch(val)   [1][5/10]    eta: 0:00:02  time: 0.0019\n\
+                 01/02 10:02:05 - mmengine - INFO - Epoch(val)   [1][10/10]    accuracy/top1: 71.5  data_time: 0.0004\n\
+                 01/02 10:02:06 - mmengine - INFO - Epoch(train)   [2][10/25]  lr: 1.0000e-02  eta: 0:01:02  loss: 1.5\n",
+        metrics: &[
+            "10: learning_rate=0.01 time=0.0019 data_time=0.0004 memory=8415 loss=1.7388",
+            "10: val_time=0.0019",
+            "10: val_accuracy/top1=71.5 val_data_time=0.0004",
+            "35: learning_rate=0.01 loss=1.5",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a JAX script with absl's log",
+        prints: "I0102 10:02:03.123456 140001 train.py:140] epoch:   1, train_loss: 0.2, train_accuracy: 93.3, test_loss: 0.05\n\
+                 I0102 10:02:13.123456 140001 train.py:140] epoch:   2, train_loss: 0.1, train_accuracy: 95.3, test_loss: 0.04\n",
+        metrics: &[
+            "1: train_loss=0.2 train_accuracy=93.3 test_loss=0.05",
+            "2: train_loss=0.1 train_accuracy=95.3 test_loss=0.04",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "a JAX script with clu",
+        prints: "I0102 10:02:03.123456 140001 logging_writer.py:48] [100] accuracy=0.9, loss=0.3, steps_per_sec=12.5\n",
+        metrics: &["100: accuracy=0.9 loss=0.3 steps_per_sec=12.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "scikit-learn's perceptron",
+        prints: "Iteration 1, loss = 0.69314\nIteration 2, loss = 0.61\n",
+        metrics: &["1: loss=0.69314", "2: loss=0.61"],
+        settings: NONE,
+    },
+    Program {
+        name: "scikit-learn's gradient boosting",
+        prints: "      Iter       Train Loss   Remaining Time \n         1           1.2345            1.20s\n         2           1.1234            0.80s\n",
+        metrics: &["1: train_loss=1.2345", "2: train_loss=1.1234"],
+        settings: NONE,
+    },
+    Program {
+        name: "scikit-learn's SGDClassifier",
+        prints: "-- Epoch 1\nNorm: 12.30, NNZs: 30, Bias: 0.100000, T: 1000, Avg. loss: 0.512\nTotal training time: 0.00 seconds.\n\
+                 -- Epoch 2\nNorm: 13.30, NNZs: 30, Bias: 0.120000, T: 2000, Avg. loss: 0.412\nTotal training time: 0.01 seconds.\n",
+        metrics: &[
+            "1: norm=12.3 nnzs=30 bias=0.1 t=1000 loss=0.512",
+            "2: norm=13.3 nnzs=30 bias=0.12 t=2000 loss=0.412",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "scikit-learn's GridSearchCV",
+        prints: "Fitting 5 folds for each of 12 candidates, totalling 60 fits\n\
+                 [CV] END ..learning_rate=0.01, max_depth=3;, score=0.71 total time= 0.1s\n\
+                 [CV 1/5] END .......C=0.1, loss=hinge, alpha=0.5;, score=0.733 total time=   0.0s\n\
+                 [CV 2/5] END C=0.1;, score=(train=0.912, test=0.856) total time=   0.0s\n\
+                 [CV 2/5; 1/12] START learning_rate=0.01, max_depth=3\n",
+        metrics: &["0: score=0.71", "0: score=0.733", "0: train_score=0.912 test_score=0.856"],
+        settings: NONE,
+    },
+    Program {
+        name: "accuracies in percent and as fractions",
+        prints: "Accuracy: 77.17%\nCV accuracy 0.772 (+/- 0.01)\nF1: 71.50 %\n",
+        metrics: &["0: accuracy=0.7717", "0: accuracy=0.772", "0: f1=0.715"],
+        settings: NONE,
+    },
+    Program {
+        name: "Stable-Baselines3",
+        prints: "Using cpu device\nWrapping the env in a DummyVecEnv.\n\
+                 ---------------------------------\n| rollout/           |          |\n|    ep_len_mean     | 22.7     |\n|    ep_rew_mean     | 21.5     |\n\
+                 | time/              |          |\n|    fps             | 1264     |\n|    iterations      | 1        |\n|    time_elapsed    | 1        |\n|    total_timesteps | 2048     |\n\
+                 | train/             |          |\n|    learning_rate   | 0.0003   |\n|    loss            | 6.88     |\n---------------------------------\n\
+                 ---------------------------------\n| rollout/           |          |\n|    ep_rew_mean     | 25       |\n| time/              |          |\n|    total_timesteps | 4096     |\n---------------------------------\n",
+        metrics: &[
+            "2048: rollout/ep_len_mean=22.7 rollout/ep_rew_mean=21.5 time/fps=1264 time/time_elapsed=1 train/learning_rate=0.0003 train/loss=6.88",
+            "4096: rollout/ep_rew_mean=25",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "CleanRL",
+        prints: "global_step=1024, episodic_return=[23.]\nglobal_step=2048, episodic_return=41.5\nSPS: 1200\n",
+        metrics: &["1024: episodic_return=23", "2048: episodic_return=41.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "spaCy",
+        prints: "ℹ Initial learn rate: 0.001\n\
+                 E    #       LOSS TOK2VEC  LOSS NER  ENTS_F  ENTS_P  ENTS_R  SCORE \n\
+                 ---  ------  ------------  --------  ------  ------  ------  ------\n\
+                 \x20 0       0          0.00     58.62    0.00    0.00    0.00    0.00\n\
+                 \x20 2     200        123.40    900.50   71.20   70.00   72.40    0.71\n",
+        metrics: &[
+            "0: loss_tok2vec=0 loss_ner=58.62 ents_f=0 ents_p=0 ents_r=0 score=0",
+            "200: loss_tok2vec=123.4 loss_ner=900.5 ents_f=71.2 ents_p=70 ents_r=72.4 score=0.71",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "fastai",
+        prints: "epoch     train_loss  valid_loss  accuracy  time    \n0         0.456000    0.312000    0.890000  00:12     \n1         0.350000    0.280000    0.910000  00:12     \n",
+        metrics: &[
+            "0: train_loss=0.456 val_loss=0.312 accuracy=0.89",
+            "1: train_loss=0.35 val_loss=0.28 accuracy=0.91",
+        ],
+        settings: NONE,
+    },
+    Program {
+        name: "tinygrad",
+        prints: "\rloss:   2.31 test_accuracy:  9.80%:  50%|█████     | 35/70 [00:04<00:04,  7.5it/s]\
+                 \rloss:   0.43 test_accuracy: 97.20%: 100%|██████████| 70/70 [00:09<00:00,  7.5it/s]\n",
+        metrics: &["35: loss=2.31 test_accuracy=0.098", "70: loss=0.43 test_accuracy=0.972"],
+        settings: NONE,
+    },
+    Program {
+        name: "torchtitan",
+        prints: "[rank0]:2026-01-02 10:02:03,123 - root - INFO - Training starts at step 1, with local batch size 8, total steps 1,000 (warmup 200)\n\
+                 [rank0]:2026-01-02 10:02:13,123 - root - INFO - \x1b[31mstep: 10  \x1b[32mloss:  7.2  \x1b[33mmemory: 13.50GiB(14.20%)  \x1b[34mtps: 5,123  \x1b[36mtflops: 30.10  \x1b[35mmfu: 9.65%\x1b[39m\n",
+        metrics: &["10: loss=7.2 tps=5123 tflops=30.1 mfu=9.65"],
+        settings: &["total_steps=1000"],
+    },
+    Program {
+        name: "loguru",
+        prints: "2026-01-02 10:02:03.123 | INFO     | __main__:train:53 - step 10 loss 0.5\n",
+        metrics: &["10: loss=0.5"],
+        settings: NONE,
+    },
+    Program {
+        name: "TensorFlow's Estimator",
+        prints: "INFO:tensorflow:loss = 0.5, step = 100 (1.234 sec)\nINFO:tensorflow:global_step/sec: 81.2\n\
+                 INFO:tensorflow:Saving dict for global step 200: accuracy = 0.9, global_step = 200, loss = 0.3\n",
+        metrics: &["100: loss=0.5", "200: accuracy=0.9 loss=0.3"],
+        settings: NONE,
+    },
+    Program {
+        name: "Paddle",
+        prints: "[2026-01-02 10:02:03,123] [    INFO] - global step 100, epoch: 1, batch: 100, loss: 0.53, accu: 0.8, speed: 3.10 step/s\n",
+        metrics: &["100: loss=0.53 accu=0.8 speed=3.1"],
+        settings: NONE,
+    },
+    Program {
+        name: "a script that prints its arguments",
+        prints: "Namespace(lr=0.1, epochs=5, batch_size=64, momentum=0.9, steps=1000)\n\
+                 {'lr': 0.1, 'epochs': 5, 'batch_size': 64}\n{\"seed\": 1, \"max_steps\": 1000}\n\
+                 lr: 0.1\nepoch 1: loss 0.5\nlr: 0.05\n",
+        metrics: &["1: loss=0.5", "1: learning_rate=0.05"],
+        settings: &[
+            "total_steps=1000",
+            "learning_rate=0.1",
+            "batch_size=64",
+            "momentum=0.9",
+            "epochs=5",
+            "lr=0.1",
+            "max_steps=1000",
+            "seed=1",
+        ],
+    },
+    Program {
+        name: "a CSV logger",
+        prints: "epoch,train_loss,val_loss\n1,0.5,0.6\n2,0.4,0.55\n",
+        metrics: &["1: train_loss=0.5 val_loss=0.6", "2: train_loss=0.4 val_loss=0.55"],
+        settings: NONE,
+    },
+    Program {
+        name: "Weights & Biases and Optuna",
+        prints: "wandb: Run summary:\nwandb:      loss 0.123\nwandb:      _step 99\n\
+                 [I 2026-01-02 10:02:03,123] Trial 3 finished with value: 0.876 and parameters: {'lr': 0.01, 'n_layers': 3}. Best is trial 1 with value: 0.89.\n",
+        metrics: NONE,
+        settings: NONE,
+    },
+    Program {
+        name: "ports, processes, versions, progress",
+        prints: "listening on port=8080 pid=123\n(Worker pid=1234) step 5: loss 0.5 pid=1234 progress: 16%\n\
+                 File \"train.py\", line 12, in <module>\nsrc/ops.cc:42] kept 3 of score elements\n",
+        metrics: &["5: loss=0.5"],
+        settings: NONE,
+    },
+];
+
+fn read(prints: &str) -> (Vec<String>, Vec<String>) {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    reader.push(Printed::Stdout, prints.as_bytes(), |metrics| found.push(metrics));
+    reader.finish(|metrics| found.push(metrics));
+    let shown = |metrics: &PrintedMetrics| {
+        let values: Vec<String> =
+            metrics.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{}: {}", metrics.step, values.join(" "))
+    };
+    let settings = reader.take_settings().into_iter().map(|(name, value)| format!("{name}={value}"));
+    (found.iter().map(shown).collect(), settings.collect())
+}
+
+/// Proves for each program which metrics are read, at which step, and which settings: totals, places in source files,
+/// clocks and echoed settings are no metrics.
+#[test]
+fn programs_are_understood() {
+    let mut wrong = Vec::new();
+    for program in PROGRAMS {
+        let (metrics, settings) = read(program.prints);
+        if metrics != program.metrics || settings != program.settings {
+            wrong.push(format!("{}:\n  {metrics:#?}\n  {settings:?}", program.name));
+        }
+    }
+    assert!(PROGRAMS.len() >= 25);
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,97 @@
+//! Settings that a script shows before it trains: blocks of `name = value`, a dict of its arguments, the number of steps.
+
+use super::named::Named;
+use super::names::{self, Meaning};
+
+/// So many settings are taken at most.
+const SETTINGS_MAX: usize = 128;
+/// A longer name or value is none.
+const NAME_BYTES_MAX: usize = 64;
+const VALUE_BYTES_MAX: usize = 200;
+/// So many lines in a row show that they are settings.
+const BLOCK_LINES: usize = 3;
+/// The name under which the number of steps is known.
+const TOTAL_STEPS: &str = "total_steps";
+
+/// What was shown so far.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Lines that may be the beginning of a block.
+    pending: Vec<(String, String)>,
+    in_block: bool,
+    new: Vec<(String, String)>,
+    known: Vec<String>,
+}
+
+impl Settings {
+    /// Those that were not taken before.
+    pub fn take(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.new)
+    }
+
+    /// The number of steps that the training will make.
+    pub fn take_total(&mut self, total: u64) {
+        self.put(TOTAL_STEPS.into(), total.to_string());
+    }
+
+    /// Values that were shown together.
+    pub fn take_values(&mut self, values: &[(String, f64)]) {
+        for (name, value) in values {
+            self.put(name.clone(), value.to_string());
+        }
+    }
+
+    /// Takes a line that assigns a value to a name and nothing else; false if it is none or has a measure.
+    pub fn take_assignment(&mut self, line: &str) -> bool {
+        let Some((name, value)) = assignment(line) else {
+            if !line.starts_with('#') {
+                self.pending.clear();
+                self.in_block = false;
+            }
+            return false;
+        };
+        if names::meaning_of(&name.to_lowercase()) == Meaning::Measure {
+            return false;
+        }
+        self.pending.push((name.into(), value.into()));
+        self.in_block |= self.pending.len() >= BLOCK_LINES;
+        if self.in_block {
+            for (name, value) in std::mem::take(&mut self.pending) {
+                self.put(name, value);
+            }
+        }
+        true
+    }
+
+    fn put(&mut self, name: String, value: String) {
+        let fits = name.len() <= NAME_BYTES_MAX && value.len() <= VALUE_BYTES_MAX;
+        if fits && self.known.len() < SETTINGS_MAX && !self.known.contains(&name) {
+            self.known.push(name.clone());
+            self.new.push((name, value));
+        }
+    }
+}
+
+/// `learning_rate = 1e-3 # with a comment`
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let is_name = name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
+        && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-'));
+    let value = value.split(" #").next().unwrap_or_default().trim();
+    let quote = value.chars().next().filter(|letter| matches!(letter, '\'' | '"'));
+    let value = match quote {
+        Some(quote) => value[1..].strip_suffix(quote).filter(|inside| !inside.contains(quote))?,
+        None if value.contains(['=', ' ', ',', '(', '{', '[']) => return None,
+        None => value,
+    };
+    (is_name && !value.is_empty()).then_some((name, value))
+}
+
+impl Named {
+    /// Whether it only repeats settings: no place, no measure, and at least one usual setting.
+    pub fn is_echo(&self) -> bool {
+        let is_setting = |(name, _): &(String, f64)| names::is_setting(&name.to_lowercase());
+        !self.has_place() && self.meaning() < Some(Meaning::Measure) && self.values.iter().any(is_setting)
+    }
+}

@@ -1,0 +1,241 @@
+//! Tables: a heading and rows below it (spaCy, fastai, scikit-learn, YOLO, CSV), and boxes of names and values
+//! (Stable-Baselines).
+
+use super::named::Named;
+use super::names::{self, Meaning};
+use super::tokens::{number_of, share_of};
+use super::{NAME_BYTES_MAX, VALUES_MAX};
+
+/// Columns with these names are the step of a row; the first of them that a table has counts.
+const STEP_COLUMNS: [&str; 7] = ["#", "step", "global_step", "iteration", "iter", "round", "it"];
+const EPOCH_COLUMNS: [&str; 2] = ["epoch", "e"];
+/// The rows of a box that name its step, the best first.
+const STEP_ROWS: [&str; 7] =
+    ["total_timesteps", "num_timesteps", "global_step", "step", "steps", "iterations", "iteration"];
+/// A heading is not longer.
+const HEADING_BYTES_MAX: usize = 400;
+/// `mAP50-95` has digits; a line with more is a row.
+const HEADING_DIGITS_MAX: usize = 12;
+const COLUMNS_MAX: usize = 32;
+/// After so many other lines a table has ended.
+const OTHERS_MAX: u32 = 500;
+
+/// The tables of one output.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    columns: Vec<String>,
+    separator: Separator,
+    others: u32,
+    boxed: Option<Boxed>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    #[default]
+    Blanks,
+    Comma,
+    Bar,
+}
+
+/// A box that is being read.
+#[derive(Debug, Default)]
+struct Boxed {
+    group: String,
+    values: Vec<(String, f64)>,
+    /// How good the row is that names the step, and the step.
+    step: Option<(usize, u64)>,
+}
+
+/// What a line is for the tables.
+#[derive(Debug, PartialEq)]
+pub(super) enum Taken {
+    /// No part of a table.
+    No,
+    /// A heading, a rule, a row of a box, or a row without values.
+    Part,
+    /// A row with values.
+    Values(Named),
+}
+
+impl Tables {
+    /// The box that has ended before this line, if one has.
+    pub fn ended_box(&mut self, line: &str) -> Option<Named> {
+        if self.boxed.is_none() || row_of_box(line).is_some() {
+            return None;
+        }
+        self.finish()
+    }
+
+    /// The box that the output ended in.
+    pub fn finish(&mut self) -> Option<Named> {
+        let boxed = self.boxed.take()?;
+        let (_, step) = boxed.step?;
+        let named = Named { step: Some(step), values: boxed.values, ..Named::default() };
+        (!named.values.is_empty()).then_some(named)
+    }
+
+    /// Reads a line.
+    pub fn take(&mut self, line: &str) -> Taken {
+        if let Some((name, value)) = row_of_box(line)
+            && (self.boxed.is_some() || value.is_empty())
+        {
+            self.boxed.get_or_insert_default().take(name, value);
+            return Taken::Part;
+        }
+        if !self.columns.is_empty() {
+            if let Some(named) = self.row(line) {
+                self.others = 0;
+                return if named.values.is_empty() { Taken::Part } else { Taken::Values(named) };
+            }
+            if is_rule(line) {
+                return Taken::Part;
+            }
+        }
+        if self.heading(line) {
+            return Taken::Part;
+        }
+        self.others += 1;
+        if self.others > OTHERS_MAX {
+            self.columns.clear();
+        }
+        Taken::No
+    }
+
+    /// Takes a heading in; false if the line is none.
+    fn heading(&mut self, line: &str) -> bool {
+        let has_numbers = line.bytes().filter(u8::is_ascii_digit).count() > HEADING_DIGITS_MAX;
+        if line.len() > HEADING_BYTES_MAX || has_numbers || line.contains([':', '=']) {
+            return false;
+        }
+        let separator = if line.contains('|') {
+            Separator::Bar
+        } else if line.contains("  ") || line.contains('\t') {
+            Separator::Blanks
+        } else if line.contains(',') && !line.contains(", ") {
+            Separator::Comma
+        } else {
+            return false;
+        };
+        let cells = cells_of(line, separator, true);
+        if !(2..=COLUMNS_MAX).contains(&cells.len()) {
+            return false;
+        }
+        let columns: Vec<String> = cells.into_iter().map(column_name).collect();
+        let is_text = |name: &String| {
+            let first = name.chars().next();
+            first.is_some_and(|letter| letter.is_alphabetic() || letter == '#') && !name.contains('"')
+        };
+        let has = |known: &[&str]| columns.iter().any(|name| known.contains(&name.as_str()));
+        let places = has(&STEP_COLUMNS) || has(&EPOCH_COLUMNS) || columns[0] == "class";
+        let measures = columns.iter().any(|name| names::meaning_of(name) == Meaning::Measure);
+        let is_heading = columns.iter().all(is_text) && places && measures;
+        if is_heading {
+            (self.columns, self.separator, self.others) = (columns, separator, 0);
+        }
+        is_heading
+    }
+
+    /// The row of the table that a line is.
+    fn row(&self, line: &str) -> Option<Named> {
+        let separator = if line.contains('|') && self.separator == Separator::Blanks {
+            return None;
+        } else {
+            self.separator
+        };
+        let first = line.trim_start_matches('|').trim_start();
+        if !first.starts_with(|letter: char| letter.is_ascii_digit()) && !first.starts_with("all") {
+            return None;
+        }
+        let cells = cells_of(line, separator, false);
+        if cells.len() != self.columns.len() {
+            return None;
+        }
+        let mut named = Named::default();
+        let mut best = usize::MAX;
+        for (name, cell) in self.columns.iter().zip(cells) {
+            if let Some(place) = STEP_COLUMNS.iter().position(|column| column == name) {
+                if place < best {
+                    named.step = cell.parse().ok();
+                    best = place;
+                }
+            } else if EPOCH_COLUMNS.contains(&name.as_str()) {
+                let (epoch, of) = cell.split_once('/').map_or((cell, None), |(epoch, of)| (epoch, Some(of)));
+                named.epoch = epoch.parse().ok();
+                named.epoch_counted_from_one = of.is_some();
+            } else if let Some(value) = value_of(name, cell) {
+                named.values.push((names::plain(name.clone()), value));
+            }
+        }
+        let has_place = named.has_place() || self.columns[0] == "class";
+        has_place.then_some(named)
+    }
+}
+
+impl Boxed {
+    fn take(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            self.group = name.trim_end_matches('/').to_owned();
+            return;
+        }
+        let Some(number) = value_of(name, value) else { return };
+        let last = name.rsplit('/').next().unwrap_or(name);
+        if let Some(place) = STEP_ROWS.iter().position(|row| *row == last) {
+            if self.step.is_none_or(|(known, _)| place < known) && number >= 0.0 {
+                self.step = Some((place, number as u64));
+            }
+            return;
+        }
+        let name = match self.group.is_empty() {
+            true => name.to_owned(),
+            false => format!("{}/{name}", self.group),
+        };
+        if self.values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX {
+            self.values.push((name, number));
+        }
+    }
+}
+
+fn value_of(name: &str, cell: &str) -> Option<f64> {
+    if !cell.starts_with(|letter: char| letter.is_ascii_digit() || "+-.nNiI".contains(letter)) {
+        return None;
+    }
+    share_of(cell).filter(|_| names::is_share(name)).or_else(|| number_of(cell))
+}
+
+/// `|    ep_rew_mean     | 22.7     |`; the value of a group's heading is empty.
+fn row_of_box(line: &str) -> Option<(&str, &str)> {
+    let inside = line.strip_prefix('|')?.strip_suffix('|')?;
+    let (name, value) = inside.split_once('|')?;
+    let (name, value) = (name.trim(), value.trim());
+    let fits = !value.contains('|') && !name.is_empty() && !name.contains(' ');
+    fits.then_some((name, value))
+}
+
+fn is_rule(line: &str) -> bool {
+    line.chars().all(|letter| matches!(letter, '-' | '=' | '+' | '|' | ':' | ' '))
+}
+
+/// The cells of a line. Headings of columns may have several words, which one blank is between.
+fn cells_of(line: &str, separator: Separator, is_heading: bool) -> Vec<&str> {
+    let cells: Vec<&str> = match separator {
+        Separator::Comma => line.split(',').collect(),
+        Separator::Bar => line.trim_matches('|').split('|').collect(),
+        Separator::Blanks if is_heading => line.split("  ").flat_map(|part| part.split('\t')).collect(),
+        Separator::Blanks => line.split_whitespace().take(COLUMNS_MAX + 1).collect(),
+    };
+    let cells = cells.into_iter().map(str::trim);
+    match separator {
+        Separator::Blanks => cells.filter(|cell| !cell.is_empty()).collect(),
+        _ => cells.collect(),
+    }
+}
+
+/// `LOSS NER` is `loss_ner`; YOLO's `Box(P`, `R` and `mAP50-95)` are what they mean.
+fn column_name(cell: &str) -> String {
+    let name = cell.to_lowercase().replace(' ', "_");
+    match name.as_str() {
+        "box(p" => "precision".into(),
+        "r" => "recall".into(),
+        _ => name.trim_end_matches(')').into(),
+    }
+}

@@ -1,0 +1,206 @@
+//! The words and numbers of a line of text.
+
+/// What the names of source files end with: `trainer.py:140` is a place in one, not a value.
+const SOURCE_EXTENSIONS: [&str; 11] = ["py", "pyx", "cc", "cpp", "c", "cu", "cuh", "h", "hpp", "rs", "jl"];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Token<'a> {
+    Word(&'a str),
+    Number {
+        value: f64,
+        whole: Option<u64>,
+        /// The number as a fraction, where a percent sign follows it.
+        share: Option<f64>,
+    },
+    /// Any other character, or something that is neither a word nor a plain number: `12.3s`, a clock, a date, a place in
+    /// a source file.
+    Other(char),
+}
+
+impl Token<'_> {
+    pub fn is_number(self) -> bool {
+        matches!(self, Token::Number { .. })
+    }
+}
+
+/// The tokens of a line.
+pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = line;
+    while let Some(letter) = rest.chars().next() {
+        if letter.is_whitespace() {
+            rest = rest.trim_start();
+            continue;
+        }
+        if letter.is_ascii_digit()
+            && let Some(end) = clock_at(rest)
+        {
+            drop_date(&mut tokens);
+            tokens.push(Token::Other('0'));
+            rest = &rest[end..];
+            continue;
+        }
+        let end = match letter {
+            letter if letter.is_alphabetic() || letter == '_' => end_of(rest, |letter| {
+                letter.is_alphanumeric() || matches!(letter, '_' | '/' | '.' | '-' | '@' | '\'')
+            }),
+            '0'..='9' if !matches!(tokens.last(), Some(Token::Other('[' | '('))) => end_of_number(rest),
+            '0'..='9' | '.' | '+' | '-' => end_of(rest, belongs_to_number),
+            other => other.len_utf8(),
+        };
+        let (text, behind) = rest.split_at(end);
+        let token = token_of(text, &mut rest, behind);
+        if token.is_number() && is_in_source(&tokens) {
+            tokens.truncate(tokens.len() - 2);
+            tokens.push(Token::Other('.'));
+        } else {
+            tokens.push(token);
+        }
+    }
+    tokens
+}
+
+/// A plain number: decimal or scientific, `nan`, `inf`, with a percent sign at most.
+pub(super) fn number_of(text: &str) -> Option<f64> {
+    let text = text.strip_suffix('%').unwrap_or(text);
+    let first = text.trim_start_matches(['+', '-']).as_bytes().first()?;
+    let word = matches!(
+        text.trim_start_matches(['+', '-']),
+        "nan" | "inf" | "NaN" | "Inf" | "infinity" | "Infinity"
+    );
+    (first.is_ascii_digit() || *first == b'.' || word).then(|| text.parse().ok()).flatten()
+}
+
+/// `97.2%` as 0.972, exactly the number that these digits mean.
+pub(super) fn share_of(text: &str) -> Option<f64> {
+    let digits = text.strip_suffix('%')?;
+    let value = number_of(digits)?;
+    match digits.contains(['e', 'E']) || !value.is_finite() {
+        true => Some(value / 100.0),
+        false => format!("{digits}e-2").parse().ok(),
+    }
+}
+
+/// The token of `text`. A word gives punctuation at its end back: it is the line's.
+fn token_of<'a>(text: &'a str, rest: &mut &'a str, behind: &'a str) -> Token<'a> {
+    let whole_text = *rest;
+    *rest = behind;
+    let first = text.chars().next().unwrap_or(' ');
+    if let Some(value) = number_of(text) {
+        return Token::Number { value, whole: text.parse().ok(), share: share_of(text) };
+    }
+    if first.is_alphabetic() || first == '_' {
+        let word = text.trim_end_matches(['/', '.', '-', '@']);
+        *rest = &whole_text[word.len()..];
+        return Token::Word(word);
+    }
+    if text.contains(',') {
+        // `5,001`
+        let digits: String = text.chars().filter(|letter| *letter != ',').collect();
+        if let Ok(value) = digits.parse() {
+            return Token::Number { value, whole: digits.parse().ok(), share: None };
+        }
+    }
+    // A sentence may end after a number.
+    match text.strip_suffix('.').and_then(number_of) {
+        Some(value) => Token::Number { value, whole: text.trim_end_matches('.').parse().ok(), share: None },
+        None => Token::Other(first),
+    }
+}
+
+fn belongs_to_number(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '.' | '+' | '-' | '%')
+}
+
+/// The end of a number, which may be written in groups of three digits.
+fn end_of_number(text: &str) -> usize {
+    let plain = end_of(text, belongs_to_number);
+    let digits = end_of(text, |letter| letter.is_ascii_digit());
+    if plain != digits || digits > 3 {
+        return plain;
+    }
+    let mut end = digits;
+    while let Some(group) = text[end..].strip_prefix(',') {
+        if end_of(group, belongs_to_number) != 3 || end_of(group, |letter| letter.is_ascii_digit()) != 3 {
+            break;
+        }
+        end += 4;
+    }
+    end
+}
+
+/// The length of a clock at the beginning of the text: `10:02`, `1:02:03`, `10:02:03,123`.
+pub(super) fn clock_at(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let digits_from = |at: usize| {
+        bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
+    };
+    let mut end = digits_from(0);
+    if end > 3 || bytes.get(end) != Some(&b':') || digits_from(end + 1) != 2 {
+        return None;
+    }
+    end += 3;
+    if bytes.get(end) == Some(&b':') && digits_from(end + 1) == 2 {
+        end += 3;
+    }
+    let fraction = digits_from(end + 1);
+    if matches!(bytes.get(end), Some(b'.' | b',')) && fraction > 0 {
+        end += 1 + fraction;
+    }
+    let goes_on = text[end..].chars().next().is_some_and(|letter| letter.is_alphanumeric() || letter == '%');
+    (!goes_on).then_some(end)
+}
+
+/// `08/21` right before a clock, at the beginning of a line or of a bracket, is a date and not a place in an epoch.
+fn drop_date(tokens: &mut Vec<Token<'_>>) {
+    use Token::{Number, Other};
+    let length = match tokens[..] {
+        [.., Number { .. }, Other('/'), Number { .. }, Other('/'), Number { .. }] => 5,
+        [.., Number { .. }, Other('/'), Number { .. }] => 3,
+        _ => return,
+    };
+    let begin = tokens.len() - length;
+    if begin == 0 || tokens[begin - 1] == Other('[') {
+        tokens.truncate(begin);
+    }
+}
+
+/// Whether a number at this place is a line of a source file.
+fn is_in_source(tokens: &[Token<'_>]) -> bool {
+    let [.., Token::Word(word), Token::Other(':')] = tokens else { return false };
+    word.rsplit_once('.').is_some_and(|(_, extension)| SOURCE_EXTENSIONS.contains(&extension))
+}
+
+fn end_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
+    text.find(|letter| !belongs(letter)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(line: &str) -> Vec<f64> {
+        let value = |token: &Token<'_>| match token {
+            Token::Number { value, .. } => Some(*value),
+            _ => None,
+        };
+        tokens_of(line).iter().filter_map(value).collect()
+    }
+
+    /// Proves that clocks, dates and places in source files are no numbers, and that groups of three digits are one.
+    #[test]
+    fn what_is_a_number() {
+        for (line, expected) in [
+            ("[INFO|trainer.py:1626] 2026-01-02 10:02:03,123 >> steps = 5,001", vec![5001.0]),
+            ("I0102 10:02:03.123456 1400 train.py:140] a 1", vec![1400.0, 1.0]),
+            ("08/21 02:58:41 x: 2", vec![2.0]),
+            ("01/02/2026 10:02:03 x: 2", vec![2.0]),
+            ("eta: 1:02:03 [3/4] 1,234,567 1,23 (1,234)", vec![3.0, 4.0, 1_234_567.0, 1.0, 23.0, 1.0, 234.0]),
+            ("10: 20:x loss:0.5 3s", vec![10.0, 20.0, 0.5]),
+        ] {
+            assert_eq!(numbers(line), expected, "{line}");
+        }
+        assert_eq!(share_of("97.20%"), Some(0.972));
+        assert_eq!(share_of("97.2"), None);
+    }
+}

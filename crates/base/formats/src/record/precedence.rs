@@ -1,0 +1,79 @@
+//! Which writer's word counts where several recorded the same metric or parameter.
+
+use std::collections::HashMap;
+
+use super::Origin;
+
+impl Origin {
+    /// Of several writers the one with the highest number counts: the script's own recorder, then its event files, then
+    /// what it printed.
+    #[must_use]
+    pub const fn precedence(self) -> u8 {
+        match self {
+            Self::Sdk | Self::Import => 3,
+            Self::TensorBoard => 2,
+            Self::Stdout => 1,
+            Self::Telemetry | Self::Other(_) => 0,
+        }
+    }
+
+    /// The writer that a word means.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "sdk" => Some(Self::Sdk),
+            "stdout" => Some(Self::Stdout),
+            "tensorboard" => Some(Self::TensorBoard),
+            "import" => Some(Self::Import),
+            "telemetry" => Some(Self::Telemetry),
+            _ => None,
+        }
+    }
+}
+
+/// Of each metric the writer that counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OriginOfEach(HashMap<String, u8>);
+
+impl OriginOfEach {
+    /// Takes in that a writer recorded a metric.
+    pub fn take(&mut self, name: &str, origin: Option<Origin>) {
+        let rank = origin.map_or(0, Origin::precedence);
+        match self.0.get_mut(name) {
+            Some(known) => *known = (*known).max(rank),
+            None => {
+                self.0.insert(name.to_owned(), rank);
+            }
+        }
+    }
+
+    /// Whether a writer's values of a metric count. A metric that was not taken in counts.
+    #[must_use]
+    pub fn counts(&self, name: &str, origin: Option<Origin>) -> bool {
+        let rank = origin.map_or(0, Origin::precedence);
+        self.0.get(name).is_none_or(|known| *known == rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that one writer counts for each metric, and which.
+    #[test]
+    fn one_writer_counts() {
+        let mut origins = OriginOfEach::default();
+        let seen =
+            [("a", Origin::Stdout), ("a", Origin::Sdk), ("a", Origin::TensorBoard), ("b", Origin::Stdout)];
+        for (name, origin) in seen {
+            origins.take(name, Some(origin));
+        }
+        let counts = |name, origin| origins.counts(name, Some(origin));
+        assert!(
+            counts("a", Origin::Sdk) && !counts("a", Origin::TensorBoard) && !counts("a", Origin::Stdout)
+        );
+        assert!(counts("b", Origin::Stdout) && counts("c", Origin::Stdout));
+        let all = [Origin::Sdk, Origin::Stdout, Origin::TensorBoard, Origin::Import, Origin::Telemetry];
+        assert!(all.iter().all(|origin| Origin::of_word(&origin.to_string()) == Some(*origin)));
+    }
+}

@@ -1,0 +1,305 @@
+//! Proofs of how an end is read from a log that states it, names it inside another report, or is healthy.
+
+use super::tests::{ended, of_log, with_state};
+use super::*;
+
+fn reads(log: &str) -> (Reason, Confidence) {
+    let verdict = classify(&of_log(log));
+    (verdict.reason, verdict.confidence)
+}
+
+/// Proves that a trainer's or platform's statement of its normal end is heard where no exit is known, unless something failed after it,
+/// a stop or a lost loss came before it, or training continued; and that an exit code, a signal or an engine's word outranks it.
+#[test]
+fn a_stated_end_counts_without_an_exit_code() {
+    use Confidence::{Guess, Likely};
+    let fit = "`Trainer.fit` stopped: `max_epochs=3` reached.\n";
+    let steps = "step 8 loss 0.4 lr 0.1\nstep 9 loss 0.3 lr 0.1\n";
+    let rows = [
+        (fit.to_owned(), Reason::Completed, Likely),
+        ("{'train_runtime': 66.3, 'train_loss': 0.298, 'epoch': 3.0}\n".into(), Reason::Completed, Likely),
+        ("12 epochs completed in 1.223 hours.\n".into(), Reason::Completed, Likely),
+        ("2026-01-01 Completed - Training job completed\n".into(), Reason::Completed, Likely),
+        ("INFO: Training finished successfully\n".into(), Reason::Completed, Guess),
+        (
+            "wandb: Network error (TransientError), entering retry loop.\n".to_owned() + fit,
+            Reason::Completed,
+            Likely,
+        ),
+        ("ValueError: sample 3 is odd\n".to_owned() + fit, Reason::Completed, Likely),
+        // what it does not speak of
+        (format!("{fit}KeyError: 'accuracy'\n"), Reason::CodeError, Guess),
+        (
+            format!("{fit}OSError: [Errno 28] No space left on device\n"),
+            Reason::StorageError,
+            Confidence::Likely,
+        ),
+        (
+            format!("{fit}torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"),
+            Reason::Unknown,
+            Guess,
+        ),
+        (format!("{fit}{steps}"), Reason::Unknown, Guess),
+        (
+            "early stopping at epoch 7\n8 epochs completed in 0.1 hours.\n".into(),
+            Reason::EarlyStopped,
+            Likely,
+        ),
+        ("KeyboardInterrupt\nTraining finished\n".into(), Reason::Cancelled, Likely),
+        ("loss is nan, stopping training\nTraining finished\n".into(), Reason::NumericDivergence, Likely),
+        ("{'train_runtime': 66.3, 'train_loss': nan}\n".into(), Reason::NumericDivergence, Guess),
+        ("Epoch 3 training complete, validating\n".into(), Reason::Unknown, Guess),
+        ("the run will stop when training is complete\n".into(), Reason::Unknown, Guess),
+    ];
+    for (log, reason, confidence) in rows {
+        let found = reads(&log);
+        assert_eq!(found.0, reason, "{log}");
+        assert!(found.1 == confidence || reason != Reason::Completed, "{log}: {found:?}");
+    }
+    for known in [
+        ended(Some(1), None, fit),
+        ended(None, Some(9), fit),
+        with_state(of_log(fit), "slurm", "FAILED", ""),
+        TerminationEvidence { shim_lost: Some("no exit record".into()), ..of_log(fit) },
+    ] {
+        assert_ne!(classify(&known).reason, Reason::Completed, "{known:?}");
+    }
+}
+
+/// Proves that exit code 0 stays certain beside what healthy runs print: a disabled scaler, tied weights, an error that training survived
+/// to its stated end, a counter that did not reach its limit, a setting that names early stopping, a frame alone.
+#[test]
+fn healthy_runs_are_certainly_complete() {
+    let long_path = "/very".repeat(50);
+    let rows = [
+        format!(
+            "{long_path}/grad_scaler.py:136: UserWarning: torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.\n"
+        ),
+        "There were missing keys in the checkpoint model loaded: ['lm_head.weight'].\n".into(),
+        "ConnectionError: upload failed\n7 epochs completed in 0.1 hours.\n".into(),
+        "EarlyStopping counter: 3 out of 10\n".into(),
+        "early_stopping_patience: 10\n".into(),
+        "  File \"/a/lr_scheduler.py\", line 562, in step\n".into(),
+    ];
+    for log in rows {
+        let verdict = classify(&ended(Some(0), None, &log));
+        assert_eq!((verdict.reason, verdict.confidence), (Reason::Completed, Confidence::Certain), "{log}");
+        let also: Vec<_> = verdict.secondary.iter().filter(|it| it.reason == Reason::CodeError).collect();
+        assert!(also.is_empty() || log.contains("epochs completed"), "{log}\n{also:?}");
+    }
+    let full = classify(&ended(Some(0), None, "EarlyStopping counter: 10 out of 10\n"));
+    assert_eq!(full.reason, Reason::EarlyStopped);
+}
+
+/// Proves that what healthy logs print now and then does not explain an unknown end.
+#[test]
+fn healthy_lines_are_no_reading() {
+    for log in [
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0\n",
+        "EarlyStopping counter: 3 out of 10\n",
+        "Train until valid scores didn't improve in 50 rounds.\n",
+        "EarlyStoppingCallback(early_stopping_patience=3) registered\n",
+        "UserWarning: torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.\n",
+        "E0101 cuda_driver.cc:152] failed call to cuInit: INTERNAL: CUDA error: UNKNOWN ERROR (303)\n",
+        "  File \"/a/lr_scheduler.py\", line 562, in step\n",
+        "Shared connection to 10.20.30.40 closed\n",
+        "the task has failed, got preempted, or crashed\n",
+        "Server is not up yet. Retrying in 2 seconds\nmodel loaded\n\n\n\nbatch 1\n",
+        // an exception in a finalizer is printed and ignored, also where its announcement was cut off
+        "  File \"/a/loader.py\", line 9, in __del__\n    self.stop()\n  File \"/a/loader.py\", line 3, in stop\nAssertionError: can only test a child process\n",
+    ] {
+        assert_eq!(reads(log).0, Reason::Unknown, "{log}");
+    }
+    let waiting = "Server is not up yet. Retrying in 2 seconds\n".repeat(3);
+    assert_eq!(reads(&waiting), (Reason::NetworkError, Confidence::Guess));
+    let skipped = "OVERFLOW! Rank 0 Skipping step.\n".repeat(4);
+    assert_eq!(reads(&skipped).0, Reason::NumericDivergence);
+}
+
+/// Proves that a cause named inside another component's report is the cause, and that a file which is absent after an error is not.
+#[test]
+fn a_cause_inside_a_consequence_is_heard() {
+    let rows = [
+        (
+            Reason::HostOom,
+            "java.lang.InterruptedException: ExecutorLostFailure (executor 7 exited) Reason: Container killed by YARN for exceeding memory limits. 5 GB of 5 GB used\n",
+        ),
+        (
+            Reason::Preempted,
+            "The actor died because its node has died.\nthe actor's node was preempted: drain\n",
+        ),
+        (Reason::Timeout, "Job exceeded its walltime limit. Job was aborted\n"),
+        (Reason::Timeout, "Job 7 deleted at request of root@head\nMOAB_INFO: job exceeded wallclock limit\n"),
+        (
+            Reason::CodeError,
+            "AttributeError: no logger\nFileNotFoundError: 'out/steps.txt': No such file or directory: 'out/steps.txt'\n",
+        ),
+        (Reason::DataError, "FileNotFoundError: No such file or directory: 'data/train.csv'\n"),
+        (Reason::CodeError, "failed (exitcode: -11) local_rank: 1 (pid: 4)\n"),
+    ];
+    for (reason, log) in rows {
+        assert_eq!(reads(log).0, reason, "{log}");
+    }
+}
+
+/// Proves that the words of other accelerators, schedulers and libraries are known.
+#[test]
+fn words_of_other_vendors_are_known() {
+    let rows = [
+        (
+            Reason::NodeFailure,
+            "RuntimeError: level_zero backend failed with error: 20 (UR_RESULT_ERROR_DEVICE_LOST)\n",
+        ),
+        (Reason::NodeFailure, "amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 timeout, signaled seq=12\n"),
+        (Reason::NodeFailure, "xe 0000:03:00.0: [drm] GT0: Engine reset: engine_class=ccs\n"),
+        (Reason::NodeFailure, "Device[1] lost heartbeat.\n"),
+        (Reason::NodeFailure, "habanalabs hl3: hard reset due to heartbeat failure\n"),
+        (Reason::DeviceOom, "FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::52680 (50)MB\n"),
+        (Reason::DeviceOom, "RuntimeError: synStatus=8 [Device not enough memory]\n"),
+        (Reason::HostOom, "srun: error: n1: task 0: Out Of Memory\n"),
+        (
+            Reason::HostOom,
+            "Task 'x' has 30 GiB worth of input dependencies, but worker tcp://a has memory_limit set to 14 GiB.\n",
+        ),
+        (Reason::Preempted, "PreemptionError: Nodes of this job got pre-empted.\n"),
+        (Reason::Cancelled, "Job 70 deleted at request of alice@login1\n"),
+        (Reason::Timeout, "stopped because it exceeded the max allowed execution duration\n"),
+        (Reason::Hang, "rtDeviceSynchronize execute failed, reason=[stream sync timeout]\n"),
+        (Reason::SchemaDrift, "LightGBMError: b'Wrong size of feature_names'\n"),
+        (
+            Reason::DataError,
+            "HfHubHTTPError: 404 Client Error: Not Found for url: https://huggingface.co/api/datasets/q\n",
+        ),
+        (Reason::CodeError, "python: can't open file '/w/train.py': [Errno 2] No such file or directory\n"),
+    ];
+    for (reason, log) in rows {
+        let found = reads(log);
+        assert_eq!(found.0, reason, "{log}");
+        assert!(
+            reason != Reason::NodeFailure || found.1 != Confidence::Certain,
+            "a program can hang a device: {log}"
+        );
+    }
+}
+
+/// Proves that exit code 0 does not hide a failure that a wrapper swallowed: a main program's traceback or a launcher's report at the very
+/// end; but that a thread's, a task's, a child's or a logger's does not count, nor one before a stated end.
+#[test]
+fn a_swallowed_failure_is_heard() {
+    let thrown = "Traceback (most recent call last):\n  File \"/a/t.py\", line 2, in go\nTypeError: no x\n";
+    let full = "Traceback (most recent call last):\n  File \"/a/t.py\", line 2, in go\nOSError: [Errno 28] No space left on device\n";
+    let rows = [
+        (thrown.to_owned(), Reason::CodeError),
+        (full.to_owned(), Reason::StorageError),
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n".to_owned(), Reason::Unknown),
+        (format!("Exception in thread Thread-5:\n{thrown}"), Reason::Completed),
+        (format!("Process SpawnProcess-1:\n{thrown}"), Reason::Completed),
+        (format!("Task exception was never retrieved\n{thrown}"), Reason::Completed),
+        (format!("--- Logging error ---\n{thrown}"), Reason::Completed),
+        (format!("Training finished\n{thrown}"), Reason::Completed),
+        (format!("{thrown}{}", "saved\n".repeat(9)), Reason::Completed),
+    ];
+    for (log, reason) in rows {
+        let verdict = classify(&ended(Some(0), None, &log));
+        assert_eq!(verdict.reason, reason, "{log}\n{verdict:#?}");
+        assert!(verdict.reason == Reason::Completed || verdict.confidence != Confidence::Certain, "{log}");
+    }
+}
+
+/// Proves that the class of an exception says what it is about, in any library, with the weight of any exception.
+#[test]
+fn the_class_of_an_exception_is_read() {
+    for (line, reason) in [
+        ("storagelib.errors.BucketGoneError: b", Reason::StorageError),
+        ("mylib.FleetTransportError: gone", Reason::NetworkError),
+        ("ShardDecodeError: shard 3", Reason::DataError),
+        ("mesh.CheckpointLayoutError: 8 parts", Reason::CheckpointError),
+        ("rules.SchemaVersionError: 3", Reason::SchemaDrift),
+        ("panel.JudgeReplyError: empty", Reason::EvaluatorError),
+        ("pool.QuotaGoneError: 0 left", Reason::BudgetExhausted),
+        ("pool.PreemptedError: slot given away", Reason::Preempted),
+        ("pool.NodeLostError: n3", Reason::NodeFailure),
+        ("mesh.BarrierBrokenError: 3 of 4", Reason::Hang),
+        ("guard.NaNLossError: step 3", Reason::NumericDivergence),
+        ("jobs.WallTimeExceeded: 2 h", Reason::Timeout),
+        ("    raise FleetTransportError(host)", Reason::Unknown),
+        ("registered FleetTransportError callback", Reason::Unknown),
+    ] {
+        let found = reads(&format!("{line}\n"));
+        assert_eq!(found.0, reason, "{line}");
+        assert_ne!(found.1, Confidence::Certain, "{line}");
+    }
+    let earlier = "TypeError: no x\nmylib.FleetTransportError: gone\n";
+    assert_eq!(reads(earlier).0, Reason::CodeError);
+}
+
+/// Proves that a pod's eviction is read with its cause, and that what a sentence only supposes is not a hang.
+#[test]
+fn an_eviction_has_the_cause_that_its_message_names() {
+    let evicted = "Reason:  Evicted\nMessage: The node was low on resource: ";
+    assert_eq!(reads(&format!("{evicted}memory.\n")).0, Reason::HostOom);
+    assert_eq!(reads(&format!("{evicted}ephemeral-storage.\n")).0, Reason::StorageError);
+    assert_eq!(reads("1/8 workers are evicted\n").0, Reason::Preempted);
+    assert_eq!(reads("an old kernel; this can cause the process to hang\n").0, Reason::Unknown);
+    assert_eq!(reads("To stop training early press ctrl-c\n").0, Reason::Unknown);
+}
+
+/// Proves that rarer words of schedulers, stores, loaders and libraries are known.
+#[test]
+fn rarer_words_are_known() {
+    let rows = [
+        (Reason::HostOom, "job 12 exceeds job hard limit \"h_vmem\""),
+        (Reason::HostOom, "Error: vector memory exhausted (limit reached?)"),
+        (Reason::HostOom, "fatal error: runtime: out of memory"),
+        (Reason::DeviceOom, "RuntimeError: Not enough memory on device 'mps:0'"),
+        (Reason::NetworkError, "fsspec.exceptions.FSTimeoutError: slow"),
+        (Reason::NetworkError, "CreateSession still waiting for response from worker: /job:ps/task:0"),
+        (
+            Reason::NetworkError,
+            " [[Node: a/mul_4 = _Recv[client_terminated=false, recv_device=\"/job:ps\"]()]]",
+        ),
+        (Reason::StorageError, "OSError: [Errno 16] Please reduce your request rate."),
+        (Reason::StorageError, "sqlite3.OperationalError: attempt to write a readonly database"),
+        (Reason::StorageError, "RuntimeError: basic_ios::clear: iostream error"),
+        (Reason::DataError, "RuntimeError: Audio file a.wav with offset 14.0 is empty!"),
+        (Reason::DataError, "ValueError: mmap length is greater than file size"),
+        (
+            Reason::SchemaDrift,
+            "ArrowInvalid: Could not convert 'x' with type str: tried to convert to double",
+        ),
+        (Reason::SchemaDrift, "CatBoostError: Invalid type for cat_feature[non-default value idx=1]=2.0"),
+        (Reason::DataError, "CatBoostError: Invalid type for cat_feature[non-default value idx=1]=NaN"),
+        (Reason::CheckpointError, "EOFError: Ran out of input"),
+        (Reason::Preempted, "run failed: INTERRUPTED_BY_NO_CAPACITY"),
+        (Reason::Preempted, "CapacityError: Unable to provision requested ML compute capacity."),
+        (
+            Reason::BudgetExhausted,
+            "the subscription has a total vCPU quota of 4 and cannot accommodate a node",
+        ),
+        (Reason::Timeout, "=>> PBS: job killed: cput 3601 exceeded limit 3600"),
+        (Reason::EarlyStopped, "Early stop!"),
+        (Reason::CodeError, "slurmstepd: error: execve(): train.sh: Permission denied"),
+        (Reason::Completed, "  train_runtime            = 0:41:12.33"),
+        (Reason::Completed, "INFO: All epochs completed."),
+    ];
+    for (reason, line) in rows {
+        assert_eq!(reads(&format!("{line}\n")).0, reason, "{line}");
+    }
+}
+
+/// Proves that only an authority's statement or a thrown error is certain, and a time limit only if nothing was stuck before.
+#[test]
+fn certainty_needs_a_statement_or_an_exception() {
+    use Confidence::{Certain, Likely};
+    let limit = "slurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n";
+    let rows = [
+        ("OSError: [Errno 28] No space left on device\n".to_owned(), Reason::StorageError, Certain),
+        ("cp: error writing '/a/b': No space left on device\n".into(), Reason::StorageError, Likely),
+        ("tracker: Temporary failure in name resolution\n".into(), Reason::NetworkError, Likely),
+        (limit.to_owned(), Reason::Timeout, Certain),
+        (format!("Watchdog caught collective operation timeout\n{limit}"), Reason::Timeout, Likely),
+    ];
+    for (log, reason, confidence) in rows {
+        assert_eq!(reads(&log), (reason, confidence), "{log}");
+    }
+}

@@ -1,0 +1,41 @@
+//! What an attempt was given, what shows that it took it, and what became known later.
+
+use trackway_api::explain::{Amendment, AttemptInputs};
+
+use crate::units::{counted, short_hash};
+
+/// Rows of a rung, such as `104 of 1000`.
+pub(super) fn rows(kept: Option<u64>, total: Option<u64>) -> Option<String> {
+    Some(format!("{} of {}", kept?, total?))
+}
+
+/// What the attempt was given, and what shows that it took it: names, and what is known.
+pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
+    let seed = inputs.seed.map(|seed| match inputs.seed_seen {
+        None => format!("{seed}; nothing shows that the script took it"),
+        Some(seen) if seen == seed => format!("{seed}, taken by the script"),
+        Some(seen) => format!("{seed}, but the script took {seen}"),
+    });
+    let kept = rows(inputs.rung_rows, inputs.rung_rows_total).map(|rows| format!("{rows}, as counted"));
+    let skipped = inputs.skip_batches.as_ref().map(|ranges| match inputs.skipped_batch_count {
+        None => format!("{ranges}; nothing shows that the script skipped them"),
+        Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
+    });
+    let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref()).map(|(step, rung)| {
+        let manifest = inputs.warm_start_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
+        format!("weights of step {step} of {rung} (manifest {manifest})")
+    });
+    [("seed", seed), ("rows", kept), ("skip batches", skipped), ("warm start", warm)]
+}
+
+/// Late facts beside the receipt: two lines each.
+pub(super) fn amendments(amendments: &[Amendment]) -> impl Iterator<Item = String> {
+    amendments.iter().flat_map(|amendment| {
+        let Amendment { at, author, field, old_text, new_text, why, .. } = amendment;
+        let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
+        [
+            format!("  {field}: {} → {}", shown(old_text), shown(new_text)),
+            format!("    {why} ({author}, {at})"),
+        ]
+    })
+}

@@ -1,0 +1,89 @@
+//! `trackway verify` and `trackway amend`.
+
+use trackway_api::verify::{SealedKind, VerifyReport};
+use trackway_engine::Context;
+use trackway_engine::person::person;
+use trackway_flows::amend::{AmendRequest, amend};
+use trackway_flows::verify::verify;
+
+use super::live::CountSpinner;
+use crate::args::{AmendArgs, VerifyArgs};
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone};
+use crate::units::duration;
+
+/// Something is not what was sealed.
+const INTEGRITY: u8 = 7;
+
+pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) -> Result<u8, Failure> {
+    let run = match args.all {
+        true => None,
+        false => Some(context.resolve_run(&args.run)?),
+    };
+    let spinner = CountSpinner::new();
+    let report = verify(context, run, &|kind, count| spinner.at(plural(kind), count))?;
+    spinner.finish();
+    if printer.is_json() {
+        printer.document(&report);
+    } else {
+        show(&report, printer);
+    }
+    Ok(if report.holds { 0 } else { INTEGRITY })
+}
+
+fn plural(kind: SealedKind) -> &'static str {
+    match kind {
+        SealedKind::Receipt => "receipts",
+        SealedKind::Evaluation => "evaluations",
+        SealedKind::Gates => "receipts of gates",
+        SealedKind::Manifest => "manifests of checkpoints",
+        SealedKind::Mirror => "checkpoint logs against the ledger",
+    }
+}
+
+fn show(report: &VerifyReport, printer: Printer) {
+    let counted = |count: u64| if count == 0 { "–".to_owned() } else { count.to_string() };
+    let rows = report.kinds.iter().map(|kind| {
+        vec![
+            plural(kind.kind).to_owned(),
+            counted(kind.hold_count),
+            counted(kind.differ_count),
+            counted(kind.open_count),
+            counted(kind.unknown_count),
+        ]
+    });
+    printer.table(&["digests of", "hold", "differ", "not sealed", "not here"], rows.collect());
+    for differs in &report.differs {
+        let kind = printer.tone(Tone::Bad, differs.kind.as_str());
+        printer.line(kind + format!(" {} of {}: {}", differs.id, differs.run_id, differs.why));
+    }
+    let listed = report.differs.len() as u64;
+    let all: u64 = report.kinds.iter().map(|kind| kind.differ_count).sum();
+    if all > listed {
+        printer.note(format!("{} more are not listed", all - listed));
+    }
+    printer.note(match report.holds {
+        true => format!("nothing differs from what was sealed ({})", duration(report.seconds)),
+        false => format!("{all} differ from what was sealed: compare the ledger and the folder with a copy"),
+    });
+}
+
+pub fn amend_command(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8, Failure> {
+    let attempt = context.resolve_attempt(&args.attempt)?;
+    let request = AmendRequest {
+        field: args.field.clone(),
+        value: args.value.clone().filter(|_| !args.unknown),
+        why: args.why.clone(),
+        author: args.by.clone().or_else(person).unwrap_or_else(|| "unknown".into()),
+    };
+    let amendment = amend(context, attempt, &request)?;
+    if printer.is_json() {
+        printer.document(&amendment);
+    } else {
+        let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
+        let (old, new) = (shown(&amendment.old_text), shown(&amendment.new_text));
+        printer
+            .note(format!("amended {attempt}: {} {old} → {new}; the receipt is as it was", amendment.field));
+    }
+    Ok(0)
+}
