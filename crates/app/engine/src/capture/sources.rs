@@ -17,6 +17,10 @@ pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
 /// The most of all untracked files of an attempt that is kept.
 pub const KEPT_UNTRACKED_BYTES_MAX: u64 = 32 << 20;
 
+/// Parts of the names of files that hold secrets.
+const SECRET_NAMES: [&str; 8] =
+    [".env", ".pem", ".key", ".p12", "credential", "secret", "id_rsa", "id_ed25519"];
+
 /// The changes of tracked files, in the folder of changes.
 pub const PATCH_FILE: &str = "changes.patch";
 /// The untracked files, below it.
@@ -150,6 +154,10 @@ fn write_changes(target: &Path, redactor: &Redactor, git: &Git) -> io::Result<()
         }
         None => {}
     }
+    let unlisted = git.untracked_count.saturating_sub(git.untracked.len() as u64);
+    if unlisted > 0 {
+        left_out.push(format!("{unlisted} more untracked files"));
+    }
     let mut budget_bytes = KEPT_UNTRACKED_BYTES_MAX;
     for file in &git.untracked {
         let from = Path::new(git.root.as_deref().unwrap_or_default()).join(&file.path);
@@ -168,6 +176,10 @@ fn keep_untracked(
     blake3: Option<&str>,
     budget_bytes: &mut u64,
 ) -> Result<(), String> {
+    let name = from.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    if SECRET_NAMES.iter().any(|part| name.contains(part)) {
+        return Err("not kept, since its name is that of a file with secrets".into());
+    }
     let inside = to.components().all(|part| part != Component::ParentDir);
     let blake3 = blake3.filter(|_| inside).ok_or("it was not read")?;
     let size = from.symlink_metadata().map_err(|error| error.to_string())?.len();

@@ -245,6 +245,7 @@ fn changes_that_were_not_committed_are_reproduced() {
     write("rows.csv", "a,b\n1,2\n");
     write("train.sh", "echo step 1: loss=$(cat value.txt); cat rows.csv >/dev/null\n");
     write("value.txt", "0.375\n");
+    write(".env", "PORT=80\n");
     let file = code.join("job.toml");
     let run = home.json(&["run", file.to_str().unwrap()]);
     assert_eq!(run["state"], "completed", "{run}");
@@ -254,6 +255,8 @@ fn changes_that_were_not_committed_are_reproduced() {
     let folder = home.path().join("again");
     let written = home.json(&["reproduce", "last", "--out", folder.to_str().unwrap()]);
     assert!(written["rebuilt"].to_string().contains("what was not committed"), "{written}");
+    assert!(written["missing"].to_string().contains("name is that of a file with secrets"), "{written}");
+    assert!(!folder.join("untracked/.env").exists());
     let answer = reproduced(&folder);
     assert_eq!(answer.code, 0, "{}\n{}", answer.stdout, answer.stderr);
     assert!(answer.stdout.contains("last loss") && answer.stdout.contains("0.375"), "{}", answer.stdout);
