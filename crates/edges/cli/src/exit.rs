@@ -10,6 +10,8 @@ pub const BLOCKED: u8 = 3;
 pub const NOT_COMPLETED: u8 = 4;
 /// A rule refused what would come next.
 pub const REFUSED: u8 = 5;
+/// Something is not what was committed or sealed.
+pub const INTEGRITY: u8 = 7;
 
 /// Why a command failed: what to print, and the exit code.
 #[derive(Debug)]

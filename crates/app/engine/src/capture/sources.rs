@@ -63,7 +63,7 @@ pub struct SourceFile {
     pub blake3: String,
 }
 
-/// Keeps it. What cannot be kept is named in the result, and holds no launch up.
+/// Keeps it. What cannot be kept is named in the list, and holds no launch up.
 ///
 /// # Errors
 /// When the list itself cannot be written.
@@ -73,7 +73,7 @@ pub fn keep(
     attempt_id: AttemptId,
     capture: &Capture,
     run_file: Option<&Path>,
-) -> io::Result<AttemptSource> {
+) -> io::Result<()> {
     make_folders(&home.sources())?;
     let Git { commit, branch, root, origin, dirty_diff_blake3, left_out, .. } = &capture.git;
     let lock = &capture.environment_lock;
@@ -105,8 +105,7 @@ pub fn keep(
         note(&mut source.left_out, "the packages", kept);
     }
     let text = serde_json::to_vec_pretty(&source)?;
-    write_own(&home.attempt_source(attempt_id), &text)?;
-    Ok(source)
+    write_own(&home.attempt_source(attempt_id), &text)
 }
 
 fn note(left_out: &mut Vec<String>, what: &str, kept: io::Result<()>) {

@@ -73,7 +73,7 @@ pub fn reproduce(context: &Context, attempt_id: AttemptId, out: &Path) -> Result
     let expected = serde_json::to_vec_pretty(&expected)
         .map_err(|error| AppError::fault("what is expected cannot be written as JSON", &error))?;
     write(&out.join(EXPECTED_FILE), &expected)?;
-    write(&out.join("reproduce.sh"), script.text(&out).as_bytes())?;
+    write(&out.join("reproduce.sh"), script.text().as_bytes())?;
     make_executable(&out.join("reproduce.sh"))?;
     let readme = script.readme(&evidence);
     write(&out.join("README.md"), readme.as_bytes())?;

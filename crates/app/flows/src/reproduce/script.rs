@@ -23,8 +23,8 @@ pub(super) struct Script {
     pub has_packages: bool,
     /// Files that were kept, and their copies below the folder.
     pub files: Vec<(PathBuf, PathBuf)>,
-    /// The repository, and the commit.
-    checkout: Option<(String, String)>,
+    /// Where the repository is, the nearest place first, and the commit.
+    checkout: Option<(Vec<String>, String)>,
     /// The root of the original code: of the repository, else the folder that paths start from.
     root: PathBuf,
     /// Folders that come first in PATH.
@@ -58,11 +58,12 @@ impl Script {
 
     fn take_code(&mut self, evidence: &Evidence<'_>) {
         let source = &evidence.source;
-        let repository = source.root.as_ref().map(|root| root.to_string_lossy().into_owned());
-        match (&source.commit, repository.or_else(|| source.origin.clone())) {
-            (Some(commit), Some(repository)) => {
-                self.rebuilt.push(part("code", format!("commit {commit} of {repository}")));
-                self.checkout = Some((repository, commit.clone()));
+        let root = source.root.as_ref().map(|root| root.to_string_lossy().into_owned());
+        let places: Vec<String> = root.into_iter().chain(source.origin.clone()).collect();
+        match &source.commit {
+            Some(commit) if !places.is_empty() => {
+                self.rebuilt.push(part("code", format!("commit {commit} of {}", places.join(" or "))));
+                self.checkout = Some((places, commit.clone()));
             }
             _ => self
                 .missing
@@ -128,7 +129,9 @@ impl Script {
         let Evidence { attempt, source, .. } = evidence;
         match (&source.environment_sha256, self.has_packages) {
             (Some(sha256), true) => {
-                self.rebuilt.push(part("packages", format!("packages.txt, SHA-256 {sha256}")))
+                let list =
+                    format!("packages.txt lists them, SHA-256 {sha256}; they are not installed or compared");
+                self.rebuilt.push(part("packages", list));
             }
             (Some(_), false) => self.missing.push("the packages: their list was not kept".into()),
             (None, _) => self.missing.push("the packages: they were not known".into()),
@@ -154,8 +157,8 @@ impl Script {
         }
     }
 
-    /// The script. `out`: where it is.
-    pub fn text(&self, out: &Path) -> String {
+    /// The script.
+    pub fn text(&self) -> String {
         let mut text = String::from(
             "#!/bin/sh\n# Rebuilds an attempt in this folder, runs it, and compares it with the original.\nset -eu\n\
              here=$(cd \"$(dirname \"$0\")\" && pwd)\ncd \"$here\"\n",
@@ -171,7 +174,6 @@ impl Script {
             );
             let _ = writeln!(text, "PATH=${{PATH_FIRST:-{folders}}}:$PATH\nexport PATH");
         }
-        let _ = out;
         let words: Vec<String> = self.command.iter().map(|word| self.word(word)).collect();
         let folder = self.moved(&self.folder);
         let _ =
@@ -193,8 +195,10 @@ impl Script {
     fn write_code(&self, text: &mut String) {
         let _ = writeln!(text, "\n# Code");
         match &self.checkout {
-            Some((repository, commit)) => {
-                let _ = writeln!(text, "git clone --quiet --no-checkout {} {CODE}", quoted(repository));
+            Some((places, commit)) => {
+                let clone =
+                    |place: &String| format!("git clone --quiet --no-checkout {} {CODE}", quoted(place));
+                let _ = writeln!(text, "{}", places.iter().map(clone).collect::<Vec<_>>().join(" || "));
                 let _ = writeln!(text, "git -C {CODE} checkout --quiet --detach {}", quoted(commit));
             }
             None => {

@@ -6,12 +6,9 @@ use trackway_api::reproduce::{Reproduction, ReproductionCheck, ReproductionVerdi
 use trackway_engine::Context;
 use trackway_flows::reproduce::{check, reproduce};
 
-use crate::exit::{Failure, REFUSED};
+use crate::exit::{Failure, INTEGRITY, REFUSED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
-
-/// The reproduction is another one.
-const INTEGRITY: u8 = 7;
 
 /// The folder of a reproduction in which its home is.
 pub fn home_of(folder: &Path) -> std::path::PathBuf {

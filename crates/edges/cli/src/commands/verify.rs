@@ -8,12 +8,9 @@ use trackway_flows::verify::verify;
 
 use super::live::CountSpinner;
 use crate::args::{AmendArgs, VerifyArgs};
-use crate::exit::Failure;
+use crate::exit::{Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::duration;
-
-/// Something is not what was sealed.
-const INTEGRITY: u8 = 7;
 
 pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) -> Result<u8, Failure> {
     let run = match args.all {

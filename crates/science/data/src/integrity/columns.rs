@@ -240,7 +240,7 @@ fn zeros(columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
         };
         let others: Vec<String> = apart.iter().filter(shares).map(|other| other.0.name.clone()).collect();
         let (severity, with) = match others.is_empty() {
-            true => (Severity::Note, ": it may mean that there is no value".to_owned()),
+            true => (Severity::Note, ": it may mean that the value is missing".to_owned()),
             false => {
                 let names = listed(&others, LISTED);
                 (

@@ -16,12 +16,10 @@ use trackway_system::{SystemClock, SystemIds};
 
 use super::live::BytesBar;
 use crate::args::{CheckpointCommand, CheckpointSubject};
-use crate::exit::{Failure, NOT_COMPLETED};
+use crate::exit::{Failure, INTEGRITY, NOT_COMPLETED};
 use crate::printer::Printer;
 use crate::units::bytes;
 
-/// Something the checkpoints' integrity needs a look at.
-const INTEGRITY: u8 = 7;
 const NOT_FOUND: u8 = 6;
 /// A part that is needed does not answer.
 const FAULT: u8 = 1;
