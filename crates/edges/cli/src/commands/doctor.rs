@@ -8,12 +8,9 @@ use trackway_engine::home::Home;
 use trackway_flows::doctor::examine;
 use trackway_flows::rebuild::rebuild as rebuild_ledger;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, INTEGRITY};
 use crate::printer::Printer;
 use crate::units::counted;
-
-/// Something is wrong, or could not be put back.
-const INTEGRITY: u8 = 7;
 
 pub fn doctor(home: &Home, printer: Printer) -> Result<u8, Failure> {
     let diagnosis = examine(home)?;
