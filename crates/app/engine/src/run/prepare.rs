@@ -137,7 +137,7 @@ pub(super) fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppErr
 
 /// A run whose supervisor is gone, as it was prepared.
 pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
-    let supervision = supervised(supervision::try_supervise(context, run.run_id)?, run)?;
+    let supervision = supervised(supervision::supervise_after_others(context, run.run_id)?, run)?;
     // Another command may have sealed its attempt since the row was read.
     let run = context.run_by_id(run.run_id)?;
     if run.kind != LaunchKind::Train {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use trackway_core::{Ids as _, RunId};
+use trackway_core::{Clock as _, Ids as _, RunId};
 use trackway_formats::Variable;
 use trackway_launch::MachineIdentity;
 use trackway_ledger::{Holder, LeaseAnswer, Ledger, LedgerError};
@@ -21,6 +21,9 @@ const LEASE_SECONDS: f64 = 60.0;
 pub const LEASE_VARIABLE: &str = Variable::LeaseSeconds.as_str();
 /// A lease is renewed so often while it is valid: some renewals may fail.
 const RENEWALS_PER_LEASE: f64 = 4.0;
+/// How often a lock that another command holds briefly is tried again, and after which time.
+const LOOKS_WAITED_FOR: u32 = 20;
+const LOOK_TURN: Duration = Duration::from_millis(50);
 
 /// This process supervises a run, until this is dropped.
 #[derive(Debug)]
@@ -72,6 +75,20 @@ pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError
         Some(lock) => supervise_with(context, run_id, lock),
         None => Ok(Taken::By("another process on this machine".into())),
     }
+}
+
+/// The same, with time for a command that only looks whether the run has ended: it holds the lock briefly.
+///
+/// # Errors
+/// When the run's folder or the ledger cannot be written.
+pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
+    for _ in 0..LOOKS_WAITED_FOR {
+        if let Taken::Mine(supervision) = try_supervise(context, run_id)? {
+            return Ok(Taken::Mine(supervision));
+        }
+        context.clock.sleep(LOOK_TURN);
+    }
+    try_supervise(context, run_id)
 }
 
 /// The same with the lock of the run's folder in hand.

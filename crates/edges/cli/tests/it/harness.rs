@@ -197,6 +197,15 @@ pub fn answer(output: Output) -> Answer {
     }
 }
 
+/// What is left in a pipe of a process that has ended.
+pub fn rest(pipe: Option<impl std::io::Read>) -> String {
+    let mut text = String::new();
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.read_to_string(&mut text);
+    }
+    text
+}
+
 /// What a shell script of a test does until the test calls [`Home::go`].
 pub const UNTIL_GO: &str = "until [ -e go ]; do sleep 0.02; done";
 

@@ -62,8 +62,12 @@ fn a_supervisor_that_lost_its_lease_leaves_the_run_alone() {
         rows.first().and_then(|row| row["epoch"].as_u64())
     };
     eventually("the end of the lease", || epoch("expires_at < now()"));
-    let second = home.spawn(&["resume", "shared"]);
-    eventually("the second supervisor", || epoch("epoch = 2"));
+    let mut second = home.spawn(&["resume", "shared"]);
+    eventually("the second supervisor", || {
+        let ended = second.try_wait().unwrap();
+        assert!(ended.is_none(), "{ended:?}: {}", crate::harness::rest(second.stderr.take()));
+        epoch("epoch = 2")
+    });
     signal(&first, Signal::SIGCONT);
     let first = answer(first.wait_with_output().unwrap());
     assert_eq!(first.code, 7, "{}", first.stderr);
@@ -78,4 +82,21 @@ fn a_supervisor_that_lost_its_lease_leaves_the_run_alone() {
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(rows[0]["state"], "completed");
     assert!(rows[0]["sealed_at"].is_string(), "{rows:?}");
+}
+
+/// Proves that a command which holds the lock briefly, to see whether the run has ended, keeps no `resume` away.
+#[test]
+fn a_resume_waits_for_a_command_that_only_looks() {
+    let home = Home::new();
+    let script = "[ -e again ] || { touch again; exit 3; }; echo '{\"step\": 1, \"loss\": 2}'";
+    let first = home.trackway(&["run", "--name", "looked-at", "--", "sh", "-c", script]);
+    assert_eq!(first.code, 4, "{}", first.stderr);
+    let path = files_below(&home.state()).into_iter().find(|path| path.ends_with("supervisor.lock"));
+    let file = std::fs::File::open(path.expect("a lock file")).unwrap();
+    let look = nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap();
+    let second = home.spawn(&["resume", "looked-at"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    drop(look);
+    let second = answer(second.wait_with_output().unwrap());
+    assert_eq!(second.code, 0, "{}", second.stderr);
 }
