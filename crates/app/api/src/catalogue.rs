@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, data, doctor, evaluations, explain, gates, gc, import, init,
-    logs, models, preflight, registry, rehearsal, reproduce, runs, schemas, settings, sql, verify, watch,
+    logs, models, postmortem, preflight, registry, rehearsal, reproduce, runs, schemas, settings, sql,
+    verify, watch,
 };
 
 /// A document of the contract.
@@ -143,6 +144,7 @@ documents! {
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];
     "explain": One of explain::Explanation, by ["explain"];
+    "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
     "reproduce": One of reproduce::Reproduction, by ["reproduce"];

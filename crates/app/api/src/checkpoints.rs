@@ -67,6 +67,10 @@ pub struct Checkpoint {
     pub size_bytes: Option<u64>,
     /// Bytes that it shares with an earlier checkpoint; null if its manifest cannot be read here.
     pub shared_bytes: Option<u64>,
+    /// What a resume from it has to start over, because it holds weights without it (optimizer, rng, data_cursor): not empty, it is
+    /// incomplete. Null if its manifest cannot be read here.
+    #[serde(default)]
+    pub missing: Option<Vec<Kind>>,
     /// The digest of the training state in it, once committed.
     pub state_digest: Option<String>,
     /// The number of the commit that training continued from.

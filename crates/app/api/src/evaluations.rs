@@ -9,6 +9,7 @@ use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, RowCoverage, RunId, Step, TerminationReason, Timestamp};
 pub use trackway_evaluate::failures::{FailureKind, Failures};
 pub use trackway_evaluate::residuals::Residuals;
+pub use trackway_evaluate::search::BlindSpots;
 pub use trackway_evaluate::{
     Assessment, Average, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves, Estimate, Fairness,
     Metrics, Slice, Task, TaskCoverage,
@@ -105,6 +106,7 @@ impl EvaluationReceipt {
             confusion: details.confusion,
             curves: details.curves,
             residuals: details.residuals,
+            blind_spots: details.blind_spots,
             metrics: self.metrics.clone(),
             slices: self.slices.clone(),
             fairness: self.fairness.clone(),
@@ -162,6 +164,9 @@ pub struct TaskSet {
     pub use_count: u64,
     /// Number of distinct checkpoints among them.
     pub checkpoint_count: u64,
+    /// What to know if very many checkpoints were compared on it.
+    #[serde(default)]
+    pub worn: Option<String>,
 }
 
 /// A judge model.
@@ -242,6 +247,9 @@ pub struct AssessmentDetails {
     pub curves: Curves,
     /// Residuals by prediction and by column.
     pub residuals: Option<Residuals>,
+    /// Slices where the model is worst; null if they were not searched.
+    #[serde(default)]
+    pub blind_spots: Option<BlindSpots>,
 }
 
 /// An evaluation that was imported.

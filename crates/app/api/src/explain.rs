@@ -11,6 +11,7 @@ use trackway_ledger::{AttemptState, Decision, ProofVerdict, RunState};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use crate::checkpoints::{Checkpoint, FallBack};
+use crate::compare::ComparedCurve;
 use crate::detections::Detection;
 use crate::evaluations::EvaluationReceipt;
 use crate::progressive::ProgressiveEstimate;
@@ -69,6 +70,9 @@ pub struct Explanation {
     pub versions: Vec<ModelVersion>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricSummary>,
+    /// The curves of the run over the attempt's rung, each as one series: steps that a resume made void do not count. Only for a
+    /// page (`--html`), else empty.
+    pub curves: Vec<ComparedCurve>,
     /// The loss on data that the model has not seen, by progressive validation, over the attempt's rung; null if it was
     /// not recorded.
     pub progressive: Option<ProgressiveEstimate>,
@@ -236,14 +240,27 @@ pub struct AttemptSummary {
     pub attempt_number: u32,
     /// The rung of the data, such as `10%`.
     pub rung: String,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
     /// Why it ended; null while it runs.
     pub termination_reason: Option<TerminationReason>,
+    /// The cause in one sentence; null while it runs.
+    pub cause: Option<String>,
+    /// The section of the runbook about the reason; null while it runs.
+    pub runbook: Option<String>,
     /// The committed step it continued from.
     pub resumed_from_step: Option<Step>,
     /// The last step it reported.
     pub last_step: Option<Step>,
     /// The last step it committed.
     pub last_committed_step: Option<Step>,
+    /// Steps that it trained and that do not count: the next attempt trained them again, or they came after its last committed step.
+    /// Null: it succeeded, runs, reported no step, or nothing shows what was kept.
+    pub lost_steps: Option<u64>,
+    /// What it had that the attempt before it did not: plan, data, code, packages, hosts.
+    pub changes: Vec<Change>,
     /// Wall seconds.
     pub wall_seconds: Option<f64>,
     /// The rule that named the reason.
@@ -343,6 +360,10 @@ pub struct TimelineEvent {
 pub struct Termination {
     /// The reason.
     pub reason: TerminationReason,
+    /// The cause in one sentence.
+    pub cause: String,
+    /// The section of the runbook about the reason: a path in the repository with an anchor.
+    pub runbook: String,
     /// The rule that named it.
     pub rule: Option<String>,
     /// Confidence in the reason.
@@ -383,6 +404,9 @@ pub struct SecondaryReason {
     pub rule: String,
     /// What was seen.
     pub text: String,
+    /// The section of the runbook about the reason.
+    #[serde(default)]
+    pub runbook: Option<String>,
 }
 
 /// What `trackway prove` found for the config of a run.

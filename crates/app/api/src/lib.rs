@@ -23,6 +23,7 @@ pub mod init;
 pub mod logs;
 pub mod models;
 pub mod page;
+pub mod postmortem;
 pub mod preflight;
 pub mod progressive;
 pub mod registry;

@@ -90,6 +90,13 @@ impl Validator<'_> {
                 }
                 "items" => self.items(keywords, argument, value, path, faults),
                 "prefixItems" => self.prefix(argument, value, path, faults),
+                "uniqueItems" => {
+                    let items = list(value);
+                    let repeats = |(at, item)| list(value).iter().take(at).any(|other| other == item);
+                    if *argument == Value::Bool(true) && items.iter().enumerate().any(repeats) {
+                        faults.push(format!("{path}: an item is repeated"));
+                    }
+                }
                 "minItems" | "maxItems" => length(keyword, argument, value, path, faults),
                 "anyOf" | "oneOf" => self.choice(argument, value, path, described, faults),
                 "allOf" => {

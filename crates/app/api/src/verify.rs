@@ -20,6 +20,20 @@ closed_list!(
     }
 );
 
+impl SealedKind {
+    /// Several of it, as text.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Receipt => "receipts",
+            Self::Evaluation => "evaluations",
+            Self::Gates => "receipts of gates",
+            Self::Manifest => "manifests of checkpoints",
+            Self::Mirror => "checkpoint logs against the ledger",
+        }
+    }
+}
+
 /// What `trackway verify` recomputed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {

@@ -5,7 +5,8 @@ use trackway_api::explain::Amendment;
 use trackway_core::{AttemptId, Clock as _, Ids as _, TerminationReason, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_ledger::{AmendmentRow, AttemptRow, ColumnKind};
+use trackway_formats::layout::RowCopy;
+use trackway_ledger::{AmendmentRow, AttemptRow, ColumnKind, KeptRows};
 
 /// Columns that name what the receipt is about: another value would make it the receipt of something else.
 const IDENTITY: [&str; 4] = ["attempt_id", "run_id", "kind", "receipt_sha256"];
@@ -65,6 +66,8 @@ pub fn amend(
         why: context.redactor.text(&request.why).to_string(),
     };
     context.ledger_write(|ledger| ledger.amend(&amendment))?;
+    let copy = RowCopy::Amendment(&amendment.amendment_id);
+    context.keep(row.run_id, copy, &KeptRows::of_amendment(&amendment));
     Ok(wire(amendment))
 }
 

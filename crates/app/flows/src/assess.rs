@@ -18,20 +18,24 @@ pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, Resi
 use trackway_evaluate::{AssessError, Baseline, SliceRows};
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, ComparisonVerdict,
-    Confusion, Curves, Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice,
-    SliceCompared, SliceLimits, Spec, Task, TaskCoverage,
+    Confusion, Costs, Curves, Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point,
+    Slice, SliceCompared, SliceLimits, Spec, Task, TaskCoverage,
 };
 use trackway_sql::{Answer, RowPredicate};
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 
 /// A named part of the rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NamedPredicate {
     /// Its name.
     pub name: String,
     /// A condition on the table's columns in SQL.
     pub sql: String,
+    /// The metric by which it is compared; that of all slices if absent.
+    pub metric: Option<String>,
+    /// When it is inconclusive, where that differs from all slices.
+    pub limits: Option<SliceLimits>,
 }
 
 /// The request to evaluate a table of predictions.
@@ -107,7 +111,8 @@ pub fn slices(frame: &Frame, asked: &[NamedPredicate]) -> Result<Vec<SliceRows>,
             AppError::new(ErrorKind::Usage, message)
         })?;
         let rows = holds.iter().map(|holds| holds == Some(true)).collect();
-        Ok(SliceRows { name: asked.name.clone(), predicate: asked.sql.clone(), rows })
+        let (name, predicate) = (asked.name.clone(), asked.sql.clone());
+        Ok(SliceRows { name, predicate, rows, metric: asked.metric.clone(), limits: asked.limits })
     };
     asked.iter().map(slice).collect()
 }

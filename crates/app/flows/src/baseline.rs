@@ -1,5 +1,7 @@
 //! The inputs of a stored evaluation: its request, the rows that it kept, and what it is compared with.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::json;
 use trackway_data::DataSpec;
@@ -8,7 +10,7 @@ use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_evaluate::{AssessError, Baseline, Columns, Comparison, Spec, Task, assess};
+use trackway_evaluate::{AssessError, Baseline, Columns, Comparison, Costs, SliceLimits, Spec, Task, assess};
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
@@ -209,5 +211,36 @@ pub fn spec_of(
         ..Columns::default()
     };
     let (columns, positive) = (columns.complete(frame)?, section.positive.clone());
-    Ok(Spec { columns, task, positive, seed, ..Spec::default() })
+    let usual = Spec::default();
+    Ok(Spec {
+        columns,
+        task,
+        positive,
+        seed,
+        recall: section.recall.unwrap_or(usual.recall),
+        main_metric: section.metric.clone(),
+        limits: limits(section.support_min, section.width_max, usual.limits),
+        margin: section.margin,
+        costs: costs_of(section),
+        ..usual
+    })
+}
+
+/// The cost matrix of a run file, if it has one.
+fn costs_of(section: &EvaluateSection) -> Option<Costs> {
+    let of_label = |(label, costs): (&'_ String, &'_ BTreeMap<String, f64>)| {
+        let pair = |(prediction, cost): (&String, &f64)| (label.clone(), prediction.clone(), *cost);
+        costs.iter().map(pair).collect::<Vec<_>>()
+    };
+    let pairs: Vec<(String, String, f64)> = section.costs.iter().flat_map(of_label).collect();
+    let named = pairs.iter().map(|(label, prediction, cost)| (label.as_str(), prediction.as_str(), *cost));
+    (!pairs.is_empty()).then(|| Costs::new(named))
+}
+
+/// The limits of slices, where some are set.
+pub(crate) fn limits(support_min: Option<u64>, width_max: Option<f64>, usual: SliceLimits) -> SliceLimits {
+    SliceLimits {
+        support_min: support_min.unwrap_or(usual.support_min),
+        width_max: width_max.unwrap_or(usual.width_max),
+    }
 }

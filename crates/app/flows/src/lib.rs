@@ -13,6 +13,8 @@ pub mod gates;
 pub mod gc;
 pub mod import;
 pub mod init;
+pub mod known_bad;
+pub mod markdown;
 pub mod memory;
 pub mod model_pin;
 pub mod outputs;

@@ -24,7 +24,7 @@ use crate::reconcile;
 
 /// What is only in a ledger.
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
-    "amendments, resume proofs and notes of commands beside attempts",
+    "resume proofs and notes of commands beside attempts",
     "the lists of files of data sets (`data_snapshot_files`): `trackway data snapshot` records them again",
     "evaluations that had not ended: evaluate again",
     "imported runs: import them again with `trackway import`",
@@ -172,7 +172,7 @@ impl Filling<'_> {
         self.restore_all(&about(RowCopyKind::Attempt));
         self.attempts_of_folders(run_id);
         self.restore_all(&about(RowCopyKind::State));
-        for kind in [RowCopyKind::RollBack, RowCopyKind::Checks] {
+        for kind in [RowCopyKind::RollBack, RowCopyKind::Amendment, RowCopyKind::Checks] {
             self.other_count += self.restore_all(&about(kind));
         }
     }

@@ -7,7 +7,8 @@ use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
-    Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict,
+    BlindSpots, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, SliceChange,
+    SliceVerdict,
 };
 
 use crate::data::table::{Onlooker, TableRequest, data_error};

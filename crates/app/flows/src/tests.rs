@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::registry::ModelChanged;
 use trackway_api::runs::RunReport;
-use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_core::registry::{GateKind, GateVerdict, ModelStage};
 use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::ErrorKind;
@@ -18,14 +18,14 @@ use trackway_recorder::{Kind, Recorder};
 use trackway_tower::registry::RefusalRule;
 use trackway_tower::retention::RetentionRule;
 
-use crate::checkpoints::{BytesProgress, CheckpointRef, Which};
+use crate::checkpoints::{BytesProgress, CheckpointRef};
 use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate};
 use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_gates};
 use crate::gc::{GcRequest, gc};
 use crate::preflight::{PreflightReporter, Selection, Verdict};
 use crate::registry::{
-    PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, promote_model, register_model,
-    roll_back_model,
+    PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, promote_model,
+    register_model, roll_back_model, set_model_policy,
 };
 use crate::train::{RunRequest, run};
 
@@ -97,7 +97,7 @@ impl Team {
     fn evaluate(&self, run_id: RunId, step: u64) -> EvaluationReceipt {
         let request = EvaluateRequest {
             subject: EvaluationSubject::Run(run_id),
-            checkpoint: CheckpointRef::Step(step),
+            checkpoint: Some(CheckpointRef::Step(step)),
             overrides: Vec::new(),
         };
         evaluate(&self.context, &request, &self.world.notes).unwrap()
@@ -112,7 +112,7 @@ impl Team {
         let request = RegisterRequest {
             model: "income".into(),
             run: run_id,
-            which: Which::Step(step),
+            checkpoint: CheckpointRef::Step(step),
             signature: None,
             description: None,
         };
@@ -162,7 +162,15 @@ fn a_model_reaches_production_and_goes_back() {
     let first = team.promote(1);
     assert_eq!((rules(&first), first.stage), (vec![], Some(ModelStage::Production)));
     team.world.advance_days(1);
-    // The gates were applied when another version was in production.
+    // The next one must be compared with it, unless the policy says otherwise.
+    assert_eq!(rules(&team.promote(2)), [RefusalRule::NotCompared]);
+    let path = team.folder.path().join("policy.toml");
+    std::fs::write(&path, "model = \"income\"\nbaseline = \"optional\"\n").unwrap();
+    let request = PolicyRequest { file: Some(path), ..PolicyRequest::default() };
+    assert_eq!(
+        set_model_policy(&team.context, "income", &request).unwrap().gates,
+        [GateKind::Quality].into()
+    );
     assert_eq!(rules(&team.promote(2)), []);
     let back = RollBackModel { model: "income".into(), to: None, expect: None, deploy: None, why: None };
     let back = roll_back_model(&team.context, &back, &unwatched()).unwrap();

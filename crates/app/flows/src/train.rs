@@ -14,7 +14,6 @@ use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
 
-use crate::checkpoints::CheckpointRef;
 use crate::evaluate::{self, EvaluationSubject};
 use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, check, record};
 
@@ -163,7 +162,7 @@ fn evaluate_after(
     }
     let subject = EvaluationSubject::Run(run.run_id);
     let subject = evaluate::Subject::find(context, &subject, &[], reporter)?;
-    let receipt = evaluate::evaluate_subject(context, &subject, &CheckpointRef::Latest, reporter)?;
+    let receipt = evaluate::evaluate_subject(context, &subject, None, reporter)?;
     let gates = receipt.gates.clone();
     Ok(RunReport { gates, evaluation: Some(receipt), ..RunReport::of(outcome) })
 }

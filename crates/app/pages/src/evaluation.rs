@@ -85,6 +85,7 @@ fn provenance(receipt: &EvaluationReceipt) -> Markup {
         let version = set.version.as_deref().unwrap_or_default();
         let used = format!("evaluations on it: {}, checkpoints: {}", set.use_count, set.checkpoint_count);
         rows.push(("tasks", format!("{path} {version} {}; {used}", sha256(&set.sha256))));
+        rows.extend(set.worn.clone().map(|worn| ("tasks are worn", worn)));
     }
     let decoding = receipt.decoding.clone().map(|decoding| Value::Object(decoding).to_string());
     rows.push(("decoding", decoding.unwrap_or_default()));

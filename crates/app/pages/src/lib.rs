@@ -6,16 +6,21 @@
 mod chart;
 mod comparison;
 mod evaluation;
+mod explanation;
 mod frame;
 mod metrics;
 mod parts;
+mod postmortem;
 mod preflight;
 mod probe;
 mod residuals;
+mod run_parts;
 
 pub use comparison::{comparison, figures, labels};
 pub use evaluation::evaluation;
+pub use explanation::explanation;
 pub use frame::{About, Page};
 pub use metrics::metrics;
+pub use postmortem::postmortem;
 pub use preflight::preflight;
 pub use probe::probe;

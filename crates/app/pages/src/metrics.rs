@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use trackway_core::text::{counted, metric};
 use trackway_evaluate::metrics::is_share;
+use trackway_evaluate::search::{BlindSpots, Loss, Slice as ErrorSlice, shown_predicate};
 use trackway_evaluate::{
     Assessment, CalibrationBin, Compared, Comparison, ComparisonVerdict, Confusion, Estimate, Fairness,
-    Metrics, Pairing, Point, Slice,
+    Metrics, Pairing, Point, Slice, SliceCompared,
 };
 
 use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit};
@@ -40,6 +41,7 @@ pub fn sections(assessment: &Assessment) -> Markup {
         @if let Some(it) = &assessment.confusion { (section("Confusion", &confusion(it))) }
         @if let Some(it) = &assessment.residuals { (section("Residuals", &residuals::residuals(it))) }
         @if !assessment.slices.is_empty() { (section("Slices", &slices(assessment))) }
+        @if let Some(it) = &assessment.blind_spots { (section("Blind spots", &blind_spots(it))) }
         @for it in &assessment.fairness { (section(&format!("Fairness by {}", it.column), &fairness(it))) }
         @if let Some(it) = &assessment.comparison {
             (section("Against the baseline", &comparison(it, &assessment.main_metric)))
@@ -185,7 +187,11 @@ fn confusion(confusion: &Confusion) -> Markup {
 fn slices(assessment: &Assessment) -> Markup {
     let metric = assessment.main_metric.as_str();
     let whole = assessment.metrics.get(metric);
-    let estimates = assessment.slices.iter().filter_map(|slice| slice.metrics.get(metric)).chain(whole);
+    let of = |slice: &'_ Slice| slice.metrics.get(assessment.metric_of(slice.compared_by.as_ref())).copied();
+    let whole_of =
+        |slice: &Slice| Some(assessment.metrics.get(assessment.metric_of(slice.compared_by.as_ref()))?.value);
+    let found: Vec<Estimate> = assessment.slices.iter().filter_map(of).collect();
+    let estimates = found.iter().chain(whole);
     let scale = if is_share(metric) { unit_scale() } else { scale_of(estimates) };
     let [value, interval, bar] = estimate(metric);
     let columns = [
@@ -201,10 +207,10 @@ fn slices(assessment: &Assessment) -> Markup {
     ];
     let row = |slice: &Slice| {
         html! {
-            td { (slice.name) }
+            td { (slice.label()) }
             td { code.dim { (slice.predicate) } }
             td.n { (slice.support) }
-            (estimate_cells(slice.metrics.get(metric), &scale, whole.map(|whole| whole.value)))
+            (estimate_cells(of(slice).as_ref(), &scale, whole_of(slice)))
             td.n { @if let Some(it) = &slice.difference { (signed(it)) } @else { "–" } }
             td.n { (slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value)) }
             td { (verdict(slice.verdict)) @if let Some(why) = &slice.why { br; span.dim { (why) } } }
@@ -222,7 +228,8 @@ fn signed(difference: &Estimate) -> Markup {
 }
 
 fn fairness(fairness: &Fairness) -> Markup {
-    let scale = unit_scale();
+    let scale =
+        |name: &str, it: &Estimate| if is_share(name) { unit_scale() } else { scale_of(std::iter::once(it)) };
     let mut measures = vec![text("Measure")];
     measures.extend(estimate("Value"));
     let names: BTreeSet<&str> =
@@ -234,7 +241,7 @@ fn fairness(fairness: &Fairness) -> Markup {
     html! {
         (table(&measures, fairness.measures.iter().map(|(name, it)| html! {
             td { code { (name) } }
-            (estimate_cells(Some(it), &scale, None))
+            (estimate_cells(Some(it), &scale(name, it), None))
         })))
         (table(&columns, fairness.groups.iter().map(|group| html! {
             td { code { (group.name) } }
@@ -254,11 +261,45 @@ fn group_cell(metrics: &Metrics, name: &str) -> Markup {
     }
 }
 
+/// The slices that held-out rows confirm, beside all rows.
+fn blind_spots(found: &BlindSpots) -> Markup {
+    let what = match found.loss {
+        Loss::ZeroOne => "Error rate",
+        Loss::Absolute | Loss::Squared => "Mean error",
+    };
+    let of = |slice: &ErrorSlice| slice.held_out.as_ref().and_then(|it| it.average_error);
+    let found_errors: Vec<Estimate> = found.confirmed().filter_map(of).collect();
+    let scale = match found.loss {
+        Loss::ZeroOne => unit_scale(),
+        Loss::Absolute | Loss::Squared => scale_of(found_errors.iter().chain([&found.error])),
+    };
+    let [value, interval, bar] = estimate(what);
+    let columns = [text("Slice"), number("Held-out rows"), value, interval, bar, number("p (corrected)")];
+    let row = |slice: &ErrorSlice| {
+        html! {
+            td { (shown_predicate(&slice.predicate)) }
+            td.n { (slice.held_out.as_ref().map_or(0, |it| it.size)) }
+            (estimate_cells(of(slice).as_ref(), &scale, Some(found.error.value)))
+            td.n { (slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value)) }
+        }
+    };
+    html! {
+        p.dim {
+            "Slices that were found in " (counted(found.searched.rows, "row")) " and confirmed by "
+            (counted(found.held_out.map_or(0, |it| it.rows), "row"))
+            " that the search did not see. The dashed line is the error of all rows."
+        }
+        @if found_errors.is_empty() { p { "No slice is confirmed to be worse than all rows." } }
+        @else { (table(&columns, found.confirmed().map(row))) }
+    }
+}
+
 fn comparison(comparison: &Comparison, main_metric: &str) -> Markup {
     let metrics: Vec<(&str, &Compared)> =
         comparison.metrics.iter().map(|(name, it)| (name.as_str(), it)).collect();
-    let slices: Vec<(&str, &Compared)> =
-        comparison.slices.iter().map(|slice| (slice.name.as_str(), &slice.compared)).collect();
+    let labels: Vec<String> = comparison.slices.iter().map(SliceCompared::label).collect();
+    let of_slices = comparison.slices.iter().map(|slice| &slice.compared);
+    let slices: Vec<(&str, &Compared)> = labels.iter().map(String::as_str).zip(of_slices).collect();
     html! {
         (pairing(&comparison.pairing))
         @if let Some(test) = &comparison.mcnemar {

@@ -45,3 +45,57 @@ closed_list!(
         Policy = "policy",
     }
 );
+
+closed_list!(
+    /// What a gate is about.
+    GateKind, "kind of gate", {
+        /// A metric of all rows, such as accuracy.
+        Quality = "quality",
+        /// A curated slice.
+        Slice = "slice",
+        /// A blind spot that was found.
+        BlindSpot = "blind_spot",
+        /// A measure of fairness.
+        Fairness = "fairness",
+        /// Latency or throughput.
+        Latency = "latency",
+        /// Bytes of the model.
+        Size = "size",
+        /// Money or time of the training.
+        Cost = "cost",
+    }
+);
+
+closed_list!(
+    /// What the receipt of an evaluation must have for a promotion.
+    ReceiptField, "field of a receipt", {
+        /// The digest of the evaluator's code.
+        EvaluatorDigest = "evaluator_digest",
+        /// The stored predictions or answers.
+        Outputs = "outputs",
+        /// At least one metric.
+        Metrics = "metrics",
+        /// The digest of the task set, by which its uses are counted.
+        TaskSet = "task_set",
+        /// The digest of the installed packages.
+        Environment = "environment",
+        /// Curated slices.
+        Slices = "slices",
+        /// Measures of fairness.
+        Fairness = "fairness",
+        /// The search for blind spots.
+        BlindSpots = "blind_spots",
+        /// A comparison with another model on the same rows.
+        Comparison = "comparison",
+    }
+);
+
+closed_list!(
+    /// Whether gates must compare a version with the one in production.
+    BaselineRule, "rule about the baseline", {
+        /// As soon as there is a version in production.
+        Required = "required",
+        /// Only if a gate does.
+        Optional = "optional",
+    }
+);

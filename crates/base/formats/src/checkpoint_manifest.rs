@@ -69,6 +69,9 @@ closed_list!(
     }
 );
 
+/// What a training state has beside weights so that a resume is exact.
+pub const BESIDE_WEIGHTS: [Kind; 3] = [Kind::Optimizer, Kind::Rng, Kind::DataCursor];
+
 /// One file of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckpointFile"))]
@@ -145,6 +148,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// What a resume from it has to start over, because only weights of it were saved; empty if there are no weights.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Kind> {
+        let has = |kind: Kind| self.files.iter().any(|file| file.kind == kind);
+        let is_missing = |kind: &Kind| has(Kind::Weights) && !has(*kind);
+        BESIDE_WEIGHTS.into_iter().filter(is_missing).collect()
+    }
+
     /// The bytes to store. The commit entry holds their SHA-256.
     ///
     /// # Errors

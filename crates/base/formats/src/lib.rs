@@ -1,4 +1,4 @@
-//! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the settings file and the
+//! The file formats of Trackway: the flight record, the control file, the checkpoint manifest, the run file, the settings file, the policy of a model and the
 //! records of a rehearsal. Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod arguments;
@@ -7,9 +7,11 @@ pub mod control;
 mod digest;
 pub mod environment;
 pub mod events;
+mod flat_file;
 pub mod gate;
 pub mod hash;
 pub mod layout;
+pub mod model_policy;
 pub mod printed;
 pub mod promotion;
 pub mod record;

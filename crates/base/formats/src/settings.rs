@@ -1,9 +1,10 @@
 //! The settings file: what a user or a project sets for every command. TOML, without sections. Reading is pure: text in,
 //! values with their lines or *all* mistakes out.
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
-use crate::runfile::{RunFileError, line_and_column, nearest};
+use crate::flat_file::{FlatFile, Mistake, count, flag, text};
+use crate::runfile::RunFileError;
 
 /// The name of a settings file.
 pub const SETTINGS_FILE: &str = "config.toml";
@@ -48,50 +49,10 @@ pub struct SettingsFile {
 /// # Errors
 /// Every mistake of the file, in order. A file that is too large, not UTF-8 or not TOML has that mistake alone.
 pub fn parse(source: &[u8], name: &str) -> Result<SettingsFile, Vec<RunFileError>> {
-    let lossy = String::from_utf8_lossy(source);
-    let error = |span, message, hint| RunFileError::at(name, &lossy, span, message, hint);
-    if source.len() > SETTINGS_BYTES_MAX {
-        let message =
-            format!("the file has more than {SETTINGS_BYTES_MAX} bytes, the most of a settings file");
-        return Err(vec![error(0..0, message, None)]);
-    }
-    let text = std::str::from_utf8(source).map_err(|invalid| {
-        let at = invalid.valid_up_to();
-        vec![error(at..at, "the file is not valid UTF-8".to_owned(), Some("save it as UTF-8".to_owned()))]
-    })?;
-    let table = DeTable::parse(text).map_err(|invalid| {
-        let message = format!("the file is not valid TOML: {}", invalid.message().replace('\n', ", "));
-        vec![error(invalid.span().unwrap_or(0..0), message, None)]
-    })?;
     let mut file = SettingsFile::default();
-    let mut errors = Vec::new();
-    for (key, value) in table.get_ref().iter() {
-        let line = line_and_column(text, key.span().start).0;
-        let name: &str = key.get_ref();
-        match file.set(name, value.get_ref(), line) {
-            Ok(()) => {}
-            Err(Mistake::Key) => {
-                let hint = match nearest(name, KEYS.into_iter()) {
-                    Some(nearest) => format!("did you mean `{nearest}`?"),
-                    None => format!("the settings are `{}`", KEYS.join("`, `")),
-                };
-                errors.push(error(key.span(), format!("unknown setting `{name}`"), Some(hint)));
-            }
-            Err(Mistake::Value(wanted)) => {
-                errors.push(error(value.span(), format!("`{name}` must be {wanted}"), None));
-            }
-        }
-    }
-    errors.sort_by_key(|error| error.span.start);
-    if errors.is_empty() { Ok(file) } else { Err(errors) }
-}
-
-/// Why a key and its value set nothing.
-enum Mistake {
-    /// There is no such key.
-    Key,
-    /// What its value must be.
-    Value(&'static str),
+    let kind = FlatFile { bytes_max: SETTINGS_BYTES_MAX, is: "a settings file", key: "setting", keys: &KEYS };
+    kind.read(source, name, |key, value, line| file.set(key, value, line))?;
+    Ok(file)
 }
 
 impl SettingsFile {
@@ -108,28 +69,6 @@ impl SettingsFile {
         }
         Ok(())
     }
-}
-
-fn text(value: &DeValue<'_>) -> Result<String, Mistake> {
-    match value {
-        DeValue::String(text) if !text.trim().is_empty() && !text.contains('\0') => Ok(text.to_string()),
-        _ => Err(Mistake::Value("a string that is not empty")),
-    }
-}
-
-fn flag(value: &DeValue<'_>) -> Result<bool, Mistake> {
-    match value {
-        DeValue::Boolean(flag) => Ok(*flag),
-        _ => Err(Mistake::Value("`true` or `false`")),
-    }
-}
-
-fn count(value: &DeValue<'_>) -> Result<u32, Mistake> {
-    let count = match value {
-        DeValue::Integer(integer) => u32::from_str_radix(integer.as_str(), integer.radix()).ok(),
-        _ => None,
-    };
-    count.filter(|count| *count > 0).ok_or(Mistake::Value("a whole number from 1 to 4294967295"))
 }
 
 #[cfg(test)]

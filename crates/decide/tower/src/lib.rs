@@ -32,5 +32,6 @@ pub mod rehearsal;
 pub mod retention;
 pub mod roll_back;
 mod runbook;
-pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
+pub use runbook::{Symptom, meaning, next_actions, runbook_section, symptom_of_detector};
 pub mod ladder;
+pub mod worn;

@@ -1,4 +1,4 @@
-//! What a person can do, per reason; and the symptoms that come without an end.
+//! What a person can do, per reason; and what the symptom of each detector may mean.
 
 use trackway_core::TerminationReason as Reason;
 use trackway_core::detect::Detector;
@@ -99,11 +99,47 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     }
 }
 
-/// A complaint that comes without an end, or beside one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+/// The section of the runbook about a reason, as a path from the root of the repository with a stable anchor.
+#[must_use]
+pub fn runbook_section(reason: Reason) -> String {
+    format!("docs/termination-reasons.md#{reason}")
+}
+
+/// What an end for `reason` means, as the beginning of a sentence.
+#[must_use]
+pub const fn meaning(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Completed => "Training finished",
+        Reason::EarlyStopped => "More training would not have helped",
+        Reason::Cancelled => "A user requested the end",
+        Reason::Preempted => "The machine was reclaimed",
+        Reason::NodeFailure => "A machine, a device or its link broke",
+        Reason::HostOom => "The memory of the host or container ran out",
+        Reason::DeviceOom => "The memory of an accelerator ran out",
+        Reason::DataError => "The content of the data stopped the run",
+        Reason::SchemaDrift => "The data no longer has the shape that the code expects",
+        Reason::CodeError => "The program failed",
+        Reason::Hang => "Training made no progress",
+        Reason::Timeout => "A time limit was reached",
+        Reason::NumericDivergence => "The loss or the gradients diverged",
+        Reason::Unhealthy => {
+            "A detector ended it because its input, its speed or its memory was not in order"
+        }
+        Reason::CheckpointError => "A checkpoint could not be saved, read or matched",
+        Reason::StorageError => "A disk, file system or object store failed",
+        Reason::NetworkError => "Machines could not reach each other or a service",
+        Reason::EvaluatorError => "The evaluation failed; the training is not affected",
+        Reason::BudgetExhausted => "Money, credit or quota was used up",
+        Reason::RungRejected => "The metrics of the rung do not meet the promotion rule",
+        Reason::Fenced => "A newer attempt owns the run's checkpoints",
+        Reason::Superseded => "It was replaced on purpose by another attempt",
+        Reason::Unknown => "The evidence does not show why it ended",
+    }
+}
+
+/// What a detector sees, and what may cause it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symptom {
-    /// A short name.
-    pub name: &'static str,
     /// What people see.
     pub seen: &'static str,
     /// Likely causes.
@@ -112,206 +148,110 @@ pub struct Symptom {
     pub try_first: &'static str,
 }
 
-const fn symptom(
-    name: &'static str,
-    seen: &'static str,
-    causes: &'static str,
-    try_first: &'static str,
-) -> Symptom {
-    Symptom { name, seen, causes, try_first }
+const fn symptom(seen: &'static str, causes: &'static str, try_first: &'static str) -> Symptom {
+    Symptom { seen, causes, try_first }
 }
-
-/// Common complaints of training practice, with their usual causes.
-pub const SYMPTOMS: &[Symptom] = &[
-    symptom(
-        "loss_nan",
-        "loss is NaN",
-        "learning rate too high; NaN or Inf in features; overflow or division by zero",
-        "learning rate ÷ 10; validate the data; clip gradients",
-    ),
-    symptom(
-        "loss_flat",
-        "loss is flat from the start",
-        "learning rate too low; frozen layers; the pipeline repeats one batch",
-        "raise it; list the parameters that require gradients; log the batch's identity",
-    ),
-    symptom(
-        "device_oom",
-        "device out of memory",
-        "batch or model too large; tensors kept alive",
-        "smaller batch and accumulation; sharding; recompute; find the leak",
-    ),
-    symptom(
-        "distributed_hang",
-        "a distributed run hangs",
-        "one rank died silently; ranks took different branches",
-        "the collective library's debug output; time-outs on barriers; same operations on every rank",
-    ),
-    symptom(
-        "slow",
-        "training is slow",
-        "waiting for input; device under-used; too much logging",
-        "profile; more loader workers; prefetch; log less",
-    ),
-    symptom(
-        "validation_rises",
-        "validation loss rises",
-        "overfitting; leakage in the splits; learning rate too high late",
-        "regularise; verify the splits; decay",
-    ),
-    symptom(
-        "train_test_gap",
-        "high on train, low on test",
-        "label leakage or wrong labels",
-        "audit labels; robust splits",
-    ),
-    symptom(
-        "not_reproducible",
-        "identical runs differ",
-        "seeds not set; data not versioned",
-        "version the data, seed everything, deterministic evaluation",
-    ),
-    symptom(
-        "device_idle",
-        "device idle though allocated",
-        "waiting for storage",
-        "pre-batch; cache near the worker",
-    ),
-    symptom(
-        "checkpoint_gone",
-        "checkpoint missing after the job",
-        "written to temporary storage",
-        "durable storage with a life cycle",
-    ),
-    symptom(
-        "silent_failure",
-        "the job fails silently",
-        "exceptions swallowed; unstructured logs",
-        "fail loudly; structured logs",
-    ),
-    symptom(
-        "preempted_again",
-        "preempted again and again",
-        "no checkpoint in time; no backoff",
-        "atomic checkpoints; commit at the notice; retry policy",
-    ),
-    symptom(
-        "gradients_explode",
-        "the gradient norm is far above what it was",
-        "learning rate too high; a bad batch; no clipping; weights damaged",
-        "clip gradients; lower the learning rate; look at the batch of that step; resume from before it",
-    ),
-    symptom(
-        "gradients_vanish",
-        "the gradient is next to zero",
-        "frozen or detached layers; dead or saturated units; a masked loss; underflow in 16 bits",
-        "list the parameters that require gradients; look at activations; another initialisation; loss scaling",
-    ),
-    symptom(
-        "loss_jumps",
-        "the loss jumps up or stays higher",
-        "a bad batch; learning rate too high; labels or inputs changed; optimizer state lost; weights damaged",
-        "look at the batches of these steps; resume from before them, and skip them if it happens again",
-    ),
-    symptom(
-        "same_batch",
-        "the same batch comes again",
-        "the loader does not advance; its seed is set at each step; one batch is kept by mistake",
-        "log the batch's identity; look at the sampler and at what resets it",
-    ),
-    symptom(
-        "batches_repeat",
-        "batches of the first pass repeat",
-        "duplicate rows; a sampler that draws with replacement; shards read by several workers or ranks",
-        "do not trust `progressive_loss`; find rows that repeat with `trackway data check`; look at the sampler and the shards",
-    ),
-    symptom(
-        "slower",
-        "steps take longer than they did",
-        "other work on the machine; a throttled device; longer batches; a leak; slower storage",
-        "compare the telemetry before and after; profile one step of each",
-    ),
-    symptom(
-        "slow_rank",
-        "one rank is slower than the others",
-        "a throttled or damaged device; unevenly distributed data; other work on that node",
-        "check the node and its device; keep it out of the next placement; even out the shards",
-    ),
-    symptom(
-        "memory_grows",
-        "memory grows step by step",
-        "tensors kept alive, such as losses added up with their graph; caches without a bound",
-        "keep numbers, not tensors (`loss.item()`, `detach()`); bound the caches; restart from a checkpoint in time",
-    ),
-    symptom(
-        "learning_rate_odd",
-        "the learning rate, or the size of updates, is out of range",
-        "a mistake in the schedule or its unit; the optimizer has no parameters to change",
-        "look at the schedule around that step; list the parameters of the optimizer",
-    ),
-    symptom(
-        "loss_scale_falls",
-        "the loss scale collapses",
-        "overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold",
-        "resume from where the scale was healthy; lower the learning rate; bf16 instead of fp16",
-    ),
-    symptom(
-        "ranks_differ",
-        "ranks that had the same numbers no longer have them",
-        "a parameter that is not synchronised; silent data corruption on one device; different code or data order",
-        "compare the weights of the ranks; have that device checked; resume from before the step",
-    ),
-    symptom("cost_explodes", "cost explodes in a sweep", "no budget or quota", "limits and alerts"),
-    symptom(
-        "slow_convergence",
-        "convergence is slow",
-        "schedule or optimizer",
-        "tune the schedule; an adaptive optimizer",
-    ),
-];
 
 /// The symptom that a detector sees.
 #[must_use]
-pub fn symptom_of_detector(detector: Detector) -> &'static Symptom {
-    let name = match detector {
-        Detector::NonFinite => "loss_nan",
-        Detector::GradientExplosion => "gradients_explode",
-        Detector::GradientVanishing => "gradients_vanish",
-        Detector::LossSpike | Detector::LossShift => "loss_jumps",
-        Detector::Plateau => "loss_flat",
-        Detector::ValidationDivergence => "validation_rises",
-        Detector::DeadInput => "same_batch",
-        Detector::SeenBefore => "batches_repeat",
-        Detector::DataStarvation => "device_idle",
-        Detector::ThroughputDrop => "slower",
-        Detector::Straggler => "slow_rank",
-        Detector::MemoryCreep => "memory_grows",
-        Detector::Hang => "distributed_hang",
-        Detector::LearningRate => "learning_rate_odd",
-        Detector::LossScaleCollapse => "loss_scale_falls",
-        Detector::RankDivergence => "ranks_differ",
-    };
-    SYMPTOMS
-        .iter()
-        .find(|symptom| symptom.name == name)
-        .expect("a test requires the symptom of every detector")
+pub const fn symptom_of_detector(detector: Detector) -> Symptom {
+    match detector {
+        Detector::NonFinite => symptom(
+            "loss is NaN",
+            "learning rate too high; NaN or Inf in features; overflow or division by zero",
+            "learning rate ÷ 10; validate the data; clip gradients",
+        ),
+        Detector::GradientExplosion => symptom(
+            "the gradient norm is far above what it was",
+            "learning rate too high; a bad batch; no clipping; weights damaged",
+            "clip gradients; lower the learning rate; look at the batch of that step; resume from before it",
+        ),
+        Detector::GradientVanishing => symptom(
+            "the gradient is next to zero",
+            "frozen or detached layers; dead or saturated units; a masked loss; underflow in 16 bits",
+            "list the parameters that require gradients; look at activations; another initialisation; loss scaling",
+        ),
+        Detector::LossSpike | Detector::LossShift => symptom(
+            "the loss jumps up or stays higher",
+            "a bad batch; learning rate too high; labels or inputs changed; optimizer state lost; weights damaged",
+            "look at the batches of these steps; resume from before them, and skip them if it happens again",
+        ),
+        Detector::Plateau => symptom(
+            "loss is flat from the start",
+            "learning rate too low; frozen layers; the pipeline repeats one batch",
+            "raise it; list the parameters that require gradients; log the batch's identity",
+        ),
+        Detector::ValidationDivergence => symptom(
+            "validation loss rises",
+            "overfitting; leakage in the splits; learning rate too high late",
+            "regularise; verify the splits; decay",
+        ),
+        Detector::DeadInput => symptom(
+            "the same batch comes again",
+            "the loader does not advance; its seed is set at each step; one batch is kept by mistake",
+            "log the batch's identity; look at the sampler and at what resets it",
+        ),
+        Detector::SeenBefore => symptom(
+            "batches of the first pass repeat",
+            "duplicate rows; a sampler that draws with replacement; shards read by several workers or ranks",
+            "do not trust `progressive_loss`; find rows that repeat with `trackway data check`; look at the sampler and the shards",
+        ),
+        Detector::DataStarvation => {
+            symptom("device idle though allocated", "waiting for storage", "pre-batch; cache near the worker")
+        }
+        Detector::ThroughputDrop => symptom(
+            "steps take longer than they did",
+            "other work on the machine; a throttled device; longer batches; a leak; slower storage",
+            "compare the telemetry before and after; profile one step of each",
+        ),
+        Detector::Straggler => symptom(
+            "one rank is slower than the others",
+            "a throttled or damaged device; unevenly distributed data; other work on that node",
+            "check the node and its device; keep it out of the next placement; even out the shards",
+        ),
+        Detector::MemoryCreep => symptom(
+            "memory grows step by step",
+            "tensors kept alive, such as losses added up with their graph; caches without a bound",
+            "keep numbers, not tensors (`loss.item()`, `detach()`); bound the caches; restart from a checkpoint in time",
+        ),
+        Detector::Hang => symptom(
+            "a distributed run hangs",
+            "one rank died silently; ranks took different branches",
+            "the collective library's debug output; time-outs on barriers; same operations on every rank",
+        ),
+        Detector::LearningRate => symptom(
+            "the learning rate, or the size of updates, is out of range",
+            "a mistake in the schedule or its unit; the optimizer has no parameters to change",
+            "look at the schedule around that step; list the parameters of the optimizer",
+        ),
+        Detector::LossScaleCollapse => symptom(
+            "the loss scale collapses",
+            "overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold",
+            "resume from where the scale was healthy; lower the learning rate; bf16 instead of fp16",
+        ),
+        Detector::RankDivergence => symptom(
+            "ranks that had the same numbers no longer have them",
+            "a parameter that is not synchronised; silent data corruption on one device; different code or data order",
+            "compare the weights of the ranks; have that device checked; resume from before the step",
+        ),
+    }
 }
 
-/// The symptoms that belong beside an end for `reason`.
-#[must_use]
-pub fn symptoms_of(reason: Reason) -> Vec<&'static Symptom> {
-    let names: &[&str] = match reason {
-        Reason::NumericDivergence => &["loss_nan"],
-        Reason::DeviceOom => &["device_oom"],
-        Reason::Hang => &["distributed_hang"],
-        Reason::Preempted => &["preempted_again"],
-        Reason::BudgetExhausted => &["cost_explodes"],
-        Reason::Timeout => &["slow", "device_idle"],
-        Reason::EarlyStopped => &["validation_rises", "loss_flat"],
-        Reason::Unhealthy => &["same_batch", "device_idle", "slower", "slow_rank", "memory_grows"],
-        Reason::CheckpointError => &["checkpoint_gone"],
-        Reason::Unknown => &["silent_failure"],
-        _ => &[],
-    };
-    SYMPTOMS.iter().filter(|symptom| names.contains(&symptom.name)).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the section of every reason exists in the runbook, and that no two reasons mean the same.
+    #[test]
+    fn every_reason_has_a_section() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        for reason in Reason::ALL {
+            let section = runbook_section(*reason);
+            let (file, anchor) = section.split_once('#').unwrap();
+            let text = std::fs::read_to_string(root.join(file)).unwrap();
+            assert!(text.lines().any(|line| line == format!("## {anchor}")), "{section}");
+            let alike = Reason::ALL.iter().filter(|other| meaning(**other) == meaning(*reason));
+            assert_eq!(alike.count(), 1, "{reason}");
+        }
+    }
 }

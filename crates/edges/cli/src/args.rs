@@ -127,6 +127,9 @@ pub enum Command {
     Watch(WatchArgs),
     /// Explain an attempt or a run: what ran, why it ended, which checkpoint is valid, what to do next
     Explain(ExplainArgs),
+    /// Write the post-mortem of a run: what happened, what it cost, why, and what to do
+    #[command(visible_alias = "incident")]
+    Postmortem(PostmortemArgs),
     /// Recompute the digest of every receipt, evaluation, gate verdict and checkpoint manifest
     Verify(VerifyArgs),
     /// Write a folder that rebuilds an attempt, and say what cannot be rebuilt
@@ -331,11 +334,35 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway explain last
-  trackway explain att_01kabc --json")]
+  trackway explain att_01kabc --json
+  trackway explain last --html run.html         one page with curves, for people who do not have the ledger")]
 pub struct ExplainArgs {
     /// Attempt or run: id, unique part of an id, run name, or `last`
     #[arg(default_value = "last")]
     pub subject: String,
+    /// Write a self-contained HTML report with tables and curves
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway postmortem last                      Markdown on stdout
+  trackway postmortem wine --out wine.md --html wine.html
+  trackway postmortem 01kabc --json
+
+Nothing in it is guessed: what no receipt, log, checkpoint or metric shows is `not known`. Digests are recomputed as by
+`trackway verify`; owners and dates of actions are left blank.")]
+pub struct PostmortemArgs {
+    /// Run: id, unique part of an id, name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Write the Markdown to a file instead of printing it
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write a self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

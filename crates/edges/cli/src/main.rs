@@ -144,6 +144,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
         Command::Watch(watch) => commands::watch::watch(&home()?, watch, printer),
         Command::Explain(explain) => commands::explain(&home()?, explain, printer),
+        Command::Postmortem(postmortem) => commands::postmortem::postmortem(&home()?, postmortem, printer),
         Command::Verify(verify) => commands::verify::verify_command(&home()?, verify, printer),
         Command::Reproduce(ReproduceArgs { check: Some(folder), .. }) => {
             let home = Home::new(commands::reproduce::home_of(folder), None);

@@ -21,7 +21,12 @@ pub fn save(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         masks: printer.masks(),
     };
-    std::fs::write(path, page(&about).as_str())
+    save_text(path, what, printer, page(&about).as_str())
+}
+
+/// Writes a text, and reports where it is.
+pub fn save_text(path: &Path, what: &str, printer: Printer, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
         .and_then(|()| trackway_files::give_to_user(path))
         .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
     printer.note(format!("the {what} is in {}", path.display()));

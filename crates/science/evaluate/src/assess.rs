@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use trackway_data::model::Frame;
 
-use crate::assessment::{Assessment, Average, Columns, Task};
+use crate::assessment::{Assessment, Average, Columns, Fairness, Task};
+use crate::blind_spots::blind_spots_of;
 use crate::classes::{class_metrics, confusion};
 use crate::comparison::{Terms, compare, pair};
 use crate::curves::curves;
@@ -42,9 +43,13 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         Some(task) => task,
         None => columns.task(frame)?,
     };
-    let roles = columns.clone();
+    // A feature that is named like a treatment is still one.
+    let roles = Columns { treatment: None, ..columns.clone() };
     let columns = columns.for_task(task);
-    let known = KnownClasses { positive: spec.positive.as_deref(), names: &[] };
+    if spec.costs.is_some() && task != Task::Classification {
+        return Err(AssessError::CostsWithoutClasses(task));
+    }
+    let known = KnownClasses { positive: spec.positive.as_deref(), names: &[], costs: spec.costs.as_ref() };
     let mut items = items(frame, task, &columns, known)?;
     if let Some(tasks) = &spec.tasks {
         Arc::make_mut(&mut items.rows).with_tasks(&tasks.not_a_task, tasks.coverage.unanswered());
@@ -61,20 +66,23 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
     items.rows.cover(&mut metrics, spec.missing, |_| true);
     let main_metric = main_metric(spec, task, &metrics)?;
     let fairness = |column: &String| fairness(frame, &items, column, spec.limits.support_min, judge);
-    let fairness = spec.fairness.iter().map(fairness).collect::<Result<_, _>>()?;
+    let fairness: Vec<Fairness> = spec.fairness.iter().map(fairness).collect::<Result<_, _>>()?;
     let comparison = baseline.map(|baseline| {
         let pairs = pairs(frame, &items, (task, &columns), spec, baseline)?;
-        let slices: Vec<(&str, &[bool])> =
-            spec.slices.iter().map(|slice| (slice.name.as_str(), slice.rows.as_slice())).collect();
         let terms = Terms {
             judge,
             margin: spec.margin,
             main_metric: &main_metric,
             support_min: spec.limits.support_min,
         };
-        Ok(compare(&pairs, &slices, terms))
+        Ok(compare(&pairs, &spec.slices, terms))
     });
     let rows = items.rows.judged();
+    let mut notes = notes(frame, (&items, &scoring), &columns, (spec, task), (&metrics, &fairness));
+    let blind_spots = spec.blind_spots.then(|| blind_spots_of(frame, &items, &roles, spec.seed));
+    let blind_spots = blind_spots.and_then(|found| {
+        found.map_err(|why| notes.push(format!("blind spots were not searched: {why}"))).ok()
+    });
     Ok(Assessment {
         task,
         rows,
@@ -95,9 +103,10 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         curves: curves(&items, &scoring, spec.confidence),
         residuals: residuals_of(frame, &items, &roles, spec.confidence),
         slices: slices(&items, &spec.slices, &main_metric, spec.limits, (&metrics, judge)),
-        fairness,
         comparison: comparison.transpose()?,
-        notes: notes(frame, (&items, &scoring), &columns, (spec, task), &metrics),
+        blind_spots,
+        notes,
+        fairness,
         metrics,
         main_metric,
         columns,
@@ -151,12 +160,15 @@ fn in_order_of_scores(items: Items) -> Items {
 }
 
 fn main_metric(spec: &Spec, task: Task, metrics: &crate::Metrics) -> Result<String, AssessError> {
+    let of_slices = spec.slices.iter().filter_map(|slice| slice.metric.as_ref());
+    for name in spec.main_metric.iter().chain(of_slices) {
+        if !metrics.contains_key(name) {
+            let known = metrics.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(AssessError::NoMetric { name: name.clone(), known });
+        }
+    }
     if let Some(name) = &spec.main_metric {
-        let known = || metrics.keys().cloned().collect::<Vec<_>>().join(", ");
-        return match metrics.contains_key(name) {
-            true => Ok(name.clone()),
-            false => Err(AssessError::NoMetric { name: name.clone(), known: known() }),
-        };
+        return Ok(name.clone());
     }
     let preferred: &[&str] = match task {
         Task::Classification => &["accuracy"],
@@ -164,6 +176,9 @@ fn main_metric(spec: &Spec, task: Task, metrics: &crate::Metrics) -> Result<Stri
         Task::LanguageModel => &["exact_match", "pass_at_1", "loss"],
         Task::Transcription => &["wer"],
         Task::Ranking => &["ndcg"],
+        Task::Uplift => &["qini", "ate"],
+        Task::Segmentation => &["mean_iou", "iou"],
+        Task::ObjectDetection => &["map"],
     };
     let found = preferred.iter().find(|name| metrics.contains_key(**name));
     found.map(|name| (*name).to_owned()).ok_or(AssessError::NoRows)
@@ -186,12 +201,12 @@ fn pairs(
     };
     let (mut all, own) = (names(candidate), names(&there));
     if all == own {
-        let there = match spec.positive.as_deref() {
-            Some(positive) => {
-                let known = KnownClasses { positive: Some(positive), names: &[] };
+        let there = match (spec.positive.as_deref(), spec.costs.as_ref()) {
+            (None, None) => there,
+            (positive, costs) => {
+                let known = KnownClasses { positive, names: &[], costs };
                 items(baseline.frame, task, &columns_there, known)?
             }
-            None => there,
         };
         return pair((baseline.frame, &there), (frame, candidate), baseline.id);
     }
@@ -199,7 +214,7 @@ fn pairs(
     all.sort();
     all.dedup();
     let positive = spec.positive.as_deref().filter(|_| all.len() <= 2);
-    let known = KnownClasses { positive, names: &all };
+    let known = KnownClasses { positive, names: &all, costs: spec.costs.as_ref() };
     let (there, here) =
         (items(baseline.frame, task, &columns_there, known)?, items(frame, task, columns, known)?);
     pair((baseline.frame, &there), (frame, &in_order_of_scores(here)), baseline.id)

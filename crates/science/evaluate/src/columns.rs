@@ -25,6 +25,13 @@ const HYPOTHESIS: &[&str] = &["hypothesis"];
 const QUERY: &[&str] = &["query", "query_id", "qid"];
 const RELEVANCE: &[&str] = &["relevance"];
 const RANK: &[&str] = &["rank"];
+const TREATMENT: &str = "treatment";
+const TRUE_POSITIVE: &[&str] = &["true_positive", "tp"];
+const FALSE_POSITIVE: &[&str] = &["false_positive", "fp"];
+const FALSE_NEGATIVE: &[&str] = &["false_negative", "fn"];
+const IMAGE: &[&str] = &["image", "image_id"];
+const CLASS: &[&str] = &["class", "category"];
+const KIND: &[&str] = &["kind"];
 
 impl Columns {
     /// These columns, and by their names those that are not given. Columns that were given must be there.
@@ -66,6 +73,33 @@ impl Columns {
             (&mut self.rank, RANK),
         ] {
             fill(role, names);
+        }
+        let of_images = [&self.true_positive, &self.image, &self.kind].into_iter().any(Option::is_some);
+        let is_named = || has_all(frame, &PIXELS) || has_all(frame, &BOXES);
+        let of_images = of_images || (self.prediction.is_none() && is_named());
+        if of_images {
+            for (role, names) in [
+                (&mut self.true_positive, TRUE_POSITIVE),
+                (&mut self.false_positive, FALSE_POSITIVE),
+                (&mut self.false_negative, FALSE_NEGATIVE),
+                (&mut self.image, IMAGE),
+                (&mut self.class, CLASS),
+                (&mut self.kind, KIND),
+                (&mut self.x_min, &["x_min"]),
+                (&mut self.y_min, &["y_min"]),
+                (&mut self.x_max, &["x_max"]),
+                (&mut self.y_max, &["y_max"]),
+            ] {
+                fill(role, names);
+            }
+            // What both sides of a comparison have in common is the image, not the box.
+            self.id = self.image.clone().or(self.id);
+        } else if self.treatment.is_none()
+            && self.label.is_some()
+            && self.score.is_some()
+            && self.prediction.is_none()
+        {
+            self.treatment = treatment(frame).filter(|name| !taken.contains(name));
         }
         if self.class_scores.is_empty() {
             self.class_scores = class_scores(frame, self.label.as_deref());
@@ -109,6 +143,33 @@ impl Columns {
             &self.query,
             &self.relevance,
             &self.rank,
+            &self.treatment,
+            &self.true_positive,
+            &self.false_positive,
+            &self.false_negative,
+            &self.image,
+            &self.class,
+            &self.kind,
+            &self.x_min,
+            &self.y_min,
+            &self.x_max,
+            &self.y_max,
+        ];
+        let roles = roles.into_iter().flatten();
+        roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
+    }
+
+    /// The names of the columns that hold what a model predicted, or how that compares with the label.
+    pub fn predicted(&self) -> impl Iterator<Item = &str> {
+        let roles = [
+            &self.prediction,
+            &self.score,
+            &self.loss,
+            &self.tokens,
+            &self.bytes,
+            &self.correct,
+            &self.hypothesis,
+            &self.rank,
         ];
         let roles = roles.into_iter().flatten();
         roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
@@ -124,6 +185,16 @@ impl Columns {
         }
         if self.query.is_some() && self.relevance.is_some() {
             return Ok(Task::Ranking);
+        }
+        if [&self.true_positive, &self.false_positive, &self.false_negative].into_iter().all(Option::is_some)
+        {
+            return Ok(Task::Segmentation);
+        }
+        if [&self.kind, &self.x_min, &self.y_min, &self.x_max, &self.y_max].into_iter().all(Option::is_some) {
+            return Ok(Task::ObjectDetection);
+        }
+        if self.treatment.is_some() {
+            return Ok(Task::Uplift);
         }
         if self.label.is_none()
             || (self.prediction.is_none() && self.score.is_none() && self.class_scores.is_empty())
@@ -170,9 +241,43 @@ impl Columns {
                 (kept.query, kept.relevance) = (self.query, self.relevance);
                 (kept.rank, kept.score) = (self.rank, self.score);
             }
+            Task::Uplift => {
+                (kept.label, kept.score, kept.treatment) = (self.label, self.score, self.treatment);
+            }
+            Task::Segmentation => {
+                (kept.true_positive, kept.false_positive) = (self.true_positive, self.false_positive);
+                kept.false_negative = self.false_negative;
+                (kept.image, kept.class) = (self.image, self.class);
+            }
+            Task::ObjectDetection => {
+                (kept.image, kept.class, kept.kind, kept.score) =
+                    (self.image, self.class, self.kind, self.score);
+                (kept.x_min, kept.y_min, kept.x_max, kept.y_max) =
+                    (self.x_min, self.y_min, self.x_max, self.y_max);
+            }
         }
         kept
     }
+}
+
+/// The roles of which a table of pixels, or of boxes, has all.
+const PIXELS: [&[&str]; 3] = [TRUE_POSITIVE, FALSE_POSITIVE, FALSE_NEGATIVE];
+const BOXES: [&[&str]; 7] = [IMAGE, CLASS, KIND, &["x_min"], &["y_min"], &["x_max"], &["y_max"]];
+
+/// Whether each of these roles has a column of one of its usual names.
+fn has_all(frame: &Frame, roles: &[&[&str]]) -> bool {
+    let has = |name: &&str| frame.columns().iter().any(|column| column.name.eq_ignore_ascii_case(name));
+    roles.iter().all(|names| names.iter().any(has))
+}
+
+/// A column that is named like a treatment and is 0 or 1 in every row: a feature of the same name is not taken for one
+/// so easily.
+fn treatment(frame: &Frame) -> Option<String> {
+    let is_named = |column: &&FrameColumn| column.name.eq_ignore_ascii_case(TREATMENT);
+    let column = frame.columns().iter().find(is_named)?;
+    let Cells::Numbers(values) = &column.cells else { return None };
+    let is_arm = |value: &f64| value.is_nan() || *value == 0.0 || *value == 1.0;
+    values.iter().all(is_arm).then(|| column.name.clone())
 }
 
 /// The columns that are named like a score of a class, if every class of the label has one: a column such as

@@ -2,7 +2,7 @@
 
 use trackway_data::model::Frame;
 
-use crate::assessment::Pairing;
+use crate::assessment::{Pairing, Task};
 use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
 /// Why a table cannot be evaluated.
@@ -27,8 +27,8 @@ pub enum AssessError {
     NoNumbers(String),
     /// Columns of no task.
     #[error(
-        "the table shows no label with a prediction or score, no loss, no reference with a hypothesis, and no query with a \
-         relevance: name the columns (`--label`, `--prediction`, `--score` …)"
+        "the table shows no label with a prediction or score, no loss, no reference with a hypothesis, no query with a \
+         relevance, no counts of pixels and no boxes: name the columns (`--label`, `--prediction`, `--score` …)"
     )]
     NoTask,
     /// More than [`CLASSES_MAX`].
@@ -60,8 +60,8 @@ pub enum AssessError {
     /// Every row lacks something.
     #[error("no row has both a label and a prediction or score")]
     NoRows,
-    /// Fairness of something else than two classes.
-    #[error("fairness needs binary classification")]
+    /// Fairness of something else than classes and numbers.
+    #[error("fairness needs predicted classes or numbers (classification or regression)")]
     NotFairly,
     /// More than [`FAIRNESS_GROUPS_MAX`].
     #[error(
@@ -72,6 +72,43 @@ pub enum AssessError {
         column: String,
         /// How many.
         groups: usize,
+    },
+    /// Costs of classes that are not there.
+    #[error("the cost matrix has classes that the table lacks: {unknown}; the table has {classes}")]
+    CostsOfUnknown {
+        /// These classes.
+        unknown: String,
+        /// What there is.
+        classes: String,
+    },
+    /// Costs of something else than classes.
+    #[error("a cost matrix needs classification, but the task is {}", .0.as_str().replace('_', " "))]
+    CostsWithoutClasses(Task),
+    /// A treatment that is neither 0 nor 1.
+    #[error("`{column}` is {value} in row {row}: a treatment is 1 (treated) or 0 (not treated)")]
+    NotATreatment {
+        /// The treatment's column.
+        column: String,
+        /// From 1.
+        row: u64,
+        /// What is there.
+        value: String,
+    },
+    /// An experiment without a comparison.
+    #[error("`{column}` is {value} in every row: uplift needs treated rows (1) and others (0)")]
+    OneArm {
+        /// The treatment's column.
+        column: String,
+        /// What all rows have.
+        value: u8,
+    },
+    /// A row that is neither a label nor a prediction.
+    #[error("`{column}` has the value `{value}`: a row of object detection is a `label` or a `prediction`")]
+    NotAKind {
+        /// The column.
+        column: String,
+        /// What is there.
+        value: String,
     },
     /// A metric that this table does not give.
     #[error("there is no metric `{name}` here; there are {known}")]

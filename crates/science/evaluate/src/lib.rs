@@ -4,12 +4,15 @@
 
 pub mod assess;
 mod assessment;
+mod blind_spots;
 mod classes;
 mod columns;
 pub mod comparison;
+mod costs;
 mod curves;
 pub mod debug;
 mod differences;
+mod documents;
 mod error;
 pub mod failures;
 pub mod fairness;
@@ -32,6 +35,7 @@ pub use assessment::{
     ComparisonVerdict, Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice,
     SliceCompared, Task, TaskCoverage,
 };
+pub use costs::Costs;
 pub use error::AssessError;
 pub use slices::{SliceLimits, SliceRows};
 pub use spec::Spec;

@@ -3,10 +3,10 @@
 use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
-use crate::assessment::{Columns, Metrics, Task};
-use crate::metrics::NDCG_PLACES;
+use crate::assessment::{Columns, Fairness, Metrics, Task};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
+use crate::metrics::{DETECTIONS_MAX, NDCG_PLACES};
 use crate::spec::Spec;
 
 /// With fewer groups, intervals that draw groups are too narrow.
@@ -53,7 +53,7 @@ pub fn notes(
     (items, scoring): (&Items, &Scoring),
     columns: &Columns,
     (spec, task): (&Spec, Task),
-    metrics: &Metrics,
+    (metrics, fairness): (&Metrics, &[Fairness]),
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if spec.task.is_none() {
@@ -102,6 +102,20 @@ pub fn notes(
     }
     if metrics.contains_key("ndcg") {
         notes.push(format!("ndcg counts the first {NDCG_PLACES} places"));
+    }
+    match &items.content {
+        Content::Experiment(rows) if !rows.is_binary() => {
+            notes.push("outcomes are not 0 or 1: no qini and auuc".to_owned());
+        }
+        Content::Boxes(_) => notes.push(format!(
+            "map is as COCO defines it: all sizes, at most {DETECTIONS_MAX} predictions of a class in an image, no crowds"
+        )),
+        _ => {}
+    }
+    for fairness in fairness {
+        for (measure, class) in &fairness.worst_classes {
+            notes.push(format!("{measure} by `{}` differs most for the class `{class}`", fairness.column));
+        }
     }
     if let Some((_, groups)) = &items.groups
         && *groups < GROUPS_FEW

@@ -23,6 +23,12 @@ pub struct Number {
 }
 
 impl Assessment {
+    /// The metric by which a slice is compared: its own, else the main one.
+    #[must_use]
+    pub fn metric_of<'a>(&'a self, own: Option<&'a String>) -> &'a str {
+        own.map_or(self.main_metric.as_str(), String::as_str)
+    }
+
     /// Every number, in the order of the assessment.
     #[must_use]
     pub fn numbers(&self) -> Vec<Number> {
@@ -33,7 +39,8 @@ impl Assessment {
         }
         for slice in &self.slices {
             add(&mut numbers, "slice", &slice.name, &slice.metrics, Some(slice.verdict));
-            let difference = slice.difference.map(|it| (self.main_metric.clone(), it));
+            let difference =
+                slice.difference.map(|it| (self.metric_of(slice.compared_by.as_ref()).to_owned(), it));
             let difference: Metrics = difference.into_iter().collect();
             add(&mut numbers, "slice_difference", &slice.name, &difference, Some(slice.verdict));
         }
@@ -61,9 +68,10 @@ impl Assessment {
             let metrics = comparison.metrics.iter();
             numbers.extend(metrics.map(|(metric, it)| compared("comparison", "", metric, it)));
             let slices = comparison.slices.iter();
-            numbers.extend(
-                slices.map(|it| compared("comparison_slice", &it.name, &self.main_metric, &it.compared)),
-            );
+            numbers.extend(slices.map(|it| {
+                let metric = self.metric_of(it.compared_by.as_ref());
+                compared("comparison_slice", &it.name, metric, &it.compared)
+            }));
         }
         numbers
     }

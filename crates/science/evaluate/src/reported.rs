@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -11,6 +10,8 @@ use serde_json::Value as Json;
 use trackway_core::RowCoverage;
 use trackway_statistics::{Interval, wilson};
 
+pub use crate::documents::ReportError;
+use crate::documents::{Unique, read, twice};
 use crate::metrics::{is_share, range};
 use crate::{Estimate, Method, Metrics};
 
@@ -69,20 +70,6 @@ pub struct ReportedJudge {
     pub rubric: Option<String>,
 }
 
-/// A file of the evaluator that cannot be read: where, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{file}`:{line}:{column}: {why}")]
-pub struct ReportError {
-    /// The file.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    /// From 1; in bytes.
-    pub column: usize,
-    /// What is wrong.
-    pub why: String,
-}
-
 /// Reads `metrics.json`: an object of metrics, each a number or `{"value", "low", "high", "stderr", "support"}`; they
 /// may be under `metrics`, and those of slices under `slices`.
 ///
@@ -98,19 +85,6 @@ pub fn read_metrics(text: &str, file: &str) -> Result<ReportedMetrics, ReportErr
 /// [`ReportError`] for an unknown key, too: a misspelt fact must not be skipped.
 pub fn read_evaluation(text: &str, file: &str) -> Result<ReportedEvaluation, ReportError> {
     read(text, file)
-}
-
-fn read<'t, T: Deserialize<'t>>(text: &'t str, file: &str) -> Result<T, ReportError> {
-    serde_json::from_str(text).map_err(|error| {
-        let shown = error.to_string();
-        let at = format!(" at line {} column {}", error.line(), error.column());
-        let mut why = shown.strip_suffix(&at).unwrap_or(&shown).to_owned();
-        let rest = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-        if error.is_syntax() && ["NaN", "Infinity"].iter().any(|word| rest.contains(word)) {
-            why.push_str("; JSON has no NaN and no Infinity: write `null`");
-        }
-        ReportError { file: file.to_owned(), line: error.line(), column: error.column(), why }
-    })
 }
 
 impl<'de> Deserialize<'de> for ReportedMetrics {
@@ -154,43 +128,9 @@ impl<'de> Visitor<'de> for ReportedVisitor {
     }
 }
 
-fn twice<E: de::Error>(key: &str) -> E {
-    E::custom(format!("`{key}` appears twice"))
-}
-
 fn given<E: de::Error>(metrics: BTreeMap<String, One>) -> Result<Metrics, E> {
     let known = metrics.into_iter().filter_map(|(name, one)| Some((name, one.0?)));
     known.map(|(name, one)| Ok((name.clone(), one.estimate(&name).map_err(E::custom)?))).collect()
-}
-
-/// An object whose keys are all different.
-struct Unique<V>(BTreeMap<String, V>);
-
-impl<'de, V: Deserialize<'de>> Deserialize<'de> for Unique<V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(UniqueVisitor(PhantomData))
-    }
-}
-
-struct UniqueVisitor<V>(PhantomData<V>);
-
-impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
-    type Value = Unique<V>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object, a map of names")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique<V>, A::Error> {
-        let mut members = BTreeMap::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value()?;
-            if members.insert(key.clone(), value).is_some() {
-                return Err(twice(&key));
-            }
-        }
-        Ok(Unique(members))
-    }
 }
 
 /// One metric; `null` is none.

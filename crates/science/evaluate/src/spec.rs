@@ -3,6 +3,7 @@
 use trackway_core::MissingPredictions;
 
 use crate::assessment::{Columns, Task};
+use crate::costs::Costs;
 use crate::slices::{SliceLimits, SliceRows};
 use crate::tasks::TaskMatch;
 
@@ -25,6 +26,8 @@ pub struct Spec {
     pub always_resample: bool,
     /// The recall at which precision is taken for `precision_at_recall`.
     pub recall: f64,
+    /// What each kind of error costs; without it there is no metric `cost`.
+    pub costs: Option<Costs>,
     /// The metric by which slices are compared; the task's default if absent.
     pub main_metric: Option<String>,
     /// Parts of the rows.
@@ -35,6 +38,8 @@ pub struct Spec {
     pub limits: SliceLimits,
     /// A difference from the baseline below this does not matter.
     pub margin: Option<f64>,
+    /// Whether to search the rows for slices where the model is worst.
+    pub blind_spots: bool,
     /// How rows without a prediction count.
     pub missing: MissingPredictions,
     /// How the rows cover the task set; absent if there is none.
@@ -52,11 +57,13 @@ impl Default for Spec {
             seed: 0,
             always_resample: false,
             recall: 0.9,
+            costs: None,
             main_metric: None,
             slices: Vec::new(),
             fairness: Vec::new(),
             limits: SliceLimits::default(),
             margin: None,
+            blind_spots: false,
             missing: MissingPredictions::default(),
             tasks: None,
         }

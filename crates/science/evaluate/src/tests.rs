@@ -2,6 +2,10 @@
 
 mod agreement;
 mod coverage;
+mod experiments;
+mod fairness;
+mod images;
+mod totals;
 mod undefined;
 
 use trackway_data::ColumnType;

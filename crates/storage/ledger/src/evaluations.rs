@@ -8,7 +8,7 @@ use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, GateReceiptRow, TestSetRow,
-    TestSetUseRow,
+    TestSetUseRow, ValidationSetRow,
 };
 use crate::seal::{digest_of, lines_of, rows_as_stored};
 use crate::value::{Record, Value};
@@ -149,6 +149,14 @@ impl Ledger {
         }
         let contents: Vec<Value> = task_set_sha256s.iter().map(|content| Value::from(*content)).collect();
         self.backend().select(&format!("WHERE task_set_sha256 IN ({})", marks(contents.len())), &contents)
+    }
+
+    /// How many runs a validation set with this content decided about; none where it was in no training run.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn validation_set(&self, data_sha256: &str) -> Result<Option<ValidationSetRow>, LedgerError> {
+        Ok(self.backend().select("WHERE data_sha256 = ?", &[Value::from(data_sha256)])?.pop())
     }
 
     /// An evaluation by its id.

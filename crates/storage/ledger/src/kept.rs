@@ -13,9 +13,9 @@ use crate::error::LedgerError;
 use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
 use crate::records::{
-    ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, EvaluationRow, EvaluationState,
-    GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow,
-    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, TABLES,
+    AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, EvaluationRow,
+    EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow,
+    PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, TABLES,
 };
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
@@ -150,6 +150,12 @@ impl KeptRows {
         Self::default().of(tests)
     }
 
+    /// A late fact about a sealed attempt.
+    #[must_use]
+    pub fn of_amendment(amendment: &AmendmentRow) -> Self {
+        Self::default().of(std::slice::from_ref(amendment))
+    }
+
     /// An approval.
     #[must_use]
     pub fn of_approval(approval: &ApprovalRow) -> Self {
@@ -270,6 +276,7 @@ impl Ledger {
             added |= absent(backend, &kept.rows_of::<RetryRow>()?)?;
             added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
             added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<AmendmentRow>()?)?;
             added |= absent(backend, &kept.rows_of::<PreflightCheckRow>()?)?;
             for evaluation in kept.rows_of::<EvaluationRow>()? {
                 added |= restore_evaluation(backend, kept, &evaluation)?;

@@ -50,7 +50,7 @@ pub use records::{
     GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow,
     PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow,
     RunRow, RunState, RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow,
-    VIEWS,
+    VIEWS, ValidationSetRow,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};

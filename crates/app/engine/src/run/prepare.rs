@@ -9,12 +9,13 @@ use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::runfile::{DataSpec, LaunchOn, canonical_json};
+use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{
     DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
 };
+use trackway_tower::worn::worn;
 
 use super::job::{Job, RunSource, StoredJob, data_sha256};
 use super::lock::RunLock;
@@ -112,10 +113,11 @@ pub fn begin(
     store_plan(context, run_id, job, data_sha256.clone())?;
     keep_states(&files.data_files_json(), states)?;
     let snapshots = record_data(context, manifests)?;
-    let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
+    let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, job, manifest)).collect();
     context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     let supervision = supervised(supervision::supervise_with(context, run_id, lock)?, &run)?;
     context.keep(run_id, RowCopy::Run, &KeptRows::of_run(&run, &used, &snapshots));
+    note_worn_sets(context, &used, kind, reporter)?;
     reporter.notice(&Notice::RunStarted {
         run_id,
         name: run.name.clone(),
@@ -330,8 +332,28 @@ fn store_plan(
     std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
 }
 
-fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
+/// A validation set that decided about very many configurations decides little.
+fn note_worn_sets(
+    context: &Context,
+    used: &[RunDataRow],
+    kind: LaunchKind,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let is_validation = |row: &&RunDataRow| row.role.as_deref() == Some(DataRole::Validation.as_str());
+    for row in used.iter().filter(is_validation).filter(|_| kind == LaunchKind::Train) {
+        let found = context.ledger_read(|ledger| ledger.validation_set(&row.data_sha256))?;
+        if let Some(worn) = found.and_then(|set| worn(set.config_count)) {
+            reporter.notice(&Notice::Note { text: format!("validation set `{}`: {worn}", row.name) });
+        }
+    }
+    Ok(())
+}
+
+fn used_by(run_id: RunId, job: &Job, manifest: &DataManifest) -> RunDataRow {
+    let named = job.plan.data.get(&manifest.name).and_then(|spec| spec.role);
+    let role = named.or_else(|| DataRole::of_name(&manifest.name));
     RunDataRow {
+        role: role.map(|role| role.as_str().to_owned()),
         run_id,
         name: manifest.name.clone(),
         path: manifest.path.clone(),

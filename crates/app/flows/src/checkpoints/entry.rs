@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_api::checkpoints::Checkpoint;
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointState, CheckpointView, Manifest};
 use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::error::AppError;
 use trackway_engine::run::live_record::LiveRecord;
@@ -34,11 +34,13 @@ pub(super) fn checkpoint(placed: Placed, facts: &Facts<'_>) -> Checkpoint {
     let place = placed.place();
     let Placed { info, here, .. } = placed;
     let is_whole = here && info.manifest_sha256.is_some() && info.state != CheckpointState::Retired;
+    let manifest = if is_whole { facts.view.manifest(info.number).ok() } else { None };
     let kept = facts.kept.get(&info.number).filter(|_| here);
     Checkpoint {
         place,
         reason: facts.reasons.0.get(&(info.attempt_id, info.step)).cloned(),
-        shared_bytes: if is_whole { shared_bytes(facts.view, info.number) } else { None },
+        shared_bytes: manifest.as_ref().map(shared_bytes),
+        missing: manifest.as_ref().map(Manifest::missing),
         verified: None,
         age_seconds: info.at.parse::<Timestamp>().ok().map(|at| facts.now.seconds_since(at)),
         kept_because: kept.cloned().unwrap_or_default(),
@@ -98,8 +100,7 @@ impl Checkpoints {
     }
 }
 
-fn shared_bytes(view: &CheckpointView, number: u64) -> Option<u64> {
-    let manifest = view.manifest(number).ok()?;
+fn shared_bytes(manifest: &Manifest) -> u64 {
     let shared = manifest.files.iter().filter(|file| file.stored_in.is_some());
-    Some(shared.map(|file| file.size_bytes).sum())
+    shared.map(|file| file.size_bytes).sum()
 }

@@ -55,6 +55,7 @@ impl Checkpoints {
         let (retention, keeping) = teller.retention()?;
         let mut sentences = vec![teller.who(), teller.origin(), teller.resume()];
         sentences.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
+        sentences.extend(manifest.as_ref().and_then(incomplete));
         sentences
             .extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
         sentences.extend(manifest.as_ref().and_then(measured));
@@ -257,6 +258,15 @@ fn holds(manifest: &Manifest, kinds: &[CheckpointKind]) -> String {
         shared => format!("{} of it shared with earlier ones", bytes(shared)),
     };
     format!("It holds {count}, {}: {}; {shared}.", bytes(manifest.size_bytes()), parts.join(", "))
+}
+
+/// What a resume from it has to start over.
+fn incomplete(manifest: &Manifest) -> Option<String> {
+    let missing = manifest.missing();
+    let names: Vec<String> = missing.iter().map(|kind| kind.as_str().replace('_', " ")).collect();
+    let all = names.join(", ");
+    (!names.is_empty())
+        .then(|| format!("It is incomplete: it has weights without {all}, so a resume starts these over."))
 }
 
 fn measured(manifest: &Manifest) -> Option<String> {

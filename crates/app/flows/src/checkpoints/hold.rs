@@ -1,12 +1,15 @@
 //! A checkpoint that is being read: chosen, held by a pin, verified; fetched from the remote if it is only there.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::bulk::verify_files;
-use trackway_checkpoint::{CheckpointError, Manifest};
+use trackway_checkpoint::{Best, CheckpointError, CheckpointState, Manifest};
 use trackway_core::{AttemptId, Step};
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::stored::stored_plan;
 use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
+use trackway_formats::runfile::Goal;
 use trackway_formats::sha256_hex;
 use trackway_store::RealDisk;
 
@@ -22,10 +25,14 @@ pub enum CheckpointRef {
     /// The newest committed one.
     #[default]
     Latest,
+    /// The earliest one that was committed and is not deleted.
+    First,
     /// The one of this step.
     Step(Step),
     /// The one whose manifest's SHA-256 begins so.
     Manifest(String),
+    /// The best by a metric; `None`: by that of the run file's `checkpoint.keep.best`, else of its `early_stop`.
+    Best(Option<Best>),
 }
 
 /// A checkpoint that was chosen to be read.
@@ -51,7 +58,8 @@ impl Chosen {
 }
 
 impl CheckpointRef {
-    /// `latest`, a step, or at least six digits of a manifest's SHA-256; digits alone are a step.
+    /// `latest`, `first`, `best`, `min METRIC`, `max METRIC`, a step, or at least six digits of a manifest's SHA-256; digits alone
+    /// are a step.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`].
@@ -59,6 +67,15 @@ impl CheckpointRef {
         let text = text.trim();
         if text == "latest" {
             return Ok(Self::Latest);
+        }
+        if text == "first" {
+            return Ok(Self::First);
+        }
+        if text == "best" {
+            return Ok(Self::Best(None));
+        }
+        if let Some(best) = text.split_once(' ').and_then(|_| Best::parse(text)) {
+            return Ok(Self::Best(Some(best)));
         }
         if let Ok(step) = text.parse() {
             return Ok(Self::Step(step));
@@ -69,7 +86,7 @@ impl CheckpointRef {
         }
         let message = format!("`{text}` names no checkpoint");
         Err(AppError::new(ErrorKind::Usage, message)
-            .hint("name a step, `latest`, or the beginning of a manifest's SHA-256"))
+            .hint("name a step, `latest`, `first`, `best`, `min METRIC`, `max METRIC`, or the beginning of a manifest's SHA-256"))
     }
 }
 
@@ -80,8 +97,14 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
     /// only at the remote, and that does not answer.
     pub(crate) fn chosen(&self, reference: &CheckpointRef) -> Result<Chosen, AppError> {
+        let best = match reference {
+            CheckpointRef::Best(best) => Some(best.clone().map_or_else(|| self.best_of_run_file(), Ok)?),
+            _ => None,
+        };
         let (info, is_here) = self.found(|placed| match reference {
+            CheckpointRef::Best(_) => self.choose_best(placed, best.as_ref().expect("it was found")),
             CheckpointRef::Latest => self.choose(placed, Which::Latest),
+            CheckpointRef::First => self.choose_first(placed),
             CheckpointRef::Step(step) => self.choose(placed, Which::Step(*step)),
             CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
         })?;
@@ -91,6 +114,54 @@ impl Checkpoints {
             manifest_sha256: info.manifest_sha256.unwrap_or_default(),
             prefix: info.object_prefix,
             number: is_here.then_some(info.number),
+        })
+    }
+
+    fn choose_first(&self, placed: &[Placed]) -> Result<Placed, AppError> {
+        let found = placed.iter().filter(is_committed).min_by_key(|one| (one.info.step, one.info.number));
+        found.cloned().ok_or_else(|| self.nothing_committed())
+    }
+
+    /// The metric by which the run file keeps the best checkpoint, or stops early.
+    fn best_of_run_file(&self) -> Result<Best, AppError> {
+        let plan = self.run.as_ref().map(|run| stored_plan(&run.row)).transpose()?.flatten();
+        let of_plan = plan.and_then(|plan| {
+            let named = plan.checkpoint.keep_best.or(plan.early_stop.map(|stop| stop.metric))?;
+            Some(Best { metric: named.metric, more_is_better: named.goal == Goal::Max, count: 1 })
+        });
+        of_plan.ok_or_else(|| {
+            let message = format!("{} names no metric of its best checkpoint", self.title());
+            AppError::new(ErrorKind::Usage, message)
+                .hint("name it, as `--checkpoint 'min val_loss'`, or write `keep = { best = \"min val_loss\" }` into `[checkpoint]`")
+        })
+    }
+
+    /// The best of those that were committed and are not deleted; of equals the newest.
+    fn choose_best(&self, placed: &[Placed], best: &Best) -> Result<Placed, AppError> {
+        let value = |one: &Placed| {
+            let value = one.info.metrics.get(&best.metric).copied().filter(|value| value.is_finite())?;
+            Some(if best.more_is_better { value } else { -value })
+        };
+        let known = placed.iter().filter(is_committed).filter_map(|one| Some((value(one)?, one)));
+        let found = known.max_by(|(one, first), (other, second)| {
+            one.total_cmp(other).then(first.info.number.cmp(&second.info.number))
+        });
+        found.map(|(_, one)| one.clone()).ok_or_else(|| {
+            let names: BTreeSet<&str> = placed
+                .iter()
+                .filter(is_committed)
+                .flat_map(|one| one.info.metrics.keys())
+                .map(String::as_str)
+                .collect();
+            let message = format!("no checkpoint of {} has a value of `{}`", self.title(), best.metric);
+            let hint = match names.is_empty() {
+                true => format!(
+                    "`keep = {{ best = \"{}\" }}` in `[checkpoint]` commits it with each",
+                    best.metric
+                ),
+                false => format!("they have {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+            };
+            AppError::new(ErrorKind::NotFound, message).hint(hint)
         })
     }
 
@@ -197,4 +268,9 @@ fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
     }
     let manifest = Manifest::from_bytes(&bytes).map_err(|error| changed(error.to_string()))?;
     verify_files(&RealDisk, folder, &manifest.files).map_err(|defect| changed(defect.to_string()))
+}
+
+/// Whether a checkpoint was committed, is not deleted and nothing is known against it.
+fn is_committed(one: &&Placed) -> bool {
+    matches!(one.info.state, CheckpointState::Committed | CheckpointState::Superseded)
 }

@@ -8,12 +8,14 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::metrics::is_over_all_rows;
 use trackway_evaluate::reported::ReportedMetrics;
+use trackway_evaluate::search::{ERROR_METRIC, shown_predicate};
 use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::{
-    AssessError, Assessment, Baseline, Columns, ComparisonVerdict, Estimate, Metrics, Slice, Spec, Task,
-    assess,
+    AssessError, Assessment, Baseline, Columns, ComparisonVerdict, Estimate, Metrics, Slice, SliceLimits,
+    Spec, Task, assess,
 };
-use trackway_formats::runfile::EvaluateSection;
+use trackway_formats::gate::BLIND_SPOT;
+use trackway_formats::runfile::{EvaluateSection, SliceSection};
 use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
 
 use super::outputs::Outputs;
@@ -74,19 +76,20 @@ impl Judged {
         Ok(judged)
     }
 
-    fn of_rows(context: &Context, frame: &Frame, terms: &Terms<'_>) -> Result<Self, AppError> {
+    /// From the rows alone.
+    ///
+    /// # Errors
+    /// As [`Judged::of`].
+    pub fn of_rows(context: &Context, frame: &Frame, terms: &Terms<'_>) -> Result<Self, AppError> {
         let section = terms.section;
         let refused = |error: AssessError| AppError::new(ErrorKind::Usage, error.to_string());
-        let asked: Vec<NamedPredicate> = section
-            .slices
-            .iter()
-            .map(|(name, sql)| NamedPredicate { name: name.clone(), sql: sql.clone() })
-            .collect();
+        let usual = spec_of(section, frame, terms.task, terms.seed).map_err(refused)?;
         let spec = Spec {
-            slices: slices(frame, &asked)?,
+            slices: slices(frame, &asked_slices(section, usual.limits))?,
             fairness: section.fairness.clone(),
             missing: section.missing,
-            ..spec_of(section, frame, terms.task, terms.seed).map_err(refused)?
+            blind_spots: section.blind_spots.unwrap_or(true),
+            ..usual
         };
         let (tasks, unmatched) = match terms.tasks {
             Tasks::Table(tasks) => match match_tasks(tasks, frame, &spec.columns).map_err(refused)? {
@@ -178,8 +181,24 @@ impl Judged {
             support: slice.support,
             verdict: Some(slice.verdict.as_str().into()),
         });
-        let slices: Vec<EvaluationSliceRow> = slices.collect();
+        let mut slices: Vec<EvaluationSliceRow> = slices.collect();
         let assessment = self.assessment.as_ref();
+        if let Some(found) = assessment.and_then(|it| it.blind_spots.as_ref()) {
+            for (number, slice) in (1..).zip(&found.slices) {
+                let name = format!("{BLIND_SPOT}{number}");
+                let error = slice.held_out.as_ref().and_then(|it| it.average_error);
+                let error: Metrics =
+                    error.map(|error| (ERROR_METRIC.to_owned(), error)).into_iter().collect();
+                metrics.extend(metric_rows(id, &name, &error));
+                slices.push(EvaluationSliceRow {
+                    evaluation_id: id.clone(),
+                    slice: name,
+                    predicate: masked(&shown_predicate(&slice.predicate)).into_owned(),
+                    support: slice.size,
+                    verdict: Some(slice.verdict.as_str().into()),
+                });
+            }
+        }
         let comparison = assessment.and_then(|it| it.comparison.as_ref());
         let evaluation = EvaluationRow {
             metrics_json: Some(json!(self.metrics)),
@@ -198,6 +217,20 @@ impl Judged {
     }
 }
 
+/// The slices that a run file names.
+fn asked_slices(section: &EvaluateSection, usual: SliceLimits) -> Vec<NamedPredicate> {
+    let named = |(name, slice): (&String, &SliceSection)| {
+        let has_own = slice.support_min.is_some() || slice.width_max.is_some();
+        NamedPredicate {
+            name: name.clone(),
+            sql: slice.predicate.clone(),
+            metric: slice.metric.clone(),
+            limits: has_own.then(|| baseline::limits(slice.support_min, slice.width_max, usual)),
+        }
+    };
+    section.slices.iter().map(named).collect()
+}
+
 /// Whether the run file requires numbers that only rows with labels can give.
 fn asks_for_numbers(section: &EvaluateSection) -> bool {
     let columns = [
@@ -207,6 +240,7 @@ fn asks_for_numbers(section: &EvaluateSection) -> bool {
         &section.score,
         &section.group,
         &section.baseline,
+        &section.metric,
     ];
     columns.iter().any(|it| it.is_some()) || !section.slices.is_empty() || !section.fairness.is_empty()
 }
@@ -252,6 +286,7 @@ fn reported_slice(name: &str, metrics: &Metrics) -> Slice {
         metrics: metrics.clone(),
         difference: None,
         adjusted_p_value: None,
+        compared_by: None,
     }
 }
 

@@ -8,13 +8,13 @@
 mod close;
 mod collect;
 mod import;
-mod judge;
+pub(crate) mod judge;
 mod launches;
 mod list;
 mod outputs;
 mod receipt;
 mod subject;
-mod task_set;
+pub(crate) mod task_set;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ use trackway_engine::run::evaluator::{Evaluator, EvaluatorCode, evaluator};
 pub struct EvaluateRequest {
     /// A run file or a run.
     pub subject: EvaluationSubject,
-    /// Which checkpoint.
-    pub checkpoint: CheckpointRef,
+    /// Which checkpoint; `None`: the one that `evaluate.checkpoint` names, else the newest.
+    pub checkpoint: Option<CheckpointRef>,
     /// The values of `--set`.
     pub overrides: Vec<String>,
 }
@@ -66,7 +66,7 @@ pub fn evaluate(
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let subject = Subject::find(context, &request.subject, &request.overrides, reporter)?;
-    evaluate_subject(context, &subject, &request.checkpoint, reporter)
+    evaluate_subject(context, &subject, request.checkpoint.as_ref(), reporter)
 }
 
 /// Refuses, before a training costs anything, a following evaluation that could not begin.
@@ -98,10 +98,12 @@ pub(crate) struct Case<'a> {
 pub(crate) fn evaluate_subject(
     context: &Context,
     subject: &Subject,
-    reference: &CheckpointRef,
+    reference: Option<&CheckpointRef>,
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let asked = &subject.asked;
+    let of_run_file = asked.section.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
+    let reference = reference.cloned().or(of_run_file).unwrap_or_default();
     asked.check(context)?;
     let job = asked.evaluator_job(context)?;
     let task_set = asked.task_set(context)?;
@@ -111,7 +113,7 @@ pub(crate) fn evaluate_subject(
     };
     let evaluator = evaluator(&job, code, &asked.data_paths())?;
     let checkpoints = checkpoints::checkpoints(context, subject.run.run_id)?;
-    let chosen = checkpoints.chosen(reference)?;
+    let chosen = checkpoints.chosen(&reference)?;
     let candidate = Candidate {
         run: &subject.run,
         manifest_sha256: &chosen.manifest_sha256,
@@ -193,6 +195,13 @@ impl Case<'_> {
             "missing": section.missing,
             "unmatched_tasks": section.unmatched_tasks,
             "slices": section.slices,
+            "metric": section.metric,
+            "recall": section.recall,
+            "support_min": section.support_min,
+            "width_max": section.width_max,
+            "margin": section.margin,
+            "costs": section.costs,
+            "blind_spots": section.blind_spots,
             "fairness": section.fairness,
             "baseline": section.baseline,
             "gates": section.gates,

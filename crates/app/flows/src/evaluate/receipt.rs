@@ -9,6 +9,8 @@ use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{AttemptRow, EvaluationRow, RunRow, TestSetRow};
 
+use trackway_tower::worn::worn;
+
 use crate::baseline::TASKS_UNMATCHED;
 
 /// The receipt of a row.
@@ -137,6 +139,7 @@ fn task_set(row: &EvaluationRow, beside: &Beside) -> Result<Option<TaskSet>, App
         sha256: row.task_set_sha256.clone(),
         use_count: counted.map_or(0, |counted| counted.use_count),
         checkpoint_count: counted.map_or(0, |counted| counted.checkpoint_count),
+        worn: counted.and_then(|counted| worn(counted.checkpoint_count)),
     }))
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `accuracy`, … | the metrics of all rows |
 //! | `slice.NAME.METRIC` | the curated slices |
+//! | `blind_spot.all.error`, `blind_spot.1.error`, … | the mean error of all rows, and of each blind spot that held-out rows confirm, the worst first |
 //! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns |
 //! | `size_bytes`, `weights_bytes`, `training_seconds`, `gpu_seconds`, `cost_usd` | facts, which need no interval |
 
@@ -14,7 +15,9 @@ use serde_json::Value;
 use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
+use trackway_evaluate::search::{BlindSpots, ERROR_METRIC, SliceVerdict};
 use trackway_evaluate::{Comparison, Estimate, Fairness, Method, Metrics, Slice};
+use trackway_formats::gate::BLIND_SPOT;
 use trackway_ledger::EvaluationRow;
 use trackway_tower::gate::{GateEvidence, Measured, Numbers};
 
@@ -82,6 +85,17 @@ fn numbers(row: &EvaluationRow, facts: ModelFacts) -> Result<Numbers, AppError> 
     for slice in &slices {
         let named = |name: &String| format!("slice.{}.{name}", slice.name);
         numbers.extend(slice.metrics.iter().map(|(name, estimate)| (named(name), measured(estimate))));
+    }
+    let found = row.assessment_json.as_ref().and_then(|assessment| assessment.get("blind_spots"));
+    let found: Option<BlindSpots> = read(row, "assessment_json", found)?;
+    if let Some(found) = &found {
+        numbers.insert(format!("{BLIND_SPOT}all.{ERROR_METRIC}"), measured(&found.error));
+        for (number, slice) in
+            (1..).zip(&found.slices).filter(|(_, it)| it.verdict == SliceVerdict::Confirmed)
+        {
+            let error = slice.held_out.as_ref().and_then(|it| it.average_error);
+            numbers.extend(error.map(|it| (format!("{BLIND_SPOT}{number}.{ERROR_METRIC}"), measured(&it))));
+        }
     }
     let fairness: Vec<Fairness> = read(row, "fairness_json", row.fairness_json.as_ref())?;
     fairness.iter().for_each(|one| take_fairness(one, &measured, &mut numbers));

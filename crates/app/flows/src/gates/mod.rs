@@ -241,7 +241,10 @@ fn baseline_of(
 }
 
 /// The evaluation that one was compared with when it was made.
-fn baseline_made_with(context: &Context, row: &EvaluationRow) -> Result<Option<EvaluationRow>, AppError> {
+pub(crate) fn baseline_made_with(
+    context: &Context,
+    row: &EvaluationRow,
+) -> Result<Option<EvaluationRow>, AppError> {
     let Some(id) = row.baseline_evaluation_id.as_deref() else { return Ok(None) };
     completed(context.evaluation_by_id(id)?).map(Some)
 }
@@ -255,7 +258,7 @@ pub(crate) fn rules_of(context: &Context, row: &EvaluationRow) -> Result<Vec<Str
     Ok(section.map(|section| section.gates).unwrap_or_default())
 }
 
-fn completed(row: EvaluationRow) -> Result<EvaluationRow, AppError> {
+pub(crate) fn completed(row: EvaluationRow) -> Result<EvaluationRow, AppError> {
     if row.state == EvaluationState::Completed {
         return Ok(row);
     }

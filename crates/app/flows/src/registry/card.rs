@@ -1,8 +1,6 @@
 //! The model card: Markdown after the YAML front matter that model hubs read (`model-index` with results, data by
 //! revision).
 
-mod markdown;
-
 use serde_json::{Value, json};
 use trackway_core::visible::escaped_json;
 use trackway_engine::Context;
@@ -13,8 +11,8 @@ use trackway_tower::gate::{GateEvidence, JudgedGate, Measured};
 
 use super::Model;
 use super::evidence::judged;
+use crate::markdown::{Code, Markdown, Paragraphs, Put, md};
 use crate::registry::{self, evidence};
-use markdown::{Code, Markdown, Paragraphs, Put, md};
 
 /// Slices and measures that a card shows at most.
 const NUMBERS_MAX: usize = 200;

@@ -1,15 +1,15 @@
 //! Promotion, going back, aliases, approvals and the policy of a model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use trackway_api::registry::{Approved, ModelChanged};
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{Clock as _, Rung, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
-use trackway_formats::sha256_hex;
+use trackway_formats::{model_policy, sha256_hex};
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, refusals};
 
@@ -66,6 +66,8 @@ pub struct AliasRequest {
 /// What promotions require; `None` leaves a rule as it is.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyRequest {
+    /// A policy file, which replaces the whole policy.
+    pub file: Option<PathBuf>,
     /// As [`Policy::approvals`].
     pub approvals: Option<u32>,
     /// As [`Policy::approval_seconds`].
@@ -242,20 +244,54 @@ pub fn set_model_alias(context: &Context, request: &AliasRequest) -> Result<Mode
 /// Changes what promotions to production require.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`]; [`ErrorKind::Integrity`] when the model changed meanwhile.
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] for a policy file with mistakes; [`ErrorKind::Integrity`] when the model
+/// changed meanwhile.
 pub fn set_model_policy(context: &Context, name: &str, request: &PolicyRequest) -> Result<Policy, AppError> {
     let model = registry::model(context, name)?;
-    let before = model.standing.policy;
+    let before = &model.standing.policy;
+    let of_file = request.file.as_deref().map(|path| policy_of_file(path, name)).transpose()?;
+    let base = of_file.as_ref().unwrap_or(before);
     let policy = Policy {
-        approvals: request.approvals.unwrap_or(before.approvals),
-        approval_seconds: request.approval_seconds.unwrap_or(before.approval_seconds),
-        own_approval: request.own_approval.unwrap_or(before.own_approval),
+        approvals: request.approvals.unwrap_or(base.approvals),
+        approval_seconds: request.approval_seconds.unwrap_or(base.approval_seconds),
+        own_approval: request.own_approval.unwrap_or(base.own_approval),
+        ..base.clone()
     };
-    if policy != before {
-        let change = NewChange { policy: Some(policy), ..registry::new_change(context, ModelChange::Policy) };
+    if policy != *before {
+        let change =
+            NewChange { policy: Some(policy.clone()), ..registry::new_change(context, ModelChange::Policy) };
         registry::change_model(context, &model, change, None)?;
     }
     Ok(policy)
+}
+
+/// The whole policy of a file: what it does not set has its default.
+fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
+    let source = std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            AppError::new(ErrorKind::NotFound, format!("there is no file `{}`", path.display()))
+        }
+        _ => AppError::file("read", path, &error),
+    })?;
+    let shown = path.display().to_string();
+    let file = model_policy::parse(&source, &shown)
+        .map_err(|errors| AppError::run_file(&errors, &String::from_utf8_lossy(&source)))?;
+    if let Some(other) = file.model.as_deref().filter(|named| *named != model) {
+        let message = format!("`{}` is the policy of `{other}`, not of `{model}`", path.display());
+        return Err(AppError::new(ErrorKind::Usage, message));
+    }
+    let usual = Policy::default();
+    Ok(Policy {
+        approvals: file.approvals.unwrap_or(usual.approvals),
+        approval_seconds: file.approval_seconds.unwrap_or(usual.approval_seconds),
+        own_approval: file.own_approval.unwrap_or(usual.own_approval),
+        approvers: file.approvers.unwrap_or(usual.approvers),
+        gates: file.gates.unwrap_or(usual.gates),
+        baseline: file.baseline.unwrap_or(usual.baseline),
+        rung_fraction_min: file.rung.map_or(usual.rung_fraction_min, Rung::fraction),
+        receipt: file.receipt.unwrap_or(usual.receipt),
+        test_set_uses_max: file.test_set_uses_max,
+    })
 }
 
 /// Records the approval of a version with the verdicts of its gates.

@@ -1,10 +1,11 @@
 //! The evidence about a version: its evaluation, the verdicts of its gates, its approvals.
 
 use serde_json::{Value, json};
-use trackway_core::registry::GateVerdict;
+use trackway_core::registry::{GateVerdict, ReceiptField};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
+use trackway_formats::gate::{Gate, kinds};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, ModelVersionRow};
@@ -36,10 +37,12 @@ pub(super) fn evidence(
     let mut approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
     approvals.retain(|row| row.version == version.version);
     let facts = PromotionFacts {
+        version: version.version,
         manifest_sha256: manifest_sha256.clone(),
         registered_by: version.registered_by.clone(),
+        rung: version.rung.parse().ok(),
         damage,
-        evaluation: evaluation.as_ref().map(evaluation_facts),
+        evaluation: evaluation.as_ref().map(|row| evaluation_facts(context, row)).transpose()?,
         gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
         approval_digest: approval_digest(version, gates.as_ref()),
         approvals: approvals.iter().map(approval).collect(),
@@ -70,6 +73,8 @@ fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<
             unverified.push(gate.rule.clone());
         }
     }
+    let rules = judged.iter().filter_map(|gate| Gate::parse(&gate.rule).ok());
+    let kinds = rules.flat_map(|gate| kinds(&gate)).collect();
     let unmet = judged.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
     let baseline = row.baseline_manifest_sha256.as_deref();
     let compared_with = baseline.and_then(|sha256| model.with_weights(sha256)).map(|row| row.version);
@@ -79,6 +84,7 @@ fn gate_facts(context: &Context, model: &Model, row: &GateReceiptRow) -> Result<
         verdict: row.verdict,
         unmet: unmet.map(|gate| format!("`{}` ({}): {}", gate.rule, gate.verdict, gate.why)).collect(),
         unverified,
+        kinds,
         compared_with: row.compares.then_some(compared_with),
     })
 }
@@ -97,18 +103,34 @@ fn newest(rows: Vec<EvaluationRow>) -> Option<EvaluationRow> {
     rows.into_iter().nth(at)
 }
 
-fn evaluation_facts(row: &EvaluationRow) -> EvaluationFacts {
-    let needed = [
-        ("the digest of the evaluator", row.evaluator_digest.is_some()),
-        ("raw outputs", row.raw_outputs_location.is_some()),
-        ("metrics", row.metrics_json.is_some()),
+fn evaluation_facts(context: &Context, row: &EvaluationRow) -> Result<EvaluationFacts, AppError> {
+    use ReceiptField::{
+        BlindSpots, Comparison, Environment, EvaluatorDigest, Fairness, Metrics, Outputs, Slices, TaskSet,
+    };
+    let is_list =
+        |json: &Option<Value>| json.as_ref().and_then(Value::as_array).is_some_and(|it| !it.is_empty());
+    let is_there = |json: &Option<Value>| json.as_ref().is_some_and(|it| !it.is_null());
+    let searched = row.assessment_json.as_ref().and_then(|it| it.get("blind_spots"));
+    let fields = [
+        (EvaluatorDigest, row.evaluator_digest.is_some()),
+        (Outputs, row.raw_outputs_location.is_some()),
+        (Metrics, is_there(&row.metrics_json)),
+        (TaskSet, row.task_set_sha256.is_some()),
+        (Environment, row.environment_lock_sha256.is_some()),
+        (Slices, is_list(&row.slices_json)),
+        (Fairness, is_list(&row.fairness_json)),
+        (BlindSpots, searched.is_some_and(|it| !it.is_null())),
+        (Comparison, is_there(&row.comparison_json)),
     ];
-    EvaluationFacts {
+    let task_set: Vec<&str> = row.task_set_sha256.as_deref().into_iter().collect();
+    let counted = context.ledger_read(|ledger| ledger.test_sets(&task_set))?;
+    Ok(EvaluationFacts {
         evaluation_id: row.evaluation_id.clone(),
         manifest_sha256: row.checkpoint_manifest_sha256.clone(),
         completed: row.state == EvaluationState::Completed,
-        missing: needed.iter().filter(|(_, there)| !there).map(|(what, _)| (*what).to_owned()).collect(),
-    }
+        receipt: fields.iter().filter(|(_, is_there)| *is_there).map(|(field, _)| *field).collect(),
+        test_set_uses: counted.first().map(|set| set.use_count),
+    })
 }
 
 fn approval(row: &ApprovalRow) -> Approval {

@@ -22,7 +22,8 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{KeptRows, ModelChangeRow, ModelRow, ModelVersionRow};
-use trackway_tower::registry::{Change, Policy, Standing, Version};
+pub use trackway_tower::registry::Policy;
+use trackway_tower::registry::{Change, Standing, Version};
 
 pub use card::model_card;
 pub use change::{

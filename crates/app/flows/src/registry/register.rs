@@ -12,7 +12,7 @@ use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::{NewChange, views};
-use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Which};
+use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, CheckpointRef, Which};
 use crate::model_pin::pin_name;
 use crate::registry;
 
@@ -27,7 +27,7 @@ pub struct RegisterRequest {
     /// The run whose checkpoint it is.
     pub run: RunId,
     /// Which checkpoint.
-    pub which: Which,
+    pub checkpoint: CheckpointRef,
     /// What the model takes and gives, as JSON.
     pub signature: Option<Value>,
     /// A user's description of it.
@@ -50,7 +50,8 @@ pub fn register_model(
     let run = context.run_by_id(request.run)?;
     let rung = run::rung_now(context, &run)?;
     let checkpoints = checkpoints::checkpoints_at(context, run.clone(), rung)?;
-    let checked = checkpoints.load(request.which, watch)?;
+    let chosen = checkpoints.chosen(&request.checkpoint)?;
+    let checked = checkpoints.load_manifest(&chosen.manifest_sha256, watch)?;
     let manifest_sha256 = manifest_of(&checked)?;
     // Before anything names it: from here on nothing deletes it.
     let pin = pin_name(&model.name, &manifest_sha256);

@@ -1,10 +1,12 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
+mod attempts;
 mod cadence;
 pub mod diff;
 mod machine;
 mod no_checkpoint;
 mod parameters;
+mod termination;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -14,10 +16,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::explain::{
-    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptSummary, AttemptTag, Change, Diff,
-    ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
-    RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun, SecondaryReason, Termination,
-    TerminationEvidence,
+    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptTag, Diff, ExplainedAttempt,
+    ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary, RecordedCheck,
+    ResumeProofSummary, RetryDecision, SameInputsRun,
 };
 use trackway_core::checks::{Finding, Severity};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
@@ -40,10 +41,13 @@ use trackway_ledger::{
 };
 use trackway_tower::next_actions;
 
+use self::attempts::{attempt_lines, parent_diff, parent_of};
 use self::diff::changes;
 pub(crate) use self::diff::leaves;
 use self::machine::{is_of_machine, machine_card};
 pub(crate) use self::parameters::parameters_of;
+pub(crate) use self::termination::termination;
+use crate::curves::curves_of;
 use crate::logs::{LogSelection, visit_lines};
 use crate::progressive;
 
@@ -67,6 +71,18 @@ pub fn explain(context: &Context, subject: Found) -> Result<Explanation, AppErro
         },
     };
     page(context, &run, &attempt)
+}
+
+/// The same with the curves of the run, for a page.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_with_curves(context: &Context, subject: Found) -> Result<Explanation, AppError> {
+    let mut page = explain(context, subject)?;
+    if let Some(attempt) = &page.attempt {
+        page.curves = curves_of(context, page.run.run_id, &attempt.rung)?;
+    }
+    Ok(page)
 }
 
 /// A run that was never launched: pre-flight forbade it, or a user stopped it before.
@@ -104,6 +120,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         evaluations: Vec::new(),
         versions: Vec::new(),
         metrics: Vec::new(),
+        curves: Vec::new(),
         progressive: None,
         machine: MachineSummary::default(),
         parameters: Vec::new(),
@@ -123,9 +140,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let last_good = last_good_run(context, run)?;
     let of_run = checkpoints::checkpoints_at(context, run.clone(), rung_of(attempt))?;
     let checkpoints = of_run.of_this_disk()?;
-    let parent = attempt
-        .parent_attempt_id
-        .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
+    let parent = parent_of(attempt, &attempts);
     let (machine, metrics) = machine_card(&summaries);
     let detections = detections_of(context, run.run_id)?;
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
@@ -161,6 +176,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         versions: registry::versions_of_run(context, run.run_id)?,
         same_inputs: same_inputs(context, run, &summaries)?,
         metrics,
+        curves: Vec::new(),
         machine,
         parameters: parameters::card(context, attempt)?,
         tags: tags(context, attempt.attempt_id)?,
@@ -168,7 +184,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         cost: cost(run, attempt, &attempts),
         last_lines: last_lines(context, attempt),
         next_actions: actions_for(run, attempt, &retries),
-        attempts: attempts.iter().map(attempt_line).collect(),
+        attempts: attempt_lines(&attempts),
         rungs: context.rungs_of(run.run_id)?,
     })
 }
@@ -419,53 +435,12 @@ fn inputs(attempt: &AttemptRow) -> AttemptInputs {
     }
 }
 
-fn attempt_line(attempt: &AttemptRow) -> AttemptSummary {
-    AttemptSummary {
-        attempt_id: attempt.attempt_id,
-        attempt_number: attempt.attempt_number,
-        rung: attempt.rung.clone(),
-        termination_reason: attempt.termination_reason,
-        resumed_from_step: attempt.resumed_from_step,
-        last_step: attempt.last_step,
-        last_committed_step: attempt.last_committed_step,
-        wall_seconds: attempt.wall_seconds,
-        rule: attempt.termination_rule.clone(),
-        recovery_seconds: attempt.recovery_seconds,
-        new_committed_steps: attempt.new_committed_steps,
-        gpu_seconds: attempt.gpu_seconds,
-        gpu_hours_per_committed_step: attempt.gpu_hours_per_committed_step,
-        cost_usd: attempt.cost_usd,
-    }
-}
-
 fn config_diff(good: &RunRow, run: &RunRow) -> Diff {
     Diff {
         against: good.run_id.to_string(),
         label: "the last good run".into(),
         changes: changes(&good.config_json, &run.config_json),
     }
-}
-
-/// What this attempt had that its parent did not: the plan, the code, the packages, the place.
-fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
-    let mut found = changes(&parent.config_json, &attempt.config_json);
-    let texts = |row: &AttemptRow| {
-        [
-            ("data", row.data_sha256.clone()),
-            ("environment lock", row.environment_lock_sha256.clone()),
-            ("git commit", row.git_commit.clone()),
-            ("git diff", row.git_diff_blake3.clone()),
-            ("script", row.script_blake3.clone()),
-            ("hosts", row.hosts.clone()),
-        ]
-    };
-    for ((key, before), (_, after)) in texts(parent).into_iter().zip(texts(attempt)) {
-        if before != after {
-            found.push(Change { key: key.into(), before, after });
-        }
-    }
-    let label = format!("attempt {}", parent.attempt_number);
-    Diff { against: parent.attempt_id.to_string(), label, changes: found }
 }
 
 fn placement(attempt: &AttemptRow) -> AttemptPlacement {
@@ -478,36 +453,6 @@ fn placement(attempt: &AttemptRow) -> AttemptPlacement {
         cpu_count: attempt.host_cpu_count,
         memory_bytes: attempt.host_memory_bytes,
     }
-}
-
-fn termination(attempt: &AttemptRow) -> Option<Termination> {
-    let stored = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
-    Some(Termination {
-        reason: attempt.termination_reason?,
-        rule: attempt.termination_rule.clone(),
-        confidence: attempt.termination_confidence,
-        domain: attempt.termination_domain,
-        retry_outlook: attempt.retry_outlook,
-        evidence: stored(&attempt.termination_evidence).iter().map(evidence).collect(),
-        secondary: stored(&attempt.termination_secondary).iter().filter_map(secondary).collect(),
-        fingerprint: attempt.fingerprint.clone(),
-    })
-}
-
-/// A stored piece of evidence, whichever program wrote it.
-fn evidence(stored: &Value) -> TerminationEvidence {
-    let text = |name: &str| stored.get(name).and_then(Value::as_str).map(str::to_owned);
-    TerminationEvidence {
-        source: text("source").unwrap_or_default(),
-        stream: text("stream"),
-        line_number: stored.get("line_number").and_then(Value::as_u64),
-        text: text("text").unwrap_or_else(|| stored.to_string()),
-    }
-}
-
-/// A stored reason; none if a newer program wrote a word that this one does not have.
-fn secondary(stored: &Value) -> Option<SecondaryReason> {
-    serde_json::from_value(stored.clone()).ok()
 }
 
 fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {

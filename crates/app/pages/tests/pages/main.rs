@@ -1,5 +1,6 @@
 //! Every page in its main states.
 
+mod run_samples;
 mod samples;
 
 use serde_json::json;
@@ -96,6 +97,8 @@ fn personal_data_is_masked() {
         trackway_pages::preflight(&preflight(mail), &about),
         trackway_pages::comparison(&comparison(mail), &about),
         trackway_pages::evaluation(&evaluation(mail), &about),
+        trackway_pages::explanation(&run_samples::explanation(mail), &about),
+        trackway_pages::postmortem(&run_samples::postmortem(mail), &about),
     ] {
         assert!(!page.as_str().contains("ana@"), "{page:?}");
         assert!(page.as_str().contains("a…@e…g"), "{page:?}");
@@ -134,12 +137,47 @@ fn empty_answers_make_pages() {
     running.gates.clear();
     running.sampled_failures = None;
     (running.failure, running.ended_at, running.receipt_sha256) = (None, None, None);
+    let mut explained = run_samples::explanation("plain");
+    (explained.attempt, explained.termination, explained.placement) = (None, None, None);
+    (explained.config_diff, explained.data_diff, explained.fall_back, explained.resume_step) =
+        (None, None, None, None);
+    explained.machine = trackway_api::explain::MachineSummary::default();
+    explained.cost = trackway_api::explain::AttemptCost::default();
+    explained.data.sets.clear();
+    explained.attempts.clear();
+    explained.rungs.clear();
+    explained.preflight.clear();
+    explained.detections.clear();
+    explained.timeline.clear();
+    explained.checkpoints.clear();
+    explained.retries.clear();
+    explained.evaluations.clear();
+    explained.metrics.clear();
+    explained.curves.clear();
+    explained.parameters.clear();
+    explained.tags.clear();
+    explained.same_inputs.clear();
+    explained.last_lines.clear();
+    let mut unfailed = run_samples::postmortem("plain");
+    unfailed.failures.clear();
+    unfailed.blocked_by.clear();
+    unfailed.tried.clear();
+    unfailed.timeline.clear();
+    unfailed.actions.clear();
+    unfailed.inputs.sets.clear();
+    unfailed.inputs.since_last_good.clear();
+    (unfailed.impact.failed_count, unfailed.impact.lost_steps) = (0, None);
+    unfailed.integrity.verified.kinds.clear();
+    unfailed.integrity.verified.differs.clear();
+    unfailed.integrity.checkpoints.clear();
     for (name, page) in [
         ("empty metrics", trackway_pages::metrics("plain", &nothing, &about)),
         ("empty probe", trackway_pages::probe("plain", &report, &about)),
         ("empty preflight", trackway_pages::preflight(&checked, &about)),
         ("empty comparison", trackway_pages::comparison(&compared, &about)),
         ("empty evaluation", trackway_pages::evaluation(&running, &about)),
+        ("empty explanation", trackway_pages::explanation(&explained, &about)),
+        ("empty postmortem", trackway_pages::postmortem(&unfailed, &about)),
     ] {
         insta::assert_snapshot!(name, lines(&page));
     }
@@ -172,11 +210,15 @@ fn one_point_is_drawn() {
         .for_each(|series| series.shares.truncate(1));
     let mut compared = comparison("plain");
     compared.curves[0].series.iter_mut().skip(1).for_each(|series| series.truncate(1));
+    let mut explained = run_samples::explanation("plain");
+    explained.curves[0].series[0].truncate(2);
+    explained.curves[0].series[0][1].1 = None;
     for (name, page) in [
         ("metrics", trackway_pages::metrics("plain", &judged, &about())),
         ("probe", trackway_pages::probe("plain", &probed, &about())),
         ("preflight", trackway_pages::preflight(&checked, &about())),
         ("comparison", trackway_pages::comparison(&compared, &about())),
+        ("explanation", trackway_pages::explanation(&explained, &about())),
     ] {
         assert!(!page.as_str().contains("NaN") && !page.as_str().contains("inf\""), "{name}");
         assert!(page.as_str().contains("<svg"), "{name}");

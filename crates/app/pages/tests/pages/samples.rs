@@ -20,6 +20,7 @@ use trackway_evaluate::{Assessment, Estimate};
 use trackway_tower::cost::CostPlan;
 use trackway_tower::imbalance::imbalance;
 
+use crate::run_samples;
 use trackway_pages::{About, Page};
 
 /// Made at the epoch, without masking.
@@ -28,7 +29,7 @@ pub fn about() -> About {
 }
 
 /// Every page, in its fullest state.
-pub fn pages(text: &str) -> [(&'static str, Page); 5] {
+pub fn pages(text: &str) -> [(&'static str, Page); 7] {
     let about = about();
     [
         ("metrics", trackway_pages::metrics(text, &assessment(text), &about)),
@@ -36,6 +37,8 @@ pub fn pages(text: &str) -> [(&'static str, Page); 5] {
         ("preflight", trackway_pages::preflight(&preflight(text), &about)),
         ("comparison", trackway_pages::comparison(&comparison(text), &about)),
         ("evaluation", trackway_pages::evaluation(&evaluation(text), &about)),
+        ("explanation", trackway_pages::explanation(&run_samples::explanation(text), &about)),
+        ("postmortem", trackway_pages::postmortem(&run_samples::postmortem(text), &about)),
     ]
 }
 
@@ -65,6 +68,9 @@ pub fn assessment(text: &str) -> Assessment {
     let curve = json!({ "feature": text, "bins": [bin(Some(text)), bin(None)], "mean_depends": depends, "spread_depends": depends });
     let group = json!({ "name": text, "support": 3, "inconclusive": true, "why": text, "metrics": metrics });
     let point = |x: f64, y: f64| json!({ "x": x, "y": y });
+    let found = json!({ "predicate": { text: text, "age": null }, "size": 40, "average_error": 0.6, "score": 1.5,
+                        "held_out": { "size": 38, "average_error": estimate_json(0.5, 38) }, "p_value": 0.0001,
+                        "adjusted_p_value": 0.001, "verdict": "confirmed" });
     let roc = [point(0.0, 0.0), point(0.2, 0.7), point(1.0, 1.0)];
     serde_json::from_value(json!({
         "task": "classification", "columns": {}, "rows": 100, "rows_seen": 100, "rows_skipped": 0, "groups": 7,
@@ -78,6 +84,9 @@ pub fn assessment(text: &str) -> Assessment {
         },
         "residuals": { "of": "value", "rows": 100, "mean": estimate_json(0.0, 100), "by_prediction": curve,
                        "by_feature": [curve], "points": [point(1.0, -0.5), point(2.0, 0.5)], "features": 1 },
+        "blind_spots": { "loss": "zero_one", "error": estimate_json(0.2, 100), "min_support": 32, "max_level": 3,
+                         "searched": { "rows": 50, "average_error": 0.2 },
+                         "held_out": { "rows": 50, "average_error": 0.2 }, "is_complete": true, "slices": [found] },
         "slices": [slice],
         "fairness": [{ "column": text, "measures": metrics, "groups": [group], "rows_without_group": 1 }],
         "comparison": {
@@ -290,6 +299,7 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
             sha256: Some(name()),
             use_count: 3,
             checkpoint_count: 2,
+            worn: Some(text.to_owned()),
         }),
         decoding: json!({ text: text }).as_object().cloned(),
         judge: Some(Judge { model: Some(name()), rubric: Some(name()) }),

@@ -2,13 +2,16 @@
 //!
 //! A rule ([`crate::rule`]) in which a name is a number of the evidence: a metric (`accuracy`), a slice's
 //! (`slice.women.recall`), a measure of fairness (`fairness.equal_opportunity`), a fact (`size_bytes`, `cost_usd`).
-//! `min(slice.recall)` and `max(slice.recall)` go over all slices. `baseline` is the same number of the model to
+//! `min(slice.recall)` and `max(slice.recall)` go over all slices, `max(blind_spot.error)` over all blind spots. `baseline` is the same number of the model to
 //! compare with; `baseline(…)` names it. `value(accuracy)` uses the number alone, without its interval.
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
+
+use trackway_core::registry::GateKind;
 
 use crate::rule::{self, Parser, RuleError, quoted_name};
 
@@ -43,6 +46,28 @@ pub enum Over {
 
 /// What the names of slices begin with.
 pub const SLICE: &str = "slice.";
+/// What the names of blind spots begin with.
+pub const BLIND_SPOT: &str = "blind_spot.";
+const FAIRNESS: &str = "fairness.";
+
+/// What a gate is about: one kind for each of its numbers.
+#[must_use]
+pub fn kinds(gate: &Gate) -> BTreeSet<GateKind> {
+    gate.comparisons().iter().flat_map(|comparison| comparison.operands()).map(kind).collect()
+}
+
+fn kind(number: &Number) -> GateKind {
+    let is_of = |prefix: &str| number.name.starts_with(prefix);
+    match number.name.as_str() {
+        "latency_seconds" | "latency_p95_seconds" | "rows_per_second" => GateKind::Latency,
+        "size_bytes" | "weights_bytes" => GateKind::Size,
+        "training_seconds" | "gpu_seconds" | "cost_usd" => GateKind::Cost,
+        _ if is_of(SLICE) => GateKind::Slice,
+        _ if is_of(BLIND_SPOT) => GateKind::BlindSpot,
+        _ if is_of(FAIRNESS) => GateKind::Fairness,
+        _ => GateKind::Quality,
+    }
+}
 
 impl rule::Operand for Number {
     const OTHER: &'static str = "baseline";
@@ -74,9 +99,10 @@ impl rule::Operand for Number {
 fn slices(words: &mut Parser) -> Result<String, RuleError> {
     let wrong = words
         .wrong("goes over all slices, so it needs a slice metric here")
-        .hint("write `min(slice.recall)`");
+        .hint("write `min(slice.recall)` or `max(blind_spot.error)`");
     let name = words.metric(KEYWORDS)?;
-    if name.len() > SLICE.len() && name.starts_with(SLICE) { Ok(name) } else { Err(wrong) }
+    let is_of = |prefix: &str| name.len() > prefix.len() && name.starts_with(prefix);
+    if is_of(SLICE) || is_of(BLIND_SPOT) { Ok(name) } else { Err(wrong) }
 }
 
 /// As a gate names it, such as `baseline(min(slice.recall))`.

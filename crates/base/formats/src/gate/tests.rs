@@ -28,7 +28,7 @@ fn gates_are_read() {
         ("slice.women.recall > 0.5", "slice.women.recall"),
         (
             "min(recall) > 0.5",
-            "recall: goes over all slices, so it needs a slice metric here (write `min(slice.recall)`)",
+            "recall: goes over all slices, so it needs a slice metric here (write `min(slice.recall)` or `max(blind_spot.error)`)",
         ),
         (
             "best(recall) > 0.5",
@@ -70,4 +70,19 @@ proptest::proptest! {
             }
         }
     }
+}
+
+/// Proves what a gate is about, by the numbers that it names.
+#[test]
+fn gates_have_kinds() {
+    let of =
+        |text: &str| kinds(&Gate::parse(text).unwrap()).into_iter().map(GateKind::as_str).collect::<Vec<_>>();
+    assert_eq!(of("accuracy >= baseline - 0.01"), ["quality"]);
+    assert_eq!(of("min(slice.recall) > 0.5 and max(blind_spot.error) < 0.4"), ["slice", "blind_spot"]);
+    assert_eq!(
+        of("fairness.sex.equal_opportunity < 0.1 or latency_p95_seconds < 1"),
+        ["fairness", "latency"]
+    );
+    assert_eq!(of("size_bytes + weights_bytes < 2e9"), ["size"]);
+    assert_eq!(of("cost_usd < 5 and training_seconds < 9"), ["cost"]);
 }

@@ -19,6 +19,8 @@ closed_list!(
         RollBack = "roll-back",
         /// An evaluation that ended.
         Evaluation = "evaluation",
+        /// A late fact beside a sealed receipt.
+        Amendment = "amendment",
     }
 );
 
@@ -49,6 +51,8 @@ pub enum RowCopy<'a> {
     RollBack(AttemptId),
     /// See [`RowCopyKind::Evaluation`].
     Evaluation(&'a str),
+    /// See [`RowCopyKind::Amendment`].
+    Amendment(&'a str),
 }
 
 impl RowCopy<'_> {
@@ -63,6 +67,7 @@ impl RowCopy<'_> {
             Self::Receipt(_) => RowCopyKind::Receipt,
             Self::RollBack(_) => RowCopyKind::RollBack,
             Self::Evaluation(_) => RowCopyKind::Evaluation,
+            Self::Amendment(_) => RowCopyKind::Amendment,
         }
     }
 
@@ -73,7 +78,7 @@ impl RowCopy<'_> {
         match self {
             Self::Run | Self::State | Self::Checks => format!("{kind}.json"),
             Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
-            Self::Evaluation(id) => format!("{kind}-{id}.json"),
+            Self::Evaluation(id) | Self::Amendment(id) => format!("{kind}-{id}.json"),
         }
     }
 }

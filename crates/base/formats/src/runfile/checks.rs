@@ -129,6 +129,16 @@ pub enum DataRole {
 }
 
 impl DataRole {
+    /// As the ledger names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+        }
+    }
+
     /// The role implied by the name of a data set: `train`, `training`; `validation`, `valid`, `val`, `dev`; `test`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {

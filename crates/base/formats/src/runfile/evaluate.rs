@@ -9,9 +9,9 @@ use trackway_core::{MissingPredictions, UnmatchedTasks};
 use super::read::{attempts_and_backoff, one_or_more_texts, rule};
 use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
-use super::values::{command, flag, list, positive_duration, text, whole, word};
+use super::values::{amount, command, flag, list, positive_duration, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
-use crate::gate::Number;
+use crate::gate::{BLIND_SPOT, Number};
 use crate::shell::quoted;
 
 /// How long one launch of the evaluator may take by default.
@@ -35,8 +35,32 @@ pub struct EvaluateSection {
     pub task_set: Option<String>,
     /// Its version; derived from its name (`tasks-v3.jsonl`) when absent.
     pub task_set_version: Option<String>,
-    /// Named predicates over rows.
-    pub slices: BTreeMap<String, String>,
+    /// Named parts of the rows.
+    pub slices: BTreeMap<String, SliceSection>,
+    /// The metric by which slices are compared; the task's default if absent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub metric: Option<String>,
+    /// The recall at which precision is taken for `precision_at_recall`; 0.9 if absent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub recall: Option<f64>,
+    /// Fewer rows than this decide nothing about a slice or a group; 30 if absent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub support_min: Option<u64>,
+    /// A wider interval than this decides nothing about a slice; 0.2 if absent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub width_max: Option<f64>,
+    /// A smaller difference from the baseline does not matter.
+    #[serde(skip_serializing_if = "is_default")]
+    pub margin: Option<f64>,
+    /// For each label the cost of each prediction, in any unit; a pair that is missing costs 0.
+    #[serde(skip_serializing_if = "is_default")]
+    pub costs: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Search the rows for slices where the model is worst; where `None`, if there are rows to search.
+    #[serde(skip_serializing_if = "is_default")]
+    pub blind_spots: Option<bool>,
+    /// Which checkpoint is evaluated: `latest`, `best`, or the best by a metric, such as `min val_loss`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub checkpoint: Option<String>,
     /// Rules that block promotion.
     pub gates: Vec<String>,
     /// The column of the predictions that holds what is right.
@@ -73,6 +97,58 @@ pub struct EvaluateSection {
     pub after: bool,
 }
 
+/// A named part of the rows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(from = "StoredSlice", into = "StoredSlice")]
+pub struct SliceSection {
+    /// The condition, in SQL over the columns.
+    pub predicate: String,
+    /// The metric by which it is compared; that of all slices if absent.
+    pub metric: Option<String>,
+    /// As [`EvaluateSection::support_min`], of this slice.
+    pub support_min: Option<u64>,
+    /// As [`EvaluateSection::width_max`], of this slice.
+    pub width_max: Option<f64>,
+}
+
+/// A slice that only has a condition is this condition, as in a run file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredSlice {
+    Predicate(String),
+    Whole {
+        #[serde(rename = "where")]
+        predicate: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metric: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        support_min: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        width_max: Option<f64>,
+    },
+}
+
+impl From<StoredSlice> for SliceSection {
+    fn from(stored: StoredSlice) -> Self {
+        match stored {
+            StoredSlice::Predicate(predicate) => Self { predicate, ..Self::default() },
+            StoredSlice::Whole { predicate, metric, support_min, width_max } => {
+                Self { predicate, metric, support_min, width_max }
+            }
+        }
+    }
+}
+
+impl From<SliceSection> for StoredSlice {
+    fn from(slice: SliceSection) -> Self {
+        let SliceSection { predicate, metric, support_min, width_max } = slice;
+        match (&metric, support_min, width_max) {
+            (None, None, None) => Self::Predicate(predicate),
+            _ => Self::Whole { predicate, metric, support_min, width_max },
+        }
+    }
+}
+
 /// A judge model and its rubric.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JudgeSection {
@@ -93,6 +169,14 @@ impl Default for EvaluateSection {
             task_set: None,
             task_set_version: None,
             slices: BTreeMap::new(),
+            metric: None,
+            recall: None,
+            support_min: None,
+            width_max: None,
+            margin: None,
+            costs: BTreeMap::new(),
+            blind_spots: None,
+            checkpoint: None,
             gates: Vec::new(),
             label: None,
             positive: None,
@@ -230,7 +314,15 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         skip: scope.read("skip", problems, list(1, text)).unwrap_or_default(),
         task_set: scope.read("task_set", problems, text),
         task_set_version: scope.read("task_set_version", problems, text),
-        slices: slices.map(|slices| predicates(&slices, problems)).unwrap_or_default(),
+        slices: slices.map(|slices| slices_of(&slices, problems)).unwrap_or_default(),
+        metric: scope.read("metric", problems, text),
+        recall: scope.read("recall", problems, recall),
+        support_min: scope.read("support_min", problems, whole(1, u64::MAX)),
+        width_max: scope.read("width_max", problems, amount(false)),
+        margin: scope.read("margin", problems, amount(false)),
+        costs: scope.section("costs", problems).map(|costs| costs_of(&costs, problems)).unwrap_or_default(),
+        blind_spots: scope.read("blind_spots", problems, flag),
+        checkpoint: scope.read("checkpoint", problems, checkpoint),
         gates: scope.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
         label: scope.read("label", problems, text),
         positive: scope.read("positive", problems, text),
@@ -252,6 +344,12 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
     }
 }
 
+/// A fraction above 0, up to 1.
+fn recall(node: &Node) -> Result<f64, Fault> {
+    let value = amount(false)(node)?;
+    if value <= 1.0 { Ok(value) } else { Err(node.fault(format!("must be at most 1, not {value}"))) }
+}
+
 fn missing(node: &Node) -> Result<MissingPredictions, Fault> {
     let known = word(&["wrong", "inconclusive"])(node)?;
     known.parse().map_err(|_| node.not("`wrong` or `inconclusive`"))
@@ -262,12 +360,71 @@ fn unmatched_tasks(node: &Node) -> Result<UnmatchedTasks, Fault> {
     known.parse().map_err(|_| node.not("`inconclusive` or `accepted`"))
 }
 
-fn predicates(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, String> {
-    let mut predicates = BTreeMap::new();
-    for (name, _) in scope.entries() {
-        predicates.extend(scope.read(name, problems, text).map(|predicate| (name.clone(), predicate)));
+/// A table of tables of numbers.
+fn costs_of(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let mut costs = BTreeMap::new();
+    for (label, _) in scope.entries() {
+        let Some(row) = scope.table_of(label, "evaluate.costs.*", problems) else { continue };
+        let cost = |(prediction, _): (&String, _)| {
+            Some((prediction.clone(), row.read(prediction, problems, number)?))
+        };
+        costs.insert(label.clone(), row.entries().filter_map(cost).collect());
     }
-    predicates
+    costs
+}
+
+/// A finite number.
+fn number(node: &Node) -> Result<f64, Fault> {
+    match node.value {
+        Value::Integer(number) => Ok(number as f64),
+        Value::Float(number) if number.is_finite() => Ok(number),
+        _ => Err(node.not("a finite number")),
+    }
+}
+
+/// `latest`, `best`, or the best by a metric.
+fn checkpoint(node: &Node) -> Result<String, Fault> {
+    let words = text(node)?;
+    let is_known = match words.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [word] => matches!(*word, "latest" | "best"),
+        [goal, _] => matches!(*goal, "min" | "max"),
+        _ => false,
+    };
+    match is_known {
+        true => Ok(words),
+        false => {
+            Err(node.fault(format!("must be `latest`, `best`, `min METRIC` or `max METRIC`, not `{words}`")))
+        }
+    }
+}
+
+fn slices_of(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, SliceSection> {
+    let mut slices = BTreeMap::new();
+    for (name, entry) in scope.entries() {
+        if name.starts_with(BLIND_SPOT) {
+            let message = format!("`{}` is the name of a slice that is found", scope.path_of(name));
+            let hint = format!("another name, without `{BLIND_SPOT}` before it");
+            problems.add(entry.key_place.clone(), message, Some(hint));
+        }
+        if !matches!(entry.node.value, Value::Table(_)) {
+            let predicate = scope.read(name, problems, text);
+            slices.extend(
+                predicate
+                    .map(|predicate| (name.clone(), SliceSection { predicate, ..SliceSection::default() })),
+            );
+            continue;
+        }
+        let Some(slice) = scope.table_of(name, "evaluate.slices.*", problems) else { continue };
+        slice.require("where", "\"sex = 'Female'\"", problems);
+        let section = SliceSection {
+            predicate: slice.read("where", problems, text).unwrap_or_default(),
+            metric: slice.read("metric", problems, text),
+            support_min: slice.read("support_min", problems, whole(1, u64::MAX)),
+            width_max: slice.read("width_max", problems, amount(false)),
+        };
+        slices.insert(name.clone(), section);
+    }
+    slices
 }
 
 fn judge_of(scope: &Scope, problems: &mut Problems) -> JudgeSection {

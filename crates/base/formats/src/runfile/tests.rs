@@ -643,9 +643,9 @@ fn the_documentation_names_every_key() {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/run-file.md")).unwrap();
     for section in SCHEMA.iter().filter(|section| !section.name.is_empty()) {
         let name = section.name.replace(".*.plan", ".*").replace('*', "NAME");
-        let own = format!("\n## `[{name}]`");
-        let parent = format!("\n## `[{}]`", name.rsplit_once('.').map_or("", |(parent, _)| parent));
-        let start = document.find(&own).or_else(|| document.find(&parent));
+        // Its own heading, or that of the nearest section around it.
+        let around = std::iter::successors(Some(name.as_str()), |name| Some(name.rsplit_once('.')?.0));
+        let start = around.into_iter().find_map(|name| document.find(&format!("\n## `[{name}]`")));
         let Some(start) = start.or_else(|| document.find(&format!("\n## `[{name}.NAME]`"))) else {
             panic!("no heading for `{name}`");
         };
@@ -802,6 +802,48 @@ fn scorers_are_read() {
     let section = other.evaluate.unwrap();
     assert_eq!((section.scorer.as_deref(), section.label.as_deref()), (Some("a | b"), Some("z")));
     assert_eq!((section.rows_spec(&other.data).unwrap().columns.len(), section.tasks()), (0, Some("v")));
+}
+
+/// Proves that a slice is a condition or a table with its own terms, that the terms of all slices and the checkpoint are
+/// read, that a plan keeps both forms, and that mistakes are reported at their place.
+#[test]
+fn terms_of_slices_are_read() {
+    let of = |text: &str| read(&format!("{MINIMAL}[evaluate]\ncommand = [\"true\"]\n{text}"));
+    let text = "metric = \"recall\"\nrecall = 0.8\nsupport_min = 50\nwidth_max = 0.1\nmargin = 0.02\nblind_spots = false\n\
+                costs.rich = { poor = 5, rich = -0.5 }\ncheckpoint = \"min val_loss\"\nslices.old = \"age > 60\"\n\
+                slices.women = { where = \"sex = 'F'\", metric = \"f1\", support_min = 9, width_max = 0.5 }\n";
+    let section = of(text).unwrap().evaluate.unwrap();
+    let women = SliceSection {
+        predicate: "sex = 'F'".into(),
+        metric: Some("f1".into()),
+        support_min: Some(9),
+        width_max: Some(0.5),
+    };
+    assert_eq!(section.slices["women"], women);
+    assert_eq!(
+        section.slices["old"],
+        SliceSection { predicate: "age > 60".into(), ..SliceSection::default() }
+    );
+    let terms =
+        (section.metric.as_deref(), section.recall, section.support_min, section.width_max, section.margin);
+    assert_eq!(terms, (Some("recall"), Some(0.8), Some(50), Some(0.1), Some(0.02)));
+    assert_eq!((section.costs["rich"]["poor"], section.costs["rich"]["rich"]), (5.0, -0.5));
+    assert_eq!((section.blind_spots, section.checkpoint.as_deref()), (Some(false), Some("min val_loss")));
+    let stored = serde_json::json!(section);
+    assert_eq!(stored["slices"]["old"], "age > 60");
+    assert_eq!(serde_json::from_value::<EvaluateSection>(stored).unwrap(), section);
+    for (text, reported) in [
+        ("slices.women = { metric = \"f1\" }\n", "`evaluate.slices.women.where` is missing"),
+        ("slices.\"blind_spot.1\" = \"x > 1\"\n", "is the name of a slice that is found"),
+        ("slices.women = { where = \"a\", margin = 1 }\n", "margin"),
+        ("costs.rich = 5\n", "costs.rich"),
+        ("costs.rich = { poor = \"5\" }\n", "must be a finite number"),
+        ("recall = 1.5\n", "must be at most 1"),
+        ("checkpoint = \"newest one\"\n", "must be `latest`, `best`, `min METRIC` or `max METRIC`"),
+    ] {
+        let errors = of(text).unwrap_err();
+        assert!(errors.contains(reported), "{errors:?}");
+    }
 }
 
 /// Proves that `[evaluate]` keeps its settings, in the documented units, and has defaults for the others.

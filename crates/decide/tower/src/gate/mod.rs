@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
-use trackway_formats::gate::{Gate, Number, Over, SLICE};
+use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 use trackway_statistics::Interval;
 
@@ -193,16 +193,21 @@ fn look_up(number: &Number, evidence: &GateEvidence) -> Result<Found, String> {
     }
 }
 
-/// The least or greatest of all slices: of both ends of the intervals too.
+/// The least or greatest of all slices, or of all blind spots: of both ends of the intervals too.
 fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Result<Found, String> {
-    let metric = number.name.strip_prefix(SLICE).unwrap_or(&number.name);
+    let over =
+        [SLICE, BLIND_SPOT].into_iter().find(|prefix| number.name.starts_with(prefix)).unwrap_or(SLICE);
+    let metric = number.name.strip_prefix(over).unwrap_or(&number.name);
     let of_slice = |name: &str| {
-        let slice = name.strip_prefix(SLICE).and_then(|name| name.strip_suffix(metric));
+        let slice = name.strip_prefix(over).and_then(|name| name.strip_suffix(metric));
         slice.and_then(|slice| slice.strip_suffix('.')).is_some_and(|slice| !slice.is_empty())
     };
     let slices: Vec<(&String, &Measured)> = numbers.iter().filter(|(name, _)| of_slice(name)).collect();
     if slices.is_empty() {
-        return Err(format!("no slice has `{metric}`"));
+        return Err(match over {
+            BLIND_SPOT => "no blind spots were searched (`evaluate.blind_spots`)".into(),
+            _ => format!("no slice has `{metric}`"),
+        });
     }
     let found: Vec<Found> = slices
         .into_iter()

@@ -5,11 +5,11 @@ mod promotion;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
-use trackway_core::registry::{ModelChange, ModelStage};
+use trackway_core::registry::{BaselineRule, GateKind, ModelChange, ModelStage, ReceiptField};
 
 pub use promotion::{Approval, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, refusals};
 
@@ -35,9 +35,11 @@ pub struct Change {
     pub policy: Option<Policy>,
 }
 
-/// What a promotion to production requires beside evaluation and gates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+/// What a promotion to production requires beside an evaluation, and gates that pass and were verified. What an older
+/// policy does not name has its default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "ModelPolicy")]
+#[serde(default)]
 pub struct Policy {
     /// So many people must have approved it.
     pub approvals: u32,
@@ -45,12 +47,36 @@ pub struct Policy {
     pub approval_seconds: f64,
     /// Whether the person who registered the version may approve it too.
     pub own_approval: bool,
+    /// Whose approvals count; empty: those of any person.
+    pub approvers: BTreeSet<String>,
+    /// The kinds of gate that must be among those that were applied.
+    pub gates: BTreeSet<GateKind>,
+    /// Whether a gate must compare it with the version in production.
+    pub baseline: BaselineRule,
+    /// The least fraction of the data on which it was trained.
+    pub rung_fraction_min: f64,
+    /// What the receipt of its evaluation must have.
+    pub receipt: BTreeSet<ReceiptField>,
+    /// How often its test set may have been used; `None`: as often as one likes.
+    pub test_set_uses_max: Option<u32>,
 }
 
 impl Default for Policy {
-    /// No approval is needed; an approval is valid for a week.
+    /// Strict: a gate about quality, a comparison with the version in production, training on all of the data, and a
+    /// receipt that names the evaluator's code, the raw outputs and the metrics. No approval is needed; an approval is valid
+    /// for a week.
     fn default() -> Self {
-        Self { approvals: 0, approval_seconds: 7.0 * 24.0 * 3600.0, own_approval: false }
+        Self {
+            approvals: 0,
+            approval_seconds: 7.0 * 24.0 * 3600.0,
+            own_approval: false,
+            approvers: BTreeSet::new(),
+            gates: [GateKind::Quality].into(),
+            baseline: BaselineRule::Required,
+            rung_fraction_min: 1.0,
+            receipt: [ReceiptField::EvaluatorDigest, ReceiptField::Outputs, ReceiptField::Metrics].into(),
+            test_set_uses_max: None,
+        }
     }
 }
 
@@ -120,7 +146,11 @@ impl Standing {
             (ModelChange::DropAlias, _) => {
                 self.aliases.remove(change.alias.as_deref().unwrap_or_default());
             }
-            (ModelChange::Policy, _) => self.policy = change.policy.unwrap_or(self.policy),
+            (ModelChange::Policy, _) => {
+                if let Some(policy) = &change.policy {
+                    self.policy.clone_from(policy);
+                }
+            }
             (_, None) => {}
         }
     }

@@ -4,22 +4,26 @@
 //! |---|---|
 //! | candidate, archived | nothing |
 //! | staging | files that verify, a complete evaluation of exactly these weights |
-//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, compared with the version that is in production now; as many approvals as the model's policy requires, of exactly this version and these verdicts, that have not expired |
+//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's policy names, compared with the version that is in production now; trained on as much of the data as the policy requires; a test set that was not used more often than it permits; as many approvals as it requires, of exactly this version and these verdicts, that have not expired |
 
 use std::collections::BTreeSet;
 
-use trackway_core::registry::{GateVerdict, ModelStage};
-use trackway_core::{Timestamp, closed_list};
+use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, ReceiptField};
+use trackway_core::{Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
 
 /// Everything that is known about a version that shall go further.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromotionFacts {
+    /// Its number.
+    pub version: Version,
     /// The hash of its manifest, which names its weights.
     pub manifest_sha256: String,
     /// The person that registered it.
     pub registered_by: Option<String>,
+    /// The fraction of the data on which it was trained; `None`: not known.
+    pub rung: Option<Rung>,
     /// Why its files do not verify; `None`: they do.
     pub damage: Option<String>,
     /// Its newest evaluation that ended.
@@ -43,8 +47,10 @@ pub struct EvaluationFacts {
     pub manifest_sha256: String,
     /// Whether it completed.
     pub completed: bool,
-    /// What a complete receipt needs and this one lacks.
-    pub missing: Vec<String>,
+    /// What its receipt has.
+    pub receipt: BTreeSet<ReceiptField>,
+    /// How often its test set was used so far; `None`: it has none that is known.
+    pub test_set_uses: Option<u64>,
 }
 
 /// A receipt of gates.
@@ -60,6 +66,8 @@ pub struct GateFacts {
     pub unmet: Vec<String>,
     /// Gates that never blocked a bad fixture.
     pub unverified: Vec<String>,
+    /// What they are about.
+    pub kinds: BTreeSet<GateKind>,
     /// Whether any gate compares with a baseline, and with which version it did.
     pub compared_with: Option<Option<Version>>,
 }
@@ -92,6 +100,14 @@ closed_list!(
         Gate = "registry.gate",
         /// A gate was never verified against a known-bad model.
         UnverifiedGate = "registry.unverified_gate",
+        /// A kind of gate that the policy names is not among them.
+        MissingGate = "registry.missing_gate",
+        /// No gate compared with the version in production.
+        NotCompared = "registry.not_compared",
+        /// It was trained on less of the data than the policy requires.
+        Rung = "registry.rung",
+        /// The test set was used more often than the policy permits.
+        WornTestSet = "registry.worn_test_set",
         /// The gates compared with another version than the one in production.
         StaleBaseline = "registry.stale_baseline",
         /// Valid approvals are missing.
@@ -118,15 +134,42 @@ fn refusal(rule: RefusalRule, why: impl Into<String>, next: impl Into<String>) -
 /// All reasons against it; none: it may be promoted.
 #[must_use]
 pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
+    let first = [damaged(facts), unevaluated(facts, policy)];
     match to {
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
-        ModelStage::Staging => [damaged(facts), unevaluated(facts)].into_iter().flatten().collect(),
+        ModelStage::Staging => first.into_iter().flatten().collect(),
         ModelStage::Production => {
-            let gates = if unevaluated(facts).is_none() { ungated(facts) } else { Vec::new() };
-            let first = [damaged(facts), unevaluated(facts)].into_iter().flatten();
-            first.chain(gates).chain(unapproved(facts, policy, now)).collect()
+            let is_evaluated = first[1].is_none();
+            let gates = if is_evaluated { ungated(facts, policy) } else { Vec::new() };
+            let worn = worn(facts, policy).filter(|_| is_evaluated);
+            let last = [part_of_data(facts, policy), worn, unapproved(facts, policy, now)];
+            first.into_iter().flatten().chain(gates).chain(last.into_iter().flatten()).collect()
         }
     }
+}
+
+fn part_of_data(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
+    let next = "register a checkpoint of a higher rung, or set `rung` in the policy";
+    let least = Rung::new(policy.rung_fraction_min).unwrap_or(Rung::FULL);
+    let why = match facts.rung {
+        Some(rung) if rung >= least => return None,
+        Some(rung) => format!("it was trained on {rung} of the data, and the policy requires {least}"),
+        None => {
+            format!("on how much of the data it was trained is not known, and the policy requires {least}")
+        }
+    };
+    Some(refusal(RefusalRule::Rung, why, next))
+}
+
+fn worn(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
+    let (evaluation, most) = (facts.evaluation.as_ref()?, policy.test_set_uses_max?);
+    let next = "evaluate it on rows that no earlier version was chosen by";
+    let why = match evaluation.test_set_uses {
+        Some(uses) if uses <= u64::from(most) => return None,
+        Some(uses) => format!("its test set was used {uses} times, and the policy permits {most}"),
+        None => format!("how often its test set was used is not known, and the policy permits {most} uses"),
+    };
+    Some(refusal(RefusalRule::WornTestSet, why, next))
 }
 
 fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
@@ -134,7 +177,7 @@ fn damaged(facts: &PromotionFacts) -> Option<Refusal> {
     Some(refusal(RefusalRule::Damaged, why.as_str(), "register a checkpoint that verifies"))
 }
 
-fn unevaluated(facts: &PromotionFacts) -> Option<Refusal> {
+fn unevaluated(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
     const NEXT: &str = "trackway eval run RUN";
     let Some(evaluation) = &facts.evaluation else {
         return Some(refusal(RefusalRule::NotEvaluated, "these weights have not been evaluated", NEXT));
@@ -147,18 +190,16 @@ fn unevaluated(facts: &PromotionFacts) -> Option<Refusal> {
         let why = format!("evaluation {} did not complete", evaluation.evaluation_id);
         return Some(refusal(RefusalRule::NotEvaluated, why, NEXT));
     }
-    if evaluation.missing.is_empty() {
+    let missing: Vec<String> =
+        policy.receipt.difference(&evaluation.receipt).map(|field| format!("`{field}`")).collect();
+    if missing.is_empty() {
         return None;
     }
-    let why = format!(
-        "the receipt of evaluation {} lacks {}",
-        evaluation.evaluation_id,
-        evaluation.missing.join(", ")
-    );
+    let why = format!("the receipt of evaluation {} lacks {}", evaluation.evaluation_id, missing.join(", "));
     Some(refusal(RefusalRule::IncompleteReceipt, why, NEXT))
 }
 
-fn ungated(facts: &PromotionFacts) -> Vec<Refusal> {
+fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
     let evaluation_id = facts.evaluation.as_ref().map_or("", |it| it.evaluation_id.as_str());
     let judge = format!("trackway gates judge {evaluation_id}");
     let Some(gates) = facts.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
@@ -173,6 +214,21 @@ fn ungated(facts: &PromotionFacts) -> Vec<Refusal> {
     if !gates.unverified.is_empty() {
         let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
         found.push(refusal(RefusalRule::UnverifiedGate, why, "trackway gates test"));
+    }
+    let missing: Vec<String> =
+        policy.gates.difference(&gates.kinds).map(|kind| format!("`{kind}`")).collect();
+    if !missing.is_empty() {
+        let why = format!("the policy requires gates about {}, and there are none", missing.join(", "));
+        let next = "add them to `[evaluate] gates` (docs/gates.md), or change `gates` of the policy";
+        found.push(refusal(RefusalRule::MissingGate, why, next));
+    }
+    if let (BaselineRule::Required, Some(version), None) =
+        (policy.baseline, facts.production.filter(|it| *it != facts.version), gates.compared_with)
+    {
+        let why = format!("no gate compares it with version {version}, which is in production");
+        let next =
+            "add a gate such as `accuracy >= baseline - 0.005`, with `baseline = \"MODEL@production\"`";
+        found.push(refusal(RefusalRule::NotCompared, why, next));
     }
     if gates.compared_with.is_some_and(|version| version != facts.production) {
         let named =
@@ -189,7 +245,9 @@ fn ungated(facts: &PromotionFacts) -> Vec<Refusal> {
 
 fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option<Refusal> {
     let wanted = policy.approvals as usize;
-    let may = |by: &str| policy.own_approval || facts.registered_by.as_deref() != Some(by);
+    let is_named = |by: &str| policy.approvers.is_empty() || policy.approvers.contains(by);
+    let is_own = |by: &str| !policy.own_approval && facts.registered_by.as_deref() == Some(by);
+    let may = |by: &str| is_named(by) && !is_own(by);
     let valid: BTreeSet<&str> = facts
         .approvals
         .iter()
@@ -203,7 +261,8 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
     let excluded: Vec<String> = others
         .map(|it| {
             let why = match () {
-                () if !may(&it.by) => "registered it",
+                () if !is_named(&it.by) => "not an approver of this model",
+                () if is_own(&it.by) => "registered it",
                 () if it.digest != facts.approval_digest => "approved other evidence",
                 () => "approval has expired",
             };

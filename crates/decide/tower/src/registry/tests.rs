@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trackway_core::Rung;
 use trackway_core::registry::GateVerdict;
 
 use super::*;
@@ -91,14 +92,17 @@ proptest! {
 
 fn facts() -> PromotionFacts {
     PromotionFacts {
+        version: 3,
         manifest_sha256: "abc".into(),
         registered_by: Some("ana".into()),
+        rung: Some(Rung::FULL),
         damage: None,
         evaluation: Some(EvaluationFacts {
             evaluation_id: "ev".into(),
             manifest_sha256: "abc".into(),
             completed: true,
-            missing: Vec::new(),
+            receipt: Policy::default().receipt,
+            test_set_uses: Some(4),
         }),
         gates: Some(GateFacts {
             gate_receipt_id: "g".into(),
@@ -106,6 +110,7 @@ fn facts() -> PromotionFacts {
             verdict: GateVerdict::Pass,
             unmet: Vec::new(),
             unverified: Vec::new(),
+            kinds: [GateKind::Quality].into(),
             compared_with: Some(Some(1)),
         }),
         approval_digest: "d".into(),
@@ -114,8 +119,8 @@ fn facts() -> PromotionFacts {
     }
 }
 
-fn rules(to: ModelStage, facts: &PromotionFacts, policy: Policy) -> Vec<&'static str> {
-    refusals(to, facts, &policy, at(100)).into_iter().map(|refusal| refusal.rule.as_str()).collect()
+fn rules(to: ModelStage, facts: &PromotionFacts, policy: &Policy) -> Vec<&'static str> {
+    refusals(to, facts, policy, at(100)).into_iter().map(|refusal| refusal.rule.as_str()).collect()
 }
 
 /// Proves what each stage requires, one thing missing at a time.
@@ -146,7 +151,7 @@ fn a_stage_asks_for_its_evidence() {
             vec!["registry.other_weights"],
         ),
         (
-            evaluation(&|it| it.missing = vec!["raw outputs".into()]),
+            evaluation(&|it| it.receipt.clear()),
             vec!["registry.incomplete_receipt"],
             vec!["registry.incomplete_receipt"],
         ),
@@ -155,14 +160,17 @@ fn a_stage_asks_for_its_evidence() {
         (gates(&|it| it.verdict = GateVerdict::Inconclusive), vec![], vec!["registry.gate"]),
         (gates(&|it| it.unverified = vec!["a > 0".into()]), vec![], vec!["registry.unverified_gate"]),
         (gates(&|it| it.compared_with = Some(None)), vec![], vec!["registry.stale_baseline"]),
-        (gates(&|it| it.compared_with = None), vec![], vec![]),
+        (gates(&|it| it.compared_with = None), vec![], vec!["registry.not_compared"]),
+        (gates(&|it| it.kinds = [GateKind::Size].into()), vec![], vec!["registry.missing_gate"]),
+        (without(&|it| it.rung = Rung::new(0.01)), vec![], vec!["registry.rung"]),
+        (without(&|it| it.rung = None), vec![], vec!["registry.rung"]),
         (without(&|it| it.production = Some(2)), vec![], vec!["registry.stale_baseline"]),
     ];
     for (facts, staging, production) in cases {
-        assert_eq!(rules(Staging, &facts, Policy::default()), staging, "{facts:?}");
-        assert_eq!(rules(Production, &facts, Policy::default()), production, "{facts:?}");
-        assert!(rules(Candidate, &facts, Policy::default()).is_empty());
-        assert!(rules(Archived, &facts, Policy::default()).is_empty());
+        assert_eq!(rules(Staging, &facts, &Policy::default()), staging, "{facts:?}");
+        assert_eq!(rules(Production, &facts, &Policy::default()), production, "{facts:?}");
+        assert!(rules(Candidate, &facts, &Policy::default()).is_empty());
+        assert!(rules(Archived, &facts, &Policy::default()).is_empty());
     }
 }
 
@@ -175,17 +183,63 @@ fn an_approval_is_for_this_evidence_and_by_another_user() {
         digest: digest.into(),
         expires_at: at(until),
     };
-    let refused = |approvals: &[Approval], policy: Policy| {
+    let refused = |approvals: &[Approval], policy: &Policy| {
         let facts = PromotionFacts { approvals: approvals.to_vec(), ..facts() };
-        refusals(ModelStage::Production, &facts, &policy, at(100)).first().map(|it| it.why.clone())
+        refusals(ModelStage::Production, &facts, policy, at(100)).first().map(|it| it.why.clone())
     };
     let (ben, cem) = (approval("ben", "d", 200), approval("cem", "d", 200));
-    assert_eq!(refused(&[ben.clone(), cem.clone()], policy), None);
-    assert_eq!(refused(&[ben.clone(), ben.clone()], policy), Some("1 of 2 approvals".into()));
+    assert_eq!(refused(&[ben.clone(), cem.clone()], &policy), None);
+    assert_eq!(refused(&[ben.clone(), ben.clone()], &policy), Some("1 of 2 approvals".into()));
     let excluded =
         [ben.clone(), approval("cem", "old", 200), approval("dia", "d", 100), approval("ana", "d", 200)];
     let why = "1 of 2 approvals; do not count: cem (approved other evidence), dia (approval has expired), ana (registered it)";
-    assert_eq!(refused(&excluded, policy), Some(why.into()));
+    assert_eq!(refused(&excluded, &policy), Some(why.into()));
+    let named = Policy { approvers: ["ben".to_owned()].into(), ..policy.clone() };
+    let why = "1 of 2 approvals; do not count: cem (not an approver of this model)";
+    assert_eq!(refused(&[ben.clone(), cem], &named), Some(why.into()));
     let own = Policy { own_approval: true, ..policy };
-    assert_eq!(refused(&[ben, approval("ana", "d", 200)], own), None);
+    assert_eq!(refused(&[ben, approval("ana", "d", 200)], &own), None);
+}
+
+/// Proves what a policy requires beyond the defaults, and that a looser one permits it.
+#[test]
+fn a_policy_names_what_must_be_there() {
+    let whole = facts();
+    let strict = |change: &dyn Fn(&mut Policy)| {
+        let mut policy = Policy::default();
+        change(&mut policy);
+        rules(ModelStage::Production, &whole, &policy)
+    };
+    let kinds = [GateKind::Quality, GateKind::Slice, GateKind::Latency];
+    assert_eq!(strict(&|it| it.gates = kinds.into()), ["registry.missing_gate"]);
+    assert_eq!(strict(&|it| it.receipt = [ReceiptField::TaskSet].into()), ["registry.incomplete_receipt"]);
+    assert_eq!(strict(&|it| it.test_set_uses_max = Some(3)), ["registry.worn_test_set"]);
+    assert!(strict(&|it| it.test_set_uses_max = Some(4)).is_empty());
+
+    let mut small = facts();
+    small.rung = Rung::new(0.1);
+    let gates = small.gates.as_mut().unwrap();
+    (gates.kinds, gates.compared_with) = (BTreeSet::new(), None);
+    let loose = Policy {
+        gates: BTreeSet::new(),
+        baseline: BaselineRule::Optional,
+        rung_fraction_min: 0.1,
+        ..Policy::default()
+    };
+    assert!(rules(ModelStage::Production, &small, &loose).is_empty());
+    let itself = PromotionFacts { version: 1, ..small.clone() };
+    assert!(!rules(ModelStage::Production, &itself, &Policy::default()).contains(&"registry.not_compared"));
+    assert_eq!(
+        rules(ModelStage::Production, &small, &Policy::default()),
+        ["registry.missing_gate", "registry.not_compared", "registry.rung"]
+    );
+}
+
+/// Proves that a policy from before it named gates has the strict defaults.
+#[test]
+fn an_older_policy_is_strict() {
+    let text = r#"{"approvals": 2, "approval_seconds": 60.0, "own_approval": true}"#;
+    let policy: Policy = serde_json::from_str(text).unwrap();
+    let expected = Policy { approvals: 2, approval_seconds: 60.0, own_approval: true, ..Policy::default() };
+    assert_eq!(policy, expected);
 }

@@ -18,6 +18,7 @@ pub enum EvalCommand {
 #[command(after_help = "Examples:
   trackway eval run trackway.toml                      newest checkpoint of the newest run of the file
   trackway eval run last --checkpoint 1200
+  trackway eval run last --checkpoint best             by `checkpoint.keep.best` of the run file
   trackway eval run trackway.toml --set evaluate.seed=7
 
 The checkpoint is verified and pinned while the evaluator of `[evaluate]` reads it. After a crash only the evaluator is
@@ -29,9 +30,10 @@ pub struct EvalRunArgs {
     /// Run file, or run: id, unique part of an id, name, or `last`
     #[arg(value_name = "FILE|RUN")]
     pub subject: String,
-    /// Checkpoint: a step, `latest`, or a prefix of a manifest's SHA-256
-    #[arg(long, value_name = "REF", default_value = "latest")]
-    pub checkpoint: String,
+    /// Checkpoint: a step, `latest`, `best`, `min METRIC`, `max METRIC`, or a prefix of a manifest's SHA-256 [default:
+    /// `evaluate.checkpoint` of the run file, else `latest`]
+    #[arg(long, value_name = "REF")]
+    pub checkpoint: Option<String>,
     /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,

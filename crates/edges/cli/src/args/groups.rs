@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "watch",
             "logs",
             "explain",
+            "postmortem",
             "compare",
             "sql",
             "classify",

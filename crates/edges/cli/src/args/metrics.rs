@@ -18,12 +18,19 @@ pub enum TaskName {
     Transcription,
     /// Ranked documents per query
     Ranking,
+    /// The predicted effect of a treatment
+    Uplift,
+    /// Counted pixels of images
+    Segmentation,
+    /// Boxes in images
+    ObjectDetection,
 }
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Columns are found by name (label, prediction, score, score_CLASS, quantile_0.9, loss, tokens, bytes, task_id,
-correct, reference, hypothesis, query, relevance, rank, id) unless named; guesses are reported.
+correct, reference, hypothesis, query, relevance, rank, id, treatment, image, class, kind, x_min,
+true_positive …) unless named; guesses are reported.
 
 Examples:
   trackway metrics predictions.parquet
@@ -46,9 +53,15 @@ pub struct MetricsArgs {
     /// Positive class [default: the last one]
     #[arg(long, value_name = "CLASS")]
     pub positive: Option<String>,
+    /// Cost matrix for `cost`, a JSON file: `{"LABEL": {"PREDICTION": COST}}`; missing pairs cost 0
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     /// Slice defined by a SQL condition on columns; repeatable
     #[arg(long = "slice", value_name = "NAME=PREDICATE")]
     pub slices: Vec<String>,
+    /// Search all other columns for slices where the model is worst (docs/slices.md)
+    #[arg(long)]
+    pub blind_spots: bool,
     /// Columns of protected groups, for fairness measures
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fairness: Vec<String>,
@@ -62,7 +75,7 @@ pub struct MetricsArgs {
     /// metrics]
     #[arg(long, value_name = "DIFFERENCE")]
     pub margin: Option<f64>,
-    /// Metric for slices [default: accuracy, mae, exact_match, pass_at_1, loss, wer, ndcg]
+    /// Metric for slices [default: accuracy, mae, exact_match, pass_at_1, loss, wer, ndcg, qini, mean_iou, map]
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// Confidence level of intervals
@@ -139,4 +152,13 @@ pub struct ColumnArgs {
     /// Rank of a document, from 1
     #[arg(long, value_name = "COLUMN")]
     pub rank: Option<String>,
+    /// Whether a row was treated (1) or not (0), for uplift
+    #[arg(long, value_name = "COLUMN")]
+    pub treatment: Option<String>,
+    /// Image of a row, for segmentation and object detection
+    #[arg(long, value_name = "COLUMN")]
+    pub image: Option<String>,
+    /// Class of a box or of counted pixels
+    #[arg(long, value_name = "COLUMN")]
+    pub class: Option<String>,
 }

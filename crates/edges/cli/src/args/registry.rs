@@ -40,6 +40,8 @@ pub struct JudgeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  trackway gates test income.toml --bad shuffled            predictions of the last evaluation, shuffled among its rows
+  trackway gates test income.toml --bad first               the first checkpoint of the newest run, evaluated now
   trackway gates test income.toml --bad gates/untrained.json
   trackway gates test income.toml --bad evl_01kabc          an evaluation of a model that must fail
   trackway gates test --gate 'size_bytes < 2e9' --bad gates/large.json
@@ -54,8 +56,8 @@ pub struct GatesTestArgs {
     /// Gate to test instead of those of a run file; repeatable
     #[arg(long = "gate", value_name = "RULE", conflicts_with = "file")]
     pub rules: Vec<String>,
-    /// Known-bad model: a file of `trackway gates fixture`, or an evaluation
-    #[arg(long, value_name = "FILE|EVALUATION", required = true)]
+    /// Known-bad model: `shuffled[:EVALUATION]`, `first`, a file of `trackway gates fixture`, or an evaluation
+    #[arg(long, value_name = "BAD", required = true)]
     pub bad: Vec<String>,
 }
 
@@ -117,6 +119,7 @@ pub enum RegistryCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway registry register income --run last
+  trackway registry register income --run last --checkpoint best
   trackway registry register income --run 01kabc --step 4000 --signature signature.json --description 'more data'
 
 The checkpoint is verified and pinned, so it is never deleted. Registering the same weights again returns the existing version.")]
@@ -126,9 +129,12 @@ pub struct RegisterArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(long)]
     pub run: String,
-    /// Step of the checkpoint [default: the newest committed one]
-    #[arg(long, value_name = "N")]
+    /// Step of the checkpoint
+    #[arg(long, value_name = "N", conflicts_with = "checkpoint")]
     pub step: Option<u64>,
+    /// Checkpoint: a step, `latest`, `best`, `min METRIC`, `max METRIC`, or a prefix of a manifest's SHA-256
+    #[arg(long, value_name = "REF", default_value = "latest")]
+    pub checkpoint: String,
     /// Model signature: a JSON file with `inputs` and `outputs`
     #[arg(long, value_name = "FILE")]
     pub signature: Option<PathBuf>,
@@ -245,10 +251,16 @@ pub struct AliasArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway registry policy income                    show the policy
-  trackway registry policy income --approvals 2 --approval-lasts 3d")]
+  trackway registry policy income --file policies/income.toml
+  trackway registry policy income --approvals 2 --approval-lasts 3d
+
+A file is the whole policy: what it does not set has its default. docs/registry.md lists its keys.")]
 pub struct PolicyArgs {
     /// Model name
     pub model: String,
+    /// Policy file (TOML), which replaces the policy
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
     /// Number of required approvals
     #[arg(long, value_name = "N")]
     pub approvals: Option<u32>,

@@ -4,9 +4,9 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
-    Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Cadence, CadenceAdvice, Diff,
-    ExplainedAttempt, Explanation, MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision,
-    Termination, TerminationEvidence, TimelineEvent,
+    Amendment, AttemptArtifact, AttemptPlacement, AttemptSummary, Diff, ExplainedAttempt, Explanation,
+    MetricSummary, RecordedCheck, ResumeProofSummary, RetryDecision, Termination, TerminationEvidence,
+    TimelineEvent,
 };
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
@@ -17,8 +17,9 @@ use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::RunState;
 
 use super::evaluate::few_metrics;
+use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
-use super::{explain_inputs, explain_machine, explain_parameters, progressive};
+use super::{explain_cadence, explain_inputs, explain_machine, explain_parameters, progressive};
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, counted, duration, metric, short_hash};
 
@@ -51,7 +52,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         checkpoints(printer, page);
         remote(printer, page);
         resume_proof(printer, page);
-        page.cadence.iter().for_each(|advice| cadence(printer, advice));
+        page.cadence.iter().for_each(|advice| explain_cadence::cadence(printer, advice));
         decisions(printer, &page.retries);
         facts(printer, "Parameters", explain_parameters::lines(&page.parameters));
         metrics(printer, &page.metrics);
@@ -65,32 +66,6 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     last_lines(printer, &page.last_lines);
     next(printer, &page.next_actions);
-}
-
-fn section(printer: Printer, title: &str) {
-    printer.line("");
-    printer.line(printer.tone(Tone::Bold, title));
-}
-
-fn fact(printer: Printer, name: &str, value: impl Into<Shown>) {
-    printer.line(Shown::from(format!("  {name:<12}")) + value);
-}
-
-/// A section with a line for each fact; nothing without any.
-fn facts(printer: Printer, title: &str, lines: Vec<(String, String)>) {
-    if lines.is_empty() {
-        return;
-    }
-    section(printer, title);
-    for (name, text) in lines {
-        fact(printer, &name, &text);
-    }
-}
-
-fn optional(printer: Printer, name: &str, value: Option<String>) {
-    if let Some(value) = value {
-        fact(printer, name, value);
-    }
 }
 
 fn heading(printer: Printer, page: &Explanation) {
@@ -232,12 +207,14 @@ fn ended(printer: Printer, termination: &Termination) {
     let outlook = termination.retry_outlook.map_or("unknown", |outlook| outlook.as_str()).replace('_', " ");
     let rule = termination.rule.as_deref().unwrap_or("unknown");
     fact(printer, "ended", reason + format!(" ({confidence}, rule `{rule}`)"));
+    fact(printer, "runbook", &termination.runbook);
     fact(printer, "domain", format!("{domain}; retry outlook: {outlook}"));
     for item in &termination.evidence {
         fact(printer, "evidence", evidence_line(item));
     }
     for item in &termination.secondary {
-        fact(printer, "also seen", format!("{}: {}", item.reason, item.text));
+        let runbook = item.runbook.as_ref().map(|runbook| format!(" ({runbook})")).unwrap_or_default();
+        fact(printer, "also seen", format!("{}: {}{runbook}", item.reason, item.text));
     }
 }
 
@@ -472,11 +449,13 @@ fn checkpoints(printer: Printer, page: &Explanation) {
 
 fn checkpoint_cells(checkpoint: &Checkpoint, resume_step: Option<u64>) -> Vec<String> {
     let real = resume_step == Some(checkpoint.step) && checkpoint.state == CheckpointState::Committed;
+    let is_incomplete = checkpoint.missing.as_ref().is_some_and(|missing| !missing.is_empty());
+    let incomplete = if is_incomplete { ", incomplete" } else { "" };
     let shared = checkpoint.shared_bytes.filter(|shared| *shared > 0);
     let shared = shared.map(|shared| format!(" ({} shared)", bytes(shared))).unwrap_or_default();
     vec![
         format!("  {}", checkpoint.step),
-        format!("{}{}", checkpoint.state.as_str(), if real { " ← resume" } else { "" }),
+        format!("{}{incomplete}{}", checkpoint.state.as_str(), if real { " ← resume" } else { "" }),
         checkpoint.size_bytes.map(|size| format!("{}{shared}", bytes(size))).unwrap_or_default(),
         checkpoint.place.to_string(),
         checkpoint.epoch.to_string(),
@@ -519,78 +498,6 @@ fn proved(proof: &ResumeProofSummary) -> String {
         ),
         Some(why) => format!("proof of {at}: {}: {why}{changed}", proof.verdict),
     }
-}
-
-fn cadence(printer: Printer, advice: &CadenceAdvice) {
-    section(printer, "Checkpoint interval");
-    let costs = &advice.costs;
-    let slowdown = match costs.slowdown {
-        none if none <= 0.0 => String::new(),
-        share => format!(", {:.0} % slower meanwhile", share * 100.0),
-    };
-    let uploaded = costs.upload_lag_seconds.map(|lag| format!(", at the remote {} later", duration(lag)));
-    let measured = format!(
-        "{}: each stops training for {} and is committed after {}{slowdown}{}; a step takes {}",
-        counted(costs.save_count, "save"),
-        duration(costs.stall_seconds),
-        duration(costs.commit_lag_seconds),
-        uploaded.unwrap_or_default(),
-        duration(costs.step_seconds)
-    );
-    fact(printer, "measured", &measured);
-    fact(printer, "failures", failures(advice));
-    let now = (costs.interval_seconds / costs.step_seconds).round().max(1.0);
-    fact(
-        printer,
-        "now",
-        format!("every {now} steps ({}){}", duration(costs.interval_seconds), wasted(&advice.present)),
-    );
-    if let Some(best) = &advice.recommended {
-        let text = format!(
-            "every {} steps ({}){}",
-            best.interval_steps,
-            duration(best.interval_seconds),
-            wasted(&advice.recommended)
-        );
-        fact(printer, "better", &text);
-    }
-    if advice.table.is_empty() {
-        return;
-    }
-    let rows = advice.table.iter().map(|line| {
-        vec![
-            format!("  {}", duration(line.mttf_hours * 3600.0)),
-            format!("{} steps ({})", line.interval_steps, duration(line.interval_seconds)),
-            format!("{:.2} %", line.waste * 100.0),
-        ]
-    });
-    printer.table(&["  one failure every", "save every", "lost time"], rows.collect());
-}
-
-fn failures(advice: &CadenceAdvice) -> String {
-    let history = &advice.history;
-    let seen =
-        format!("{} in {} of comparable training", history.failures, duration(history.observed_seconds));
-    let hours = |hours: Option<f64>| hours.map(|hours| duration(hours * 3600.0));
-    let low = hours(advice.mttf_hours_low).unwrap_or_else(|| "?".into());
-    let range = match hours(advice.mttf_hours_high) {
-        Some(high) => format!("between {low} and {high}"),
-        None => format!("{low} or more"),
-    };
-    match hours(advice.mttf_hours) {
-        Some(mttf) => format!("{seen}: one every {mttf} ({range}, with 90 % confidence)"),
-        None => format!("{seen}: too few for a rate (one every {range}, with 90 % confidence)"),
-    }
-}
-
-fn wasted(cadence: &Option<Cadence>) -> String {
-    let Some(cadence) = cadence else { return String::new() };
-    let gpu = match cadence.gpu_hours_per_day {
-        none if none <= 0.0 => String::new(),
-        hours => format!(", {hours:.2} GPU hours a day"),
-    };
-    let usd = cadence.usd_per_day.map(|usd| format!(", {usd:.2} USD a day")).unwrap_or_default();
-    format!(" wastes {:.2} % of the time{gpu}{usd}", cadence.waste * 100.0)
 }
 
 fn decisions(printer: Printer, retries: &[RetryDecision]) {

@@ -5,14 +5,23 @@ use std::path::Path;
 use trackway_api::gates::{GateFixture, GateReceipt, GateTests};
 use trackway_core::registry::GateVerdict;
 use trackway_engine::Context;
+use trackway_flows::checkpoints::CheckpointRef;
+use trackway_flows::evaluate::{self, EvaluateRequest, EvaluationSubject};
 use trackway_flows::gates;
 use trackway_flows::gates::JudgeRequest;
+use trackway_flows::known_bad;
 use trackway_flows::outputs;
 
+use super::live::Live;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
 use crate::exit::{Failure, REFUSED};
 use crate::printer::{Printer, Shown, Tone, row};
+use crate::signals;
 use crate::units::counted;
+
+/// The known-bad models that are made: the predictions of an evaluation shuffled, the first checkpoint of a run.
+const SHUFFLED: &str = "shuffled";
+const FIRST: &str = "first";
 
 pub fn gates(context: &Context, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -77,14 +86,7 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
         Some(file) => gates::gates_of_file(context, file, &[])?,
         None => args.rules.clone(),
     };
-    let bad = |text: &String| {
-        let path = Path::new(text);
-        if path.is_file() {
-            gates::read_fixture(path)
-        } else {
-            gates::fixture_of(context, context.resolve_evaluation(text)?, None)
-        }
-    };
+    let bad = |text: &String| known_bad(context, args, text, printer);
     let fixtures: Vec<GateFixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
     let tests = gates::test_gates(context, &rules, &fixtures)?;
     if printer.is_json() {
@@ -93,6 +95,46 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
         print_tests(printer, &tests);
     }
     Ok(if tests.unverified.is_empty() { 0 } else { REFUSED })
+}
+
+/// A known-bad model: made from the rows of an evaluation, evaluated now, or read.
+fn known_bad(
+    context: &Context,
+    args: &GatesTestArgs,
+    text: &str,
+    printer: Printer,
+) -> Result<GateFixture, Failure> {
+    if let Some(of) = text.strip_prefix(SHUFFLED) {
+        let named = of.strip_prefix(':').unwrap_or("last");
+        return Ok(known_bad::shuffled_fixture(context, context.resolve_evaluation(named)?)?);
+    }
+    let path = Path::new(text);
+    if text != FIRST || path.is_file() {
+        return Ok(match path.is_file() {
+            true => gates::read_fixture(path)?,
+            false => gates::fixture_of(context, context.resolve_evaluation(text)?, None)?,
+        });
+    }
+    let file = args.file.clone().ok_or_else(|| {
+        Failure::usage(
+            "`--bad first` evaluates the first checkpoint of a run file, and none is named",
+            "name it",
+        )
+    })?;
+    let request = EvaluateRequest {
+        subject: EvaluationSubject::File(file),
+        checkpoint: Some(CheckpointRef::First),
+        overrides: Vec::new(),
+    };
+    signals::supervise(context.cancel());
+    let live = Live::new(printer);
+    let receipt = evaluate::evaluate(context, &request, &live);
+    live.finish();
+    let receipt = receipt?;
+    let step = receipt.step.map_or_else(String::new, |step| format!("step {step}, evaluation "));
+    let name = format!("the first checkpoint: {step}{}", receipt.evaluation_id);
+    let row = context.resolve_evaluation(&receipt.evaluation_id)?;
+    Ok(gates::fixture_of(context, row, Some(&name))?)
 }
 
 fn print_tests(printer: Printer, tests: &GateTests) {

@@ -7,10 +7,12 @@ pub mod config;
 pub mod data;
 pub mod doctor;
 pub mod evaluate;
+mod explain_cadence;
 mod explain_inputs;
 mod explain_machine;
 mod explain_page;
 mod explain_parameters;
+mod explain_text;
 pub mod gates;
 pub mod gc;
 pub mod import;
@@ -20,6 +22,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod metrics;
+pub mod postmortem;
 pub mod preflight;
 mod probe;
 mod progressive;
@@ -43,10 +46,12 @@ use trackway_engine::Context;
 use trackway_engine::RollBackRequest;
 use trackway_engine::roll_back;
 use trackway_engine::stop;
+use trackway_flows::outputs;
 use trackway_inspect::explain;
 
 use crate::args::{ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
+use crate::page::save;
 use crate::printer::Printer;
 pub use probe::probe;
 pub use score::score;
@@ -57,11 +62,20 @@ fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
 }
 
 pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
-    let page = explain::explain(context, context.resolve(&args.subject)?)?;
+    let subject = context.resolve(&args.subject)?;
+    outputs::refuse_outputs(context, args.html.as_deref())?;
+    let found = match &args.html {
+        Some(path) => {
+            let found = explain::explain_with_curves(context, subject)?;
+            save(path, "explanation", printer, |about| trackway_pages::explanation(&found, about))?;
+            found
+        }
+        None => explain::explain(context, subject)?,
+    };
     if printer.is_json() {
-        printer.document(&page);
-    } else {
-        explain_page::print(printer, &page);
+        printer.document(&found);
+    } else if args.html.is_none() {
+        explain_page::print(printer, &found);
     }
     Ok(0)
 }

@@ -1,14 +1,16 @@
 //! `trackway registry …`
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
-use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_core::Rung;
+use trackway_core::registry::{BaselineRule, GateVerdict, ModelStage};
 use trackway_engine::Context;
-use trackway_flows::checkpoints::{BytesProgress, Which};
+use trackway_flows::checkpoints::{BytesProgress, CheckpointRef};
 use trackway_flows::registry;
 use trackway_flows::registry::{
-    AliasRequest, Approve, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
+    AliasRequest, Approve, Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
 };
 use trackway_formats::runfile::parse_duration;
 
@@ -148,10 +150,14 @@ fn register(context: &Context, args: &RegisterArgs, printer: Printer) -> Result<
             Some(json)
         }
     };
+    let checkpoint = match args.step {
+        Some(step) => CheckpointRef::Step(step),
+        None => CheckpointRef::parse(&args.checkpoint)?,
+    };
     let request = RegisterRequest {
         model: args.model.clone(),
         run: context.resolve_run(&args.run)?,
-        which: args.step.map_or(Which::Latest, Which::Step),
+        checkpoint,
         signature,
         description: args.description.clone(),
     };
@@ -345,6 +351,7 @@ fn alias(context: &Context, args: &AliasArgs, printer: Printer) -> Result<u8, Fa
 
 fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
     let request = PolicyRequest {
+        file: args.file.clone(),
         approvals: args.approvals,
         approval_seconds: args.approval_lasts.as_deref().map(seconds).transpose()?,
         own_approval: args.own_approval,
@@ -354,13 +361,47 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
         printer.document(&policy);
         return Ok(0);
     }
+    policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
+    Ok(0)
+}
+
+/// What a policy requires, a sentence for each part.
+fn policy_lines(policy: &Policy) -> Vec<String> {
+    fn listed<T: std::fmt::Display>(words: &BTreeSet<T>) -> String {
+        words.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
     let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
-    printer.note(format!(
-        "a promotion to production needs {}, each valid for {}; the person who registered a version {own}",
+    let by = match policy.approvers.is_empty() {
+        true => String::new(),
+        false => format!(" by {}", listed(&policy.approvers)),
+    };
+    let mut lines = vec![format!(
+        "a promotion to production needs {}{by}, each valid for {}; the person who registered a version {own}",
         counted(policy.approvals.into(), "approval"),
         duration(policy.approval_seconds)
+    )];
+    if !policy.gates.is_empty() {
+        lines.push(format!("gates that must be there: {}", listed(&policy.gates)));
+    }
+    lines.push(match policy.baseline {
+        BaselineRule::Required => {
+            "a gate must compare it with the version in production, once there is one".into()
+        }
+        BaselineRule::Optional => "a comparison with the version in production is optional".into(),
+    });
+    lines.push(format!(
+        "trained on at least {} of the data",
+        Rung::new(policy.rung_fraction_min).unwrap_or(Rung::FULL)
     ));
-    Ok(0)
+    if !policy.receipt.is_empty() {
+        lines.push(format!("the receipt of its evaluation must have: {}", listed(&policy.receipt)));
+    }
+    lines.extend(
+        policy
+            .test_set_uses_max
+            .map(|uses| format!("its test set may have been used {} at most", counted(uses.into(), "time"))),
+    );
+    lines
 }
 
 fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {

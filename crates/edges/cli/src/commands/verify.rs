@@ -1,6 +1,6 @@
 //! `trackway verify` and `trackway amend`.
 
-use trackway_api::verify::{SealedKind, VerifyReport};
+use trackway_api::verify::VerifyReport;
 use trackway_engine::Context;
 use trackway_engine::person::person;
 use trackway_flows::amend::{AmendRequest, amend};
@@ -18,7 +18,7 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
         false => Some(context.resolve_run(&args.run)?),
     };
     let spinner = CountSpinner::new();
-    let report = verify(context, run, &|kind, count| spinner.at(plural(kind), count))?;
+    let report = verify(context, run, &|kind, count| spinner.at(kind.plural(), count))?;
     spinner.finish();
     if printer.is_json() {
         printer.document(&report);
@@ -28,21 +28,11 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
     Ok(if report.holds { 0 } else { INTEGRITY })
 }
 
-fn plural(kind: SealedKind) -> &'static str {
-    match kind {
-        SealedKind::Receipt => "receipts",
-        SealedKind::Evaluation => "evaluations",
-        SealedKind::Gates => "receipts of gates",
-        SealedKind::Manifest => "manifests of checkpoints",
-        SealedKind::Mirror => "checkpoint logs against the ledger",
-    }
-}
-
 fn show(report: &VerifyReport, printer: Printer) {
     let counted = |count: u64| if count == 0 { "–".to_owned() } else { count.to_string() };
     let rows = report.kinds.iter().map(|kind| {
         vec![
-            plural(kind.kind).to_owned(),
+            kind.kind.plural().to_owned(),
             counted(kind.hold_count),
             counted(kind.differ_count),
             counted(kind.open_count),

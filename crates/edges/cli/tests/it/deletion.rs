@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::Home;
-use crate::registry::{GATES, registered, registry};
+use crate::registry::{GATES, compare_nothing, registered, registry};
 
 /// Simultaneous promotions; `TRACKWAY_RACERS` sets another number.
 const RACERS: usize = 50;
@@ -115,6 +115,7 @@ fn what_is_not_trackways_stops_a_deployment() {
 #[test]
 fn current_follows_the_registry() {
     let home = registered(3, GATES);
+    compare_nothing(&home);
     let folder = home.path().join("srv");
     let deploy = folder.to_str().unwrap();
     let versions = ["1", "2", "3"];

@@ -473,6 +473,121 @@ fn write_people(home: &Home) {
     home.write("tasks-v3.jsonl", &(0..400).map(task).collect::<String>());
 }
 
+/// Proves that a slice of the run file has its own metric and limits; that the blind spots of the rows are in the receipt,
+/// in the tables and on the page, and that a gate speaks of them; and that without a search such a gate decides nothing.
+#[test]
+fn slices_and_blind_spots_of_a_run_file() {
+    let home = trained(
+        PEOPLE,
+        "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\npositive = \"rich\"\nmetric = \"f1\"\n\
+         costs.rich = { poor = 5 }\nslices.women = { where = \"sex = 'female'\", metric = \"recall\", support_min = 300 }\n\
+         slices.young = \"age < 45\"\ngates = [\"max(blind_spot.error) <= 0.05\"]\n",
+    );
+    write_people(&home);
+    let (code, first) = evaluate(&home, &["--checkpoint", "1"]);
+    assert_eq!((code, &first["assessment"]["blind_spots"]["error"]["value"]), (0, &json!(0.0)), "{first}");
+    let (code, third) = evaluate(&home, &[]);
+    assert_eq!((code, &third["gates"][0]["verdict"]), (5, &json!("fail")), "{third}");
+    assert!(third["metrics"]["cost"]["value"].as_f64() > Some(0.0), "{}", third["metrics"]);
+    let women = &third["slices"][0];
+    assert_eq!(
+        (&women["compared_by"], &women["verdict"]),
+        (&json!("recall"), &json!("inconclusive")),
+        "{women}"
+    );
+    assert!(women["why"].as_str().unwrap().contains("200 rows, fewer than 300"), "{women}");
+    assert_eq!(
+        (&third["slices"][1]["compared_by"], &third["assessment"]["main_metric"]),
+        (&Value::Null, &json!("f1"))
+    );
+    let found = third["assessment"]["blind_spots"]["slices"].as_array().unwrap();
+    let confirmed = found.iter().filter(|slice| slice["verdict"] == "confirmed");
+    assert!(confirmed.clone().any(|slice| slice["predicate"] == json!({ "sex": "female" })), "{found:?}");
+    let rows = home.sql(
+        "select count(*) as count, min(m.value) > 0.2 as is_bad from evaluation_slices s \
+         join evaluation_metrics m on m.evaluation_id = s.evaluation_id and m.slice = s.slice and m.metric = 'error' \
+         where s.slice like 'blind_spot.%' and s.verdict = 'confirmed' and s.predicate like '%sex female%'",
+    );
+    assert!(rows[0]["count"].as_u64() > Some(0) && rows[0]["is_bad"] == true, "{rows:?}");
+    let id = third["evaluation_id"].as_str().unwrap();
+    let shown = home.trackway(&["eval", "show", id, "--html", "report.html"]).stdout;
+    let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(
+        shown.contains("women (recall)") && shown.contains("Blind spots") && shown.contains("sex female"),
+        "{shown}"
+    );
+    assert!(html.contains("Blind spots") && html.contains("sex female"), "{html}");
+
+    let (code, without) = evaluate(&home, &["--set", "evaluate.blind_spots=false"]);
+    assert_eq!((code, &without["gates"][0]["verdict"]), (5, &json!("inconclusive")), "{without}");
+    assert!(without["assessment"]["blind_spots"].is_null());
+    let (code, refused) = evaluate(&home, &["--set", "evaluate.metric='speed'"]);
+    assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{refused}");
+    assert!(refused["failure"].as_str().unwrap().contains("speed"), "{refused}");
+}
+
+/// Proves that known-bad models are made from what there is: shuffled predictions of an evaluation fail a gate that its model
+/// passes, the first checkpoint is evaluated, and an evaluation without rows is refused.
+#[test]
+fn known_bad_models_are_made() {
+    let home = trained(
+        PEOPLE,
+        "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\n\
+         slices = { women = \"sex = 'female'\" }\n\
+         gates = [\"accuracy >= 0.7\", \"min(slice.accuracy) >= 0.6\", \"size_bytes < 1e9\"]\n",
+    );
+    write_people(&home);
+    assert_eq!(evaluate(&home, &["--checkpoint", "1"]).0, 0);
+    let test = |bad: &str| document(&home.trackway(&["gates", "test", "job.toml", "--bad", bad, "--json"]));
+    let (code, tests) = test("shuffled");
+    assert_eq!((code, &tests["unverified"]), (5, &json!(["size_bytes < 1e9"])), "{tests}");
+    let verdicts: Vec<&Value> =
+        tests["tests"].as_array().unwrap().iter().map(|test| &test["verdict"]).collect();
+    assert_eq!(verdicts, ["fail", "fail", "pass"], "{tests}");
+    let again = test("shuffled:last").1;
+    assert_eq!(again["tests"][0]["why"], tests["tests"][0]["why"], "the same seed shuffles the same way");
+    let (_, first) = test("first");
+    assert_eq!(first["tests"][0]["verdict"], "pass", "{first}");
+    assert!(
+        first["tests"][0]["fixture"].as_str().unwrap().starts_with("the first checkpoint: step 1"),
+        "{first}"
+    );
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 2);
+
+    let rowless = trained(
+        "echo '{\"grade\": 1}' > \"$TRACKWAY_EVALUATION_OUT/metrics.json\"\n",
+        "gates = [\"grade > 0\"]",
+    );
+    evaluate(&rowless, &[]);
+    let refused = rowless.trackway(&["gates", "test", "job.toml", "--bad", "shuffled"]);
+    assert!(refused.code == 2 && refused.stderr.contains("no predictions to shuffle"), "{}", refused.stderr);
+}
+
+/// Proves that the best checkpoint by a metric is evaluated and registered, by name, by the run file's metric and by that of
+/// `keep.best`, and that a metric which no checkpoint has is refused with those there are.
+#[test]
+fn the_best_checkpoint_is_chosen() {
+    let home = Home::new();
+    write_job(&home, GOOD, "keep = { last = 3, best = \"max loss\" }", "after = false");
+    home.json(&["run", "job.toml"]);
+    let step = |options: &[&str]| evaluate(&home, options).1["step"].clone();
+    assert_eq!(step(&[]), 3);
+    assert_eq!(step(&["--checkpoint", "best"]), 1);
+    assert_eq!(step(&["--checkpoint", "min loss"]), 3);
+    assert_eq!(step(&["--set", "evaluate.checkpoint='best'"]), 1);
+    assert_eq!(step(&["--set", "evaluate.checkpoint='best'", "--checkpoint", "2"]), 2);
+    let register = ["registry", "register", "judged", "--run", "last", "--checkpoint", "best"];
+    assert_eq!(home.json(&register)["step"], 1);
+    let unknown = home.trackway(&["eval", "run", "job.toml", "--checkpoint", "min speed"]);
+    assert!(unknown.code == 6 && unknown.stderr.contains("they have loss"), "{}", unknown.stderr);
+    let wrong = home.trackway(&["eval", "run", "job.toml", "--set", "evaluate.checkpoint='newest one'"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("`min METRIC`"), "{}", wrong.stderr);
+
+    let plain = trained(GOOD, "");
+    let unnamed = plain.trackway(&["eval", "run", "job.toml", "--checkpoint", "best"]);
+    assert!(unnamed.code == 2 && unnamed.stderr.contains("keep = { best"), "{}", unnamed.stderr);
+}
+
 /// Proves that rows are evaluated: metrics with intervals, curated slices with verdicts, fairness, and a comparison
 /// with the last evaluation of other weights, all in the receipt and in columns; that an invalid slice fails the
 /// evaluation; and that gates read it.
@@ -509,7 +624,7 @@ fn rows_are_judged() {
     assert!(third["assessment"]["metrics"].is_null());
     let id = third["evaluation_id"].as_str().unwrap();
     let rows = home.sql(&format!(
-        "select slice, support, verdict from evaluation_slices where evaluation_id = '{id}' order by slice"
+        "select slice, support, verdict from evaluation_slices where evaluation_id = '{id}' and slice not like 'blind_spot.%' order by slice"
     ));
     assert_eq!(
         (&rows[0]["slice"], &rows[0]["support"], &rows[0]["verdict"]),

@@ -12,7 +12,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
 const STEPS: u64 = 240;
 
 /// A wine classifier that was killed at a step and completed; none where it is not built.
-fn killed_once(home: &Home) -> Option<Trained> {
+pub fn killed_once(home: &Home) -> Option<Trained> {
     let wine = wine_mlp()?;
     let text = format!(
         "[run]\nname = \"wine\"\ncommand = [\"{}\", \"--steps\", \"{STEPS}\", \"--step-millis\", \"2\"]\nseed = 17\n\
@@ -30,17 +30,17 @@ fn killed_once(home: &Home) -> Option<Trained> {
 }
 
 /// A run, and the step that its second attempt resumed from: the kill comes a few steps after it was to come.
-struct Trained {
-    run_id: String,
-    step: u64,
+pub struct Trained {
+    pub run_id: String,
+    pub step: u64,
 }
 
-fn ledger(home: &Home) -> rusqlite::Connection {
+pub fn ledger(home: &Home) -> rusqlite::Connection {
     rusqlite::Connection::open(home.state().join("ledger.db")).unwrap()
 }
 
 /// A user who can write the database can drop its rules too.
-fn drop_rules(ledger: &rusqlite::Connection, table: &str) {
+pub fn drop_rules(ledger: &rusqlite::Connection, table: &str) {
     let mut named =
         ledger.prepare("select name from sqlite_schema where type = 'trigger' and tbl_name = ?1").unwrap();
     let names: Vec<String> =
@@ -178,6 +178,44 @@ fn an_amendment_is_beside_the_receipt() {
     assert!(shown.contains("Amended since") && shown.contains("unknown → preempted"), "{shown}");
     assert_eq!(home.json(&["explain", "last"])["attempt"]["amendments"].as_array().unwrap().len(), 4);
     assert_eq!(home.trackway(&["verify", "--all"]).code, 0);
+    for part in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{part}", home.state().join("ledger.db").display()));
+    }
+    let rebuilt = home.trackway(&["ledger", "rebuild"]);
+    assert_eq!(rebuilt.code, 0, "{}", rebuilt.stderr);
+    let again = home.sql("select termination_reason, cost_usd, owner, amendment_count from amended_attempts");
+    assert_eq!(again[0], *now, "a rebuilt ledger has the amendments");
+}
+
+/// Proves that the runs which a validation set decided about are counted by its content, and that a run is noted from 25
+/// configurations on.
+#[test]
+fn a_worn_validation_set_is_noted() {
+    let home = Home::new();
+    home.write("val.csv", "x,y\n1,0\n2,1\n");
+    home.write(
+        "job.toml",
+        "[run]\nname = \"search\"\ncommand = [\"true\"]\n[data.val]\npath = \"val.csv\"\n",
+    );
+    let run = |seed: u32| {
+        home.trackway(&[
+            "run",
+            "job.toml",
+            "--skip-preflight",
+            "--why",
+            "a test",
+            "--set",
+            &format!("run.seed={seed}"),
+        ])
+    };
+    for seed in 1..25 {
+        let answer = run(seed);
+        assert!(answer.code == 0 && !answer.stderr.contains("models were compared"), "{}", answer.stderr);
+    }
+    let noted = run(25).stderr;
+    assert!(noted.contains("validation set `val`: 25 models were compared on it"), "{noted}");
+    let sets = home.sql("select path, run_count, config_count from validation_sets");
+    assert_eq!(sets, [json!({ "path": "val.csv", "run_count": 25, "config_count": 25 })]);
 }
 
 fn reproduced(folder: &Path) -> Answer {

@@ -35,6 +35,7 @@ mod postgres;
 #[path = "../../../../storage/ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
 mod postgres_cluster;
+mod postmortems;
 mod preflight;
 mod probe;
 mod progressive;

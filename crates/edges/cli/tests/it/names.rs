@@ -139,6 +139,7 @@ fn an_older_ledger_is_healed() {
         "DELETE FROM schema_version WHERE version >= 8".to_owned(),
         "DROP TABLE supervisor_leases".to_owned(),
         "DROP VIEW amended_attempts".to_owned(),
+        "DROP VIEW validation_sets".to_owned(),
     ];
     older.extend(
         columns_added_since(8).map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}")),

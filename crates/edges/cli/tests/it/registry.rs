@@ -59,6 +59,12 @@ pub(crate) fn registered(count: u32, gates: &str) -> Home {
     home
 }
 
+/// Permits promotions that are compared with nothing.
+pub(crate) fn compare_nothing(home: &Home) {
+    home.write("policy.toml", "baseline = \"optional\"\n");
+    assert_eq!(registry(home, &["policy", "income", "--file", "policy.toml"]).0, 0);
+}
+
 /// Proves each thing that a checkpoint needs on its way to production, in the order in which a user meets them; that a
 /// refusal changes nothing; and that the history shows what was in production when.
 #[test]
@@ -208,6 +214,7 @@ fn production_goes_back_to_what_verifies() {
 #[test]
 fn files_are_deployed_with_every_byte_checked() {
     let home = registered(2, GATES);
+    compare_nothing(&home);
     let srv = home.path().join("srv");
     let deploy = srv.to_str().unwrap();
     assert_eq!(registry(&home, &["promote", "income", "1", "--deploy", deploy]).0, 0);
@@ -421,4 +428,50 @@ sed -i '$ s/,a,/,b,/' "$TRACKWAY_EVALUATION_OUT/predictions.csv"
     std::fs::remove_file(&kept).unwrap();
     let (code, gone) = document(&judge(&id(&first)));
     assert!(code == 5 && gone["notes"][0].as_str().unwrap().contains("are gone"), "{gone}");
+}
+
+/// Proves that by default a second version must be compared with the one in production, and that a policy file names more:
+/// kinds of gate, parts of the receipt, approvers, uses of the test set; a file with mistakes changes nothing.
+#[test]
+fn a_policy_file_decides_what_production_needs() {
+    let home = registered(2, &format!("task_set = \"tasks-v3.jsonl\"\n{GATES}"));
+    assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
+    let refused = registry(&home, &["promote", "income", "2"]);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.not_compared"]), "{}", refused.1);
+
+    home.write(
+        "policy.toml",
+        "model = \"income\"\nbaseline = \"optional\"\ngates = [\"quality\", \"slice\", \"size\"]\napprovals = 1\n\
+         approvers = [\"ada\"]\nreceipt = [\"outputs\", \"fairness\"]\ntest_set_uses_max = 1\n",
+    );
+    let (code, policy) = registry(&home, &["policy", "income", "--file", "policy.toml"]);
+    assert_eq!((code, &policy["rung_fraction_min"]), (0, &json!(1.0)), "{policy}");
+    let refused = registry(&home, &["promote", "income", "2"]);
+    let rules = ["registry.incomplete_receipt", "registry.not_approved"];
+    assert_eq!((refused.0, refusals(&refused)), (5, rules.to_vec()), "{}", refused.1);
+    home.write(
+        "policy.toml",
+        "baseline = \"optional\"\ngates = [\"slice\", \"size\"]\ntest_set_uses_max = 1\n",
+    );
+    assert_eq!(registry(&home, &["policy", "income", "--file", "policy.toml", "--approvals", "1"]).0, 0);
+    assert_eq!(registry(&home, &["approve", "income", "2", "--by", "ben"]).0, 0);
+    let refused = registry(&home, &["promote", "income", "2"]);
+    let rules = ["registry.missing_gate", "registry.worn_test_set"];
+    assert_eq!((refused.0, refusals(&refused)), (5, rules.to_vec()), "{}", refused.1);
+    let why = refused.1["refusals"][0]["why"].as_str().unwrap();
+    assert!(why.contains("`slice`, `size`"), "{why}");
+    let shown = home.trackway(&["registry", "policy", "income"]);
+    assert!(shown.stderr.contains("gates that must be there: slice, size"), "{}", shown.stderr);
+
+    for (text, code, words) in [
+        ("gates = [\"speed\"]\n", 2, "policy.toml:1:9"),
+        ("model = \"outcome\"\n", 2, "is the policy of `outcome`"),
+    ] {
+        home.write("policy.toml", text);
+        let refused = home.trackway(&["registry", "policy", "income", "--file", "policy.toml"]);
+        assert!(refused.code == code && refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    assert_eq!(home.trackway(&["registry", "policy", "income", "--file", "none.toml"]).code, 6);
+    let changes = home.sql("select count(*) as count from model_changes where kind = 'policy'");
+    assert_eq!(changes, [json!({ "count": 2 })]);
 }

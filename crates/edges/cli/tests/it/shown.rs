@@ -66,6 +66,10 @@ fn names_and_logs_of_runs() {
         &["explain", "last"],
         &["explain", "plain"],
         &["explain", HOSTILE],
+        &["explain", HOSTILE, "--html", "explained.html"],
+        &["postmortem", "last"],
+        &["postmortem", HOSTILE],
+        &["postmortem", HOSTILE, "--out", "postmortem.md", "--html", "postmortem.html"],
         &["logs", "last"],
         &["logs", "last", "--times"],
         &["watch", "last", "--once"],
@@ -85,6 +89,11 @@ fn names_and_logs_of_runs() {
     ] {
         ask(&home, arguments);
     }
+    assert_page(&home, "explained.html");
+    assert_page(&home, "postmortem.html");
+    let text = std::fs::read_to_string(home.path().join("postmortem.md")).unwrap();
+    assert!(!text.contains(|letter| steers_display(letter) && letter != '\n'), "{text:?}");
+    assert!(!text.replace("\\<", "").contains("<script>"), "{text}");
 }
 
 /// A table whose columns, values and classes are hostile.

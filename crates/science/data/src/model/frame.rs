@@ -91,6 +91,21 @@ impl Cells {
             Self::Categories { codes, .. } => codes[row] == MISSING_CODE,
         }
     }
+
+    /// The same cells in another order: the first row is the one at `order[0]`.
+    ///
+    /// # Panics
+    /// Where `order` names a row that is not there.
+    #[must_use]
+    pub fn in_order(&self, order: &[usize]) -> Self {
+        match self {
+            Self::Numbers(values) => Self::Numbers(order.iter().map(|row| values[*row]).collect()),
+            Self::Categories { codes, names } => Self::Categories {
+                codes: order.iter().map(|row| codes[*row]).collect(),
+                names: names.clone(),
+            },
+        }
+    }
 }
 
 impl Frame {

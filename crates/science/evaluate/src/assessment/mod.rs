@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{RowCoverage, closed_list};
 
 use crate::Estimate;
+use crate::search::BlindSpots;
 pub use residuals::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 pub use tasks::TaskCoverage;
 
@@ -67,6 +68,9 @@ pub struct Assessment {
     /// Receipts of earlier versions have none.
     #[serde(default)]
     pub residuals: Option<Residuals>,
+    /// Slices where the model is worst, if they were searched.
+    #[serde(default)]
+    pub blind_spots: Option<BlindSpots>,
     /// The requested slices, in the requested order.
     pub slices: Vec<Slice>,
     /// One for each requested column.
@@ -90,6 +94,12 @@ closed_list!(
         Transcription = "transcription",
         /// Documents in an order for each query.
         Ranking = "ranking",
+        /// The predicted effect of a treatment, in an experiment.
+        Uplift = "uplift",
+        /// Pixels of images, counted by the evaluator.
+        Segmentation = "segmentation",
+        /// Boxes in images.
+        ObjectDetection = "object_detection",
     }
 );
 
@@ -102,7 +112,8 @@ pub struct Columns {
     pub label: Option<String>,
     /// The prediction.
     pub prediction: Option<String>,
-    /// The score of the positive class, or of a document for ranking: higher is more likely.
+    /// The score of the positive class, of a document for ranking or of a box: higher is more likely. For uplift the
+    /// predicted effect.
     pub score: Option<String>,
     /// A score for each class, by its name.
     pub class_scores: BTreeMap<String, String>,
@@ -130,6 +141,39 @@ pub struct Columns {
     pub relevance: Option<String>,
     /// The place of a document, 1 first.
     pub rank: Option<String>,
+    /// Whether a row was treated (1) or not (0).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub treatment: Option<String>,
+    /// Pixels that are of the class and predicted as it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub true_positive: Option<String>,
+    /// Pixels that are predicted as the class and are not of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_positive: Option<String>,
+    /// Pixels that are of the class and not predicted as it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_negative: Option<String>,
+    /// The image of a row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The class of a box, or of counted pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Whether a box is a `label` or a `prediction`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The left end of a box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_min: Option<String>,
+    /// The upper end of a box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_min: Option<String>,
+    /// The right end of a box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_max: Option<String>,
+    /// The lower end of a box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_max: Option<String>,
 }
 
 /// How numbers of classes become one.
@@ -234,10 +278,14 @@ pub struct Slice {
     pub why: Option<String>,
     /// Its numbers.
     pub metrics: Metrics,
-    /// The main metric here less that of the rest. The interval is for this slice alone.
+    /// The main metric here less that of the rest (of `bias` and `relative_bias` their absolute values). The interval is
+    /// for this slice alone.
     pub difference: Option<Estimate>,
     /// The probability of such a difference if there is none, corrected for the number of slices (Holm).
     pub adjusted_p_value: Option<f64>,
+    /// The metric by which it is compared, where that is not the main one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_by: Option<String>,
 }
 
 /// How groups of rows fare.
@@ -246,8 +294,13 @@ pub struct Fairness {
     /// The column whose values are the groups.
     pub column: String,
     /// `demographic_parity`, `equal_opportunity`, `equalized_odds`, `calibration` (the largest difference between two
-    /// groups) and `demographic_parity_ratio`, `equal_opportunity_ratio`, `equalized_odds_ratio` (the least ratio).
+    /// groups) and `demographic_parity_ratio`, `equal_opportunity_ratio`, `equalized_odds_ratio` (the least ratio). Of
+    /// three or more classes `demographic_parity` and `equal_opportunity`, the largest over classes; of numbers
+    /// `mean_error_parity` and `mean_prediction_parity`, in the label's unit.
     pub measures: Metrics,
+    /// Of three or more classes: for each measure the class whose difference is the largest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worst_classes: BTreeMap<String, String>,
     /// Each group, the largest first.
     pub groups: Vec<FairnessGroup>,
     /// Rows whose group is missing: they are in no group.
@@ -266,7 +319,9 @@ pub struct FairnessGroup {
     /// Why.
     pub why: Option<String>,
     /// `accuracy`, `selection_rate`, `true_positive_rate`, `false_positive_rate`, and with probabilities
-    /// `calibration_bias` (mean probability minus the fraction of positives) and `ece`.
+    /// `calibration_bias` (mean probability minus the fraction of positives) and `ece`. Of three or more classes
+    /// `selection_rate_CLASS` and `true_positive_rate_CLASS` of the classes in `worst_classes`; of numbers `mae`,
+    /// `mean_prediction` and `bias`.
     pub metrics: Metrics,
 }
 
@@ -310,7 +365,7 @@ pub struct Compared {
     pub baseline: f64,
     /// Of the candidate.
     pub candidate: f64,
-    /// Candidate less baseline.
+    /// Candidate less baseline; of `bias` and `relative_bias`, whose best value is 0, of their absolute values.
     pub difference: Estimate,
     /// The conclusion.
     pub verdict: ComparisonVerdict,
@@ -346,4 +401,27 @@ pub struct SliceCompared {
     pub compared: Compared,
     /// The probability of such a difference if there is none, corrected for the number of slices (Holm).
     pub adjusted_p_value: f64,
+    /// The metric by which it is compared, where that is not the main one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_by: Option<String>,
+}
+
+impl Slice {
+    /// Its name, with the metric by which it is compared where that is not the main one.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label(&self.name, self.compared_by.as_deref())
+    }
+}
+
+impl SliceCompared {
+    /// As [`Slice::label`].
+    #[must_use]
+    pub fn label(&self) -> String {
+        label(&self.name, self.compared_by.as_deref())
+    }
+}
+
+fn label(name: &str, metric: Option<&str>) -> String {
+    metric.map_or_else(|| name.to_owned(), |metric| format!("{name} ({metric})"))
 }

@@ -11,10 +11,11 @@ use trackway_statistics::{
 };
 
 use crate::metrics::coverage::Needs;
-use crate::metrics::resample::{Units, draw, sorted_column};
+use crate::metrics::resample::{Units, sorted_column};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
-use crate::metrics::{Judge, is_higher_better, is_share};
+use crate::metrics::{Judge, is_best_at_zero, is_higher_better, is_share};
+use crate::slices::SliceRows;
 use crate::{Compared, Comparison, ComparisonVerdict, Estimate, McNemar, Method, Pairing, SliceCompared};
 pub(crate) use pairing::pair;
 
@@ -44,7 +45,7 @@ pub(crate) struct Terms<'t> {
 }
 
 /// Both sides against each other, over all pairs and in each slice (a name, and which rows of the candidate's table).
-pub(crate) fn compare(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Comparison {
+pub(crate) fn compare(pairs: &Pairs, slices: &[SliceRows], terms: Terms<'_>) -> Comparison {
     let (baseline, candidate) = sides(pairs, terms.judge);
     let coverage = coverage_of(pairs, terms.judge);
     let metrics = compared(&baseline, &candidate, terms).into_iter().map(|(name, mut compared, _)| {
@@ -104,15 +105,23 @@ fn compared(baseline: &Scoring, candidate: &Scoring, terms: Terms<'_>) -> Vec<(S
         .collect();
     let units = candidate.units();
     let differences = |values: Vec<f64>| -> Vec<f64> {
-        places.iter().map(|(_, place, other)| values[*other] - values[*place]).collect()
+        let difference = |(name, place, other): &(&str, usize, usize)| {
+            compared_as(name, values[*other]) - compared_as(name, values[*place])
+        };
+        places.iter().map(difference).collect()
     };
-    let drawn = draw(units, terms.judge.resampling, |weights| differences(both(weights)));
+    let drawn = candidate.draw(terms.judge.resampling, |weights| differences(both(weights)));
     let of = |(column, (name, place, other)): (usize, &(&str, usize, usize))| {
         let sorted = sorted_column(&drawn, column);
         let (compared, p_value) = judged(name, (once[*place], once[*other]), &sorted, units, terms);
         ((*name).to_owned(), compared, p_value)
     };
     places.iter().enumerate().map(of).collect()
+}
+
+/// A value as it is compared: the absolute value if 0 is the metric's best one.
+fn compared_as(metric: &str, value: f64) -> f64 {
+    if is_best_at_zero(metric) { value.abs() } else { value }
 }
 
 /// The verdict from the resamples of a difference.
@@ -125,7 +134,7 @@ fn judged(
 ) -> (Compared, f64) {
     let tail = (1.0 - terms.judge.resampling.confidence) / 2.0;
     let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
-    let value = candidate - baseline;
+    let value = compared_as(name, candidate) - compared_as(name, baseline);
     let (method, count) = match units {
         Units::Items(items) => (Method::Bootstrap, items),
         Units::Groups(_, groups) => (Method::Clustered, groups),
@@ -172,11 +181,12 @@ fn directed(name: &str, value: f64) -> ComparisonVerdict {
 }
 
 /// The main metric of each slice; a difference is shown if the corrected p-value is small enough.
-fn by_slice(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Vec<SliceCompared> {
-    let mut found: Vec<(SliceCompared, f64)> = Vec::new();
-    for (name, rows) in slices {
+fn by_slice(pairs: &Pairs, slices: &[SliceRows], terms: Terms<'_>) -> Vec<SliceCompared> {
+    let mut found: Vec<(SliceCompared, f64, u64)> = Vec::new();
+    for slice in slices {
+        let main_metric = slice.metric.as_deref().unwrap_or(terms.main_metric);
         let inside: Vec<u32> = (0..pairs.candidate.len() as u32)
-            .filter(|item| rows[pairs.candidate.row_of_item[*item as usize] as usize])
+            .filter(|item| slice.rows[pairs.candidate.row_of_item[*item as usize] as usize])
             .collect();
         if inside.is_empty() {
             continue;
@@ -187,20 +197,25 @@ fn by_slice(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Vec<
             pairing: Pairing::default(),
         };
         let (baseline, candidate) = sides(&part, terms.judge);
-        let (baseline, candidate) = (baseline.only(terms.main_metric), candidate.only(terms.main_metric));
+        let (baseline, candidate) = (baseline.only(main_metric), candidate.only(main_metric));
         let Some((_, compared, p_value)) = compared(&baseline, &candidate, terms).pop() else { continue };
-        let name = (*name).to_owned();
+        let (name, compared_by) = (slice.name.clone(), slice.metric.clone());
         let support = inside.len() as u64;
-        found.push((SliceCompared { name, support, compared, adjusted_p_value: 1.0 }, p_value));
+        let support_min = slice.limits.map_or(terms.support_min, |limits| limits.support_min);
+        let slice = SliceCompared { name, support, compared, adjusted_p_value: 1.0, compared_by };
+        found.push((slice, p_value, support_min));
     }
-    let p_values: Vec<f64> = found.iter().map(|(_, p_value)| *p_value).collect();
+    let p_values: Vec<f64> = found.iter().map(|(_, p_value, _)| *p_value).collect();
     let level = 1.0 - terms.judge.resampling.confidence;
-    let corrected = found.into_iter().zip(holm(&p_values)).map(|((mut slice, _), adjusted)| {
+    let corrected = found.into_iter().zip(holm(&p_values)).map(|((mut slice, _, support_min), adjusted)| {
         slice.adjusted_p_value = adjusted;
         let compared = &mut slice.compared;
         compared.verdict = match compared.verdict {
-            _ if slice.support < terms.support_min => ComparisonVerdict::Inconclusive,
-            _ if adjusted <= level => directed(terms.main_metric, compared.difference.value),
+            _ if slice.support < support_min => ComparisonVerdict::Inconclusive,
+            _ if adjusted <= level => {
+                let metric = slice.compared_by.as_deref().unwrap_or(terms.main_metric);
+                directed(metric, compared.difference.value)
+            }
             ComparisonVerdict::NoDifferenceShown => ComparisonVerdict::NoDifferenceShown,
             _ => ComparisonVerdict::Inconclusive,
         };
@@ -220,7 +235,7 @@ fn mcnemar(pairs: &Pairs) -> Option<McNemar> {
                 let sum = sums.iter().find(|sum| sum.is_share)?;
                 Some(sum.above.iter().map(|above| *above > 0.5).collect())
             }
-            Content::Amounts(_) => None,
+            Content::Amounts(_) | Content::Experiment(_) | Content::Pixels(_) | Content::Boxes(_) => None,
         }
     };
     let (baseline, candidate) = (right(&pairs.baseline)?, right(&pairs.candidate)?);

@@ -8,6 +8,7 @@ use super::Pairs;
 use crate::Pairing;
 use crate::error::AssessError;
 use crate::metrics::rows::{Content, Items, values_of};
+use crate::metrics::uplift::Experiment;
 
 /// Pairs by the column `id`, or by the position of the row without one; then the tables must have as many rows.
 ///
@@ -89,6 +90,16 @@ fn same_label(baseline: &Items, one: u32, candidate: &Items, other: u32) -> bool
         }
         (Content::Amounts(baseline), Content::Amounts(candidate)) => {
             baseline.label[one] == candidate.label[other]
+        }
+        (Content::Experiment(baseline), Content::Experiment(candidate)) => {
+            let of = |rows: &Experiment, item: usize| (rows.outcome[item], rows.treated[item]);
+            of(baseline, one) == of(candidate, other)
+        }
+        (Content::Pixels(baseline), Content::Pixels(candidate)) => {
+            baseline.label_of(one) == candidate.label_of(other)
+        }
+        (Content::Boxes(baseline), Content::Boxes(candidate)) => {
+            baseline.label_of(one) == candidate.label_of(other)
         }
         _ => true,
     }

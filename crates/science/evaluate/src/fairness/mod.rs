@@ -1,9 +1,14 @@
 //! How groups of rows fare under the same predictions.
 //!
-//! A measure is the largest difference (or least ratio) between two groups, as in Fairlearn. Its interval comes from
-//! the intervals of all pairs of groups, each made wider for the number of pairs (Bonferroni): the largest is between
-//! the largest lower end and the largest upper end of all pairs. The largest of several numbers is always above 0, so a
+//! A measure is the largest difference (or least ratio) between two groups, as in Fairlearn; of three or more classes
+//! the largest over classes. Its interval comes from the intervals of all pairs of groups, each made wider for the
+//! number of pairs and classes (Bonferroni): the largest is between the largest lower end and the largest upper end of
+//! all pairs. The largest of several numbers is always above 0, so a
 //! bootstrap alone would call every table unfair; these intervals include 0 if no pair differs significantly.
+
+mod rates;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_data::model::{Frame, MISSING_CODE};
 use trackway_statistics::{Interval, difference_interval, ratio_interval};
@@ -11,37 +16,16 @@ use trackway_statistics::{Interval, difference_interval, ratio_interval};
 use crate::error::AssessError;
 pub use crate::limits::FAIRNESS_GROUPS_MAX;
 use crate::metrics::coverage::Needs;
-use crate::metrics::ratio::{Link, Ratio};
-use crate::metrics::rows::{Content, Items, values_of};
+use crate::metrics::rows::{Items, values_of};
 use crate::metrics::scoring::Scoring;
-use crate::metrics::{Judge, cell_table, measure};
+use crate::metrics::{Judge, measure};
 use crate::{Estimate, Fairness, FairnessGroup, Method, Metrics};
+use rates::{FALSE_POSITIVE, Kind, SELECTION, TRUE_POSITIVE, of_class};
 
-/// The rates of a group that measures are made of.
-const SELECTION: &str = "selection_rate";
-const TRUE_POSITIVE: &str = "true_positive_rate";
-const FALSE_POSITIVE: &str = "false_positive_rate";
-const BIAS: &str = "calibration_bias";
-
-/// The name of a measure of the largest difference, and the rates it is over.
-const DIFFERENCES: [(&str, &[&str]); 4] = [
-    ("demographic_parity", &[SELECTION]),
-    ("equal_opportunity", &[TRUE_POSITIVE]),
-    ("equalized_odds", &[TRUE_POSITIVE, FALSE_POSITIVE]),
-    ("calibration", &[BIAS]),
-];
-
-/// The same of the least ratio.
-const RATIOS: [(&str, &[&str]); 3] = [
-    ("demographic_parity_ratio", &[SELECTION]),
-    ("equal_opportunity_ratio", &[TRUE_POSITIVE]),
-    ("equalized_odds_ratio", &[TRUE_POSITIVE, FALSE_POSITIVE]),
-];
-
-/// The groups of one column. A group with fewer rows, positives or negatives than `support_min` is inconclusive.
+/// The groups of one column. A group with fewer rows, or fewer rows of a class, than `support_min` is inconclusive.
 ///
 /// # Errors
-/// No such column, too many groups, or predictions that are not of two classes.
+/// No such column, too many groups, or predictions that are neither classes nor numbers.
 pub(crate) fn fairness(
     frame: &Frame,
     items: &Items,
@@ -49,8 +33,7 @@ pub(crate) fn fairness(
     support_min: u64,
     judge: Judge,
 ) -> Result<Fairness, AssessError> {
-    let Content::Classes(classes) = &items.content else { return Err(AssessError::NotFairly) };
-    let positive = classes.positive.ok_or(AssessError::NotFairly)?;
+    let kind = Kind::of(items)?;
     let index = frame.index_of(column).ok_or_else(|| AssessError::no_column(frame, column))?;
     let (names, codes) = values_of(&frame.columns()[index]);
     if names.len() > FAIRNESS_GROUPS_MAX {
@@ -67,16 +50,19 @@ pub(crate) fn fairness(
     let mut groups: Vec<(String, Vec<u32>)> =
         names.iter().cloned().zip(members).filter(|(_, members)| !members.is_empty()).collect();
     groups.sort_by(|one, other| other.1.len().cmp(&one.1.len()).then_with(|| one.0.cmp(&other.0)));
-    // Each pair of groups is one more test.
-    let pairs = (groups.len() * groups.len().saturating_sub(1) / 2).max(1);
-    let wider = 1.0 - (1.0 - judge.resampling.confidence) / pairs as f64;
+    // Each pair of groups is one more test, and for several classes each class of it.
+    let tests = (groups.len() * groups.len().saturating_sub(1) / 2).max(1) * kind.tests_of_pair();
+    let wider = 1.0 - (1.0 - judge.resampling.confidence) / tests as f64;
     let groups: Vec<(String, Items)> =
         groups.into_iter().map(|(name, members)| (name, items.subset(&members))).collect();
-    let rates: Vec<Metrics> = groups.iter().map(|(_, items)| rates(items, positive, wider)).collect();
+    let rates: Vec<Metrics> = groups.iter().map(|(_, items)| kind.rates(items, wider)).collect();
+    let support = groups.iter().map(|(_, items)| items.len() as u64).sum();
+    let (mut measures, worst_classes) = measures(&kind, &rates, support);
+    let shown: BTreeSet<&str> = worst_classes.values().map(String::as_str).collect();
     let groups: Vec<FairnessGroup> = groups
         .into_iter()
         .map(|(name, items)| {
-            let group = group(name, &items, positive, support_min, judge);
+            let group = group(name, &items, (&kind, &shown), support_min, judge);
             let mut metrics = group.metrics.clone();
             let is_member =
                 |row: usize| codes[row] != MISSING_CODE && names[codes[row] as usize] == group.name;
@@ -84,86 +70,91 @@ pub(crate) fn fairness(
             FairnessGroup { metrics, ..group }
         })
         .collect();
-    let mut measures = measures(&groups, &rates);
     // A row without a group is in no measure, and one without a prediction was not treated in any way.
     let mut coverage =
         items.rows.coverage(Needs::Predictions, judge.missing, |row| codes[row] != MISSING_CODE);
     coverage.rows_expected = items.rows.coverage(Needs::Predictions, judge.missing, |_| true).rows_expected;
     measures.values_mut().for_each(|estimate| estimate.coverage = coverage);
-    Ok(Fairness { column: column.to_owned(), measures, groups, rows_without_group })
+    Ok(Fairness { column: column.to_owned(), measures, worst_classes, groups, rows_without_group })
 }
 
-/// One group by itself, with intervals at the requested confidence level.
-fn group(name: String, items: &Items, positive: u32, support_min: u64, judge: Judge) -> FairnessGroup {
-    let mut metrics = rates(items, positive, judge.resampling.confidence);
+/// One group by itself, with intervals at the requested confidence level. Of several classes only the rates of those
+/// in `shown` are kept.
+fn group(
+    name: String,
+    items: &Items,
+    (kind, shown): (&Kind, &BTreeSet<&str>),
+    support_min: u64,
+    judge: Judge,
+) -> FairnessGroup {
+    let mut metrics = kind.rates(items, judge.resampling.confidence);
+    let why = too_few(kind, items, &metrics, support_min);
+    if let Kind::Classes(classes) = kind {
+        for class in classes.iter().filter(|class| !shown.contains(class.as_str())) {
+            metrics.remove(&of_class(SELECTION, class));
+            metrics.remove(&of_class(TRUE_POSITIVE, class));
+        }
+    }
     let scoring = Scoring::of(items, judge.recall);
     for kept in ["accuracy", "ece"] {
         metrics.extend(measure(&scoring.clone().only(kept), judge));
     }
-    let support = items.len() as u64;
-    let count = |rate: &str| metrics.get(rate).map_or(0, |estimate| estimate.support);
-    let few = [
-        (support, "rows"),
-        (count(TRUE_POSITIVE), "rows with a positive label"),
-        (count(FALSE_POSITIVE), "rows with a negative label"),
-    ];
-    let why = few
-        .iter()
-        .find(|(count, _)| *count < support_min)
-        .map(|(count, what)| format!("it has {count} {what}, fewer than {support_min}"));
-    FairnessGroup { name, support, inconclusive: why.is_some(), why, metrics }
+    FairnessGroup { name, support: items.len() as u64, inconclusive: why.is_some(), why, metrics }
 }
 
-/// The rates of a group that can be computed.
-fn rates(items: &Items, positive: u32, confidence: f64) -> Metrics {
-    let Content::Classes(rows) = &items.content else { return Metrics::new() };
-    let (classes, positive) = (rows.names.len(), positive as usize);
-    let table = |is: &dyn Fn(usize, Option<usize>) -> bool| cell_table(classes, is);
-    // Without a prediction a row is wrong, whatever its label.
-    let is_selected =
-        |label: bool| table(&|l, p| (l == positive) == label && p.map_or(l != positive, |p| p == positive));
-    let labelled = |label: bool| table(&|l, _| (l == positive) == label);
-    let (all, selected) = (table(&|_, _| true), table(&|_, p| p == Some(positive)));
-    let mut ratios = vec![
-        Ratio::cells(SELECTION, selected, all, Link::Itself),
-        Ratio::cells(TRUE_POSITIVE, is_selected(true), labelled(true), Link::Itself),
-        Ratio::cells(FALSE_POSITIVE, is_selected(false), labelled(false), Link::Itself),
-    ];
-    if let (Some(scores), true) = (&rows.score, rows.are_probabilities) {
-        let gap = |(score, label): (&f64, &u32)| score - f64::from(u8::from(*label as usize == positive));
-        ratios.push(Ratio::mean_of_known(BIAS, scores.iter().zip(&rows.label).map(gap).collect()));
+/// Why a group is too small for a conclusion, if so.
+fn too_few(kind: &Kind, items: &Items, rates: &Metrics, support_min: u64) -> Option<String> {
+    let count = |rate: &str| rates.get(rate).map_or(0, |estimate| estimate.support);
+    let mut counts = vec![(items.len() as u64, "rows".to_owned())];
+    match kind {
+        Kind::Binary(_) => counts.extend([
+            (count(TRUE_POSITIVE), "rows with a positive label".to_owned()),
+            (count(FALSE_POSITIVE), "rows with a negative label".to_owned()),
+        ]),
+        Kind::Classes(classes) => {
+            counts.extend(classes.iter().map(|class| {
+                (count(&of_class(TRUE_POSITIVE, class)), format!("rows with the label `{class}`"))
+            }))
+        }
+        Kind::Values => {}
     }
-    let cells = rows.cells();
-    let mut counts = vec![0.0; classes * (classes + 1)];
-    cells.iter().for_each(|cell| counts[*cell as usize] += 1.0);
-    let estimates = ratios.into_iter().filter_map(|ratio| {
-        let estimate = ratio.estimate(&cells, &counts, items.units(), confidence)?;
-        Some((ratio.name, estimate))
-    });
-    estimates.collect()
+    let (count, what) = counts.into_iter().find(|(count, _)| *count < support_min)?;
+    Some(format!("it has {count} {what}, fewer than {support_min}"))
 }
 
-fn measures(groups: &[FairnessGroup], rates: &[Metrics]) -> Metrics {
-    let mut measures = Metrics::new();
-    let support = groups.iter().map(|group| group.support).sum();
-    for (name, of) in DIFFERENCES {
-        if let Some(estimate) = extreme(rates, of, support, largest_difference) {
-            measures.insert(name.to_owned(), estimate);
+/// All measures of the groups, whose rates these are, and of those over several classes the class that is worst.
+fn measures(kind: &Kind, rates: &[Metrics], support: u64) -> (Metrics, BTreeMap<String, String>) {
+    let (mut measures, mut worst_classes) = (Metrics::new(), BTreeMap::new());
+    for measure in kind.measures() {
+        let extreme = if measure.is_ratio { least_ratio } else { largest_difference };
+        let is_known = |rate: &&(String, Option<String>)| {
+            rates.iter().filter(|it| it.contains_key(&rate.0)).count() >= 2
+        };
+        let known: Vec<&(String, Option<String>)> = measure.rates.iter().filter(is_known).collect();
+        // Of two classes both rates count; a class that only one group has cannot differ between groups.
+        let is_whole = known.len() == measure.rates.len() || matches!(kind, Kind::Classes(_));
+        let names: Vec<&str> = known.iter().map(|(rate, _)| rate.as_str()).collect();
+        let Some(estimate) = extreme_of(rates, &names, support, extreme).filter(|_| is_whole) else {
+            continue;
+        };
+        let alone = |rate: &str| {
+            extreme_of(rates, &[rate], support, extreme).map_or(f64::NEG_INFINITY, |estimate| estimate.value)
+        };
+        let worst = known.into_iter().max_by(|one, other| alone(&one.0).total_cmp(&alone(&other.0)));
+        if let Some((_, Some(class))) = worst {
+            worst_classes.insert(measure.name.to_owned(), class.clone());
         }
+        measures.insert(measure.name.to_owned(), estimate);
     }
-    for (name, of) in RATIOS {
-        if let Some(estimate) = extreme(rates, of, support, least_ratio) {
-            measures.insert(name.to_owned(), estimate);
-        }
-    }
-    measures
+    (measures, worst_classes)
 }
 
 /// A value with the interval that all pairs leave for it.
 type Found = (f64, Interval);
 
-/// The most extreme of some rates over the groups. `None` where fewer than two groups have one of the rates.
-fn extreme(
+/// The most extreme of some rates over the groups. A group whose rate has no interval leaves the measure open. `None`
+/// where fewer than two groups have one of the rates.
+fn extreme_of(
     rates: &[Metrics],
     of: &[&str],
     support: u64,
@@ -175,9 +166,9 @@ fn extreme(
         let known: Vec<Found> = rates
             .iter()
             .filter_map(|rates| rates.get(*rate))
-            .filter_map(|estimate| {
+            .map(|estimate| {
                 method = estimate.method;
-                estimate.interval.bounds().map(|_| (estimate.value, estimate.interval))
+                (estimate.value, estimate.interval)
             })
             .collect();
         if known.len() < 2 {

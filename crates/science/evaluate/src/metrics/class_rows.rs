@@ -58,8 +58,10 @@ pub(super) fn classes(
         Some((own, codes)) => class_of(&own, &codes),
         None => by_score(score.as_deref(), &class_scores, positive, are_probabilities)?,
     };
+    let costs = known.costs.map(|costs| costs.table(&names)).transpose()?.map(Into::into);
     let names = names.into();
-    let content = Classes { names, positive, label, prediction, score, class_scores, are_probabilities };
+    let content =
+        Classes { names, positive, label, prediction, score, class_scores, are_probabilities, costs };
     Ok(found(frame, rows, content))
 }
 

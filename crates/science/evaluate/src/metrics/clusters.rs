@@ -27,8 +27,8 @@ pub(super) fn clusters(
         Ok(pick(&frame.group_keys(index), rows))
     };
     let groups = columns.group.as_ref().map(keys).transpose()?;
-    // The items of the other tasks are queries, or the ids themselves.
-    let is_separate = task == Task::Ranking || columns.correct.is_some();
+    // The items of the other tasks are queries, images, or the ids themselves.
+    let is_separate = task == Task::Ranking || columns.correct.is_some() || columns.image.is_some();
     let again = match columns.id.as_ref().filter(|_| !is_separate) {
         Some(id) => Some(keys(id)?).filter(|ids| has_repeats(ids)),
         None if is_separate => None,

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use trackway_data::model::Frame;
 
+use super::box_rows::boxes;
 use super::class_rows::classes;
 use super::clusters::clusters;
+use super::experiment_rows::experiment;
+use super::pixel_rows::pixels;
 use super::ranking::documents;
 use super::rows::{Amounts, Content, Found, Items, KnownClasses, Sum, numbers, pick, whole_rows};
 use super::texts::{completions, exact_matches, words};
@@ -25,6 +28,9 @@ pub(crate) fn items(
         Task::LanguageModel => language(frame, columns)?,
         Task::Transcription => words(frame, columns)?,
         Task::Ranking => documents(frame, columns)?,
+        Task::Uplift => experiment(frame, columns)?,
+        Task::Segmentation => pixels(frame, columns)?,
+        Task::ObjectDetection => boxes(frame, columns)?,
     };
     if found.row_of_item.is_empty() {
         return Err(AssessError::NoRows);

@@ -12,110 +12,45 @@
 //! percentiles of these values as its ends. Rows of one group are resampled together. Where only the confusion matrix
 //! matters its cells are resampled, not the rows.
 
+mod box_rows;
+pub(crate) mod boxes;
 mod calibrated;
 mod cells;
 mod class_rows;
 mod clusters;
 pub(crate) mod coverage;
+mod experiment_rows;
+mod images;
 pub(crate) mod items;
+mod pixel_rows;
+pub(crate) mod pixels;
+mod properties;
 mod ranked;
 mod ranking;
 pub(crate) mod ratio;
 pub(crate) mod resample;
 pub(crate) mod rows;
 pub(crate) mod scoring;
+mod table;
 mod texts;
+pub(crate) mod uplift;
 
 use trackway_core::MissingPredictions;
 use trackway_statistics::{Interval, normal_quantile, quantile, wilson};
 
 pub use crate::limits::CLASSES_MAX;
 use crate::{Estimate, Method, Metrics};
+pub use boxes::DETECTIONS_MAX;
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
+pub(crate) use properties::{from_zero, lowest};
+pub use properties::{is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range};
 pub use ranking::NDCG_PLACES;
-use resample::{Resampling, Units, draw, draw_counts, sorted_column};
+use resample::{Resampling, Units, draw_counts, sorted_column};
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
-
-/// Whether more is better.
-#[must_use]
-pub fn is_higher_better(metric: &str) -> bool {
-    const LOWER: [&str; 11] = [
-        "log_loss",
-        "brier",
-        "ece",
-        "mae",
-        "rmse",
-        "mape",
-        "pinball",
-        "loss",
-        "perplexity",
-        "bits_per_byte",
-        "wer",
-    ];
-    !LOWER.contains(&metric) && !metric.starts_with("pinball_")
-}
-
-/// Whether all of its values are between 0 and 1.
-#[must_use]
-pub fn is_share(metric: &str) -> bool {
-    is_higher_better(metric) && metric != "r2" || metric == "ece"
-}
-
-/// The least and the greatest value that a metric can have; of one that is not known, any finite number.
-#[must_use]
-pub fn range(metric: &str) -> (f64, f64) {
-    const SHARES: [&str; 16] = [
-        "accuracy",
-        "balanced_accuracy",
-        "precision",
-        "recall",
-        "sensitivity",
-        "specificity",
-        "f1",
-        "roc_auc",
-        "average_precision",
-        "precision_at_recall",
-        "ece",
-        "exact_match",
-        "ndcg",
-        "mrr",
-        "acc",
-        "acc_norm",
-    ];
-    const AMOUNTS: [&str; 11] = [
-        "log_loss",
-        "brier",
-        "mae",
-        "rmse",
-        "mape",
-        "pinball",
-        "perplexity",
-        "wer",
-        "latency_seconds",
-        "latency_p95_seconds",
-        "rows_per_second",
-    ];
-    match metric {
-        "r2" => (f64::NEG_INFINITY, 1.0),
-        _ if SHARES.contains(&metric) || metric.starts_with("pass_at_") => (0.0, 1.0),
-        _ if AMOUNTS.contains(&metric) || metric.starts_with("pinball_") => (0.0, f64::INFINITY),
-        _ => (f64::NEG_INFINITY, f64::INFINITY),
-    }
-}
-
-/// Whether a metric is over all rows: its support is their number.
-#[must_use]
-pub fn is_over_all_rows(metric: &str) -> bool {
-    const OF_SOME: [&str; 7] = ["precision", "recall", "sensitivity", "specificity", "f1", "ndcg", "mrr"];
-    const OF_BATCHES: [&str; 3] = ["latency_seconds", "latency_p95_seconds", "rows_per_second"];
-    range(metric) != (f64::NEG_INFINITY, f64::INFINITY)
-        && !OF_SOME.contains(&metric)
-        && !OF_BATCHES.contains(&metric)
-        && !metric.starts_with("pass_at_")
-}
+use uplift::Effect;
 
 /// How intervals are made.
 #[derive(Debug, Clone, Copy)]
@@ -161,9 +96,9 @@ pub(crate) fn measure(scoring: &Scoring, judge: Judge) -> Metrics {
     metrics
 }
 
-/// The interval without impossible values: below 0, and for fractions above 1.
+/// The interval without impossible values: for fractions and errors below 0, and for fractions above 1.
 fn within_reach(metric: &str, estimate: Estimate) -> Estimate {
-    let lowest = if metric == "r2" { f64::NEG_INFINITY } else { 0f64.min(estimate.value) };
+    let lowest = lowest(metric).min(estimate.value);
     let highest = if is_share(metric) { 1.0 } else { f64::INFINITY };
     Estimate { interval: estimate.interval.within(lowest, highest), ..estimate }
 }
@@ -192,7 +127,7 @@ fn drawn(
             scoring.metrics.iter().map(value).collect()
         });
     }
-    draw(units, judge.resampling, |weights| scoring.values(weights, open))
+    scoring.draw(judge.resampling, |weights| scoring.values(weights, open))
 }
 
 /// The interval by a formula, where there is one for such a metric of such items.
@@ -202,6 +137,8 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
     let support = scoring.items as u64;
     let analytic = |interval| Estimate::new(value, interval, support, Method::Analytic);
     match &metric.recipe {
+        // Student's interval of images that are all alike has no width.
+        Recipe::Ratio(_) if scoring.pixels.is_some() => None,
         Recipe::Ratio(ratio) => ratio.estimate(&scoring.cells, counts, units, confidence),
         Recipe::ClassMean(mean) if is_alone => {
             mean.interval(&of_classes(counts, scoring.classes), confidence).map(analytic)
@@ -209,6 +146,9 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
         Recipe::RocAuc if is_alone => {
             let error = scoring.ranked.as_ref()?.standard_error();
             logit_interval(value, error, confidence).map(analytic)
+        }
+        Recipe::Effect(Effect::Average) if is_alone => {
+            scoring.experiment.as_ref()?.rows().average_effect(confidence)
         }
         _ => None,
     }

@@ -58,6 +58,12 @@ impl Ratio {
         }
     }
 
+    /// One sum over another; the lower one may have terms of both signs.
+    pub(crate) fn of_sums(name: &str, above: Vec<f64>, below: Vec<f64>) -> Self {
+        let terms = Terms::Items { above, below: Some(below) };
+        Self { name: name.to_owned(), terms, link: Link::Itself, is_share: false }
+    }
+
     /// Of the known values; NaN means unknown.
     pub(crate) fn mean_of_known(name: &str, mut values: Vec<f64>) -> Self {
         if values.iter().all(|value| !value.is_nan()) {
@@ -121,7 +127,7 @@ impl Ratio {
                 (above.iter().sum(), below.as_ref().map_or(items as f64, |below| below.iter().sum()))
             }
         };
-        if below.is_nan() || below <= 0.0 {
+        if below.is_nan() || below == 0.0 {
             return None;
         }
         let ratio = above / below;
@@ -129,9 +135,12 @@ impl Ratio {
         let interval = if self.is_share && is_alone {
             wilson(above, below, confidence)
         } else {
+            let is_open = self.has_open_denominator(units, confidence);
             let (variance, units) = self.variance(ratio, below, cells, items, units);
             if self.is_share {
                 wilson_of_groups(ratio, variance, units, confidence)
+            } else if is_open {
+                Interval::UNKNOWN
             } else {
                 student(ratio, variance, units, confidence, self.link)?
             }
@@ -139,6 +148,7 @@ impl Ratio {
         let (low, high) = (self.link.apply(interval.low), self.link.apply(interval.high));
         let interval = match self.link {
             Link::Complement => Interval { low: high, high: low },
+            Link::Dice => Interval { low: self.link.apply(interval.low.max(0.0)), high },
             _ => Interval { low, high },
         };
         let value = self.link.apply(ratio);
@@ -147,6 +157,29 @@ impl Ratio {
             if self.is_share { below.round() as u64 } else { (0..items).filter(in_it).count() as u64 };
         let method = if is_alone { Method::Analytic } else { Method::Clustered };
         value.is_finite().then(|| Estimate { method, ..Estimate::new(value, interval, support, method) })
+    }
+
+    /// Whether the lower sum, whose terms have both signs, may be 0 or of the other sign: then every number is
+    /// consistent with the data (E. Fieller 1954).
+    fn has_open_denominator(&self, units: Units<'_>, confidence: f64) -> bool {
+        let Terms::Items { below: Some(below), .. } = &self.terms else { return false };
+        if below.iter().all(|below| *below >= 0.0) {
+            return false;
+        }
+        let sums = match units {
+            Units::Items(_) => below.clone(),
+            Units::Groups(of_item, groups) => {
+                let mut sums = vec![0.0; groups];
+                below.iter().zip(of_item).for_each(|(below, group)| sums[*group as usize] += below);
+                sums
+            }
+        };
+        let count = sums.len() as f64;
+        let total: f64 = sums.iter().sum();
+        let squares: f64 = sums.iter().map(|sum| (sum - total / count).powi(2)).sum();
+        let half = student_quantile(f64::midpoint(1.0, confidence), count - 1.0)
+            * (squares * count / (count - 1.0)).sqrt();
+        half.is_nan() || half >= total.abs()
     }
 
     /// The variance of the ratio, and its number of independent units.

@@ -48,6 +48,44 @@ pub(crate) fn draw(
     drawn.collect()
 }
 
+/// The same with as many units of either stratum as there are (`strata`: for each unit whether it is of the second one),
+/// sampled with replacement.
+pub(crate) fn draw_strata(
+    units: Units<'_>,
+    strata: &[bool],
+    resampling: Resampling,
+    values: impl Fn(&[u8]) -> Vec<f64> + Sync,
+) -> Vec<Vec<f64>> {
+    let members = [false, true].map(|stratum| {
+        let is_in = |unit: &u32| strata[*unit as usize] == stratum;
+        (0..strata.len() as u32).filter(is_in).collect::<Vec<u32>>()
+    });
+    let items = match units {
+        Units::Items(items) => items,
+        Units::Groups(of_item, _) => of_item.len(),
+    };
+    let buffers = || (vec![0u8; strata.len()], vec![0u8; items]);
+    let drawn = (0..resampling.resamples).into_par_iter().map_init(buffers, |(counts, items), draw| {
+        let mut rng = rng_of(resampling.seed, draw);
+        counts.fill(0);
+        for members in &members {
+            for _ in members {
+                let place = (u128::from(rng.next_u64()) * members.len() as u128) >> 64;
+                let count = &mut counts[members[place as usize] as usize];
+                *count = count.saturating_add(1);
+            }
+        }
+        match units {
+            Units::Items(_) => values(counts),
+            Units::Groups(of_item, _) => {
+                items.iter_mut().zip(of_item).for_each(|(item, group)| *item = counts[*group as usize]);
+                values(items)
+            }
+        }
+    });
+    drawn.collect()
+}
+
 /// The same for items that are alike, `counts` of each kind: their sums are drawn, and not they themselves.
 pub(crate) fn draw_counts(
     counts: &[u64],

@@ -1,16 +1,20 @@
 //! The rows of an evaluation as its task needs them: from a table's columns to numbers without gaps.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use trackway_data::ColumnType;
-use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+use trackway_data::model::Frame;
 
+use super::boxes::Boxes;
 use super::coverage::RowUse;
+use super::pixels::Pixels;
 use super::resample::Units;
-use crate::error::AssessError;
+pub(crate) use super::table::values_of;
+pub(super) use super::table::{answers_of, column, finite, numbers, pick, renumbered, whole_rows};
+use super::uplift::Experiment;
+use crate::costs::Costs;
 
-/// What is evaluated: rows, or groups of them (the documents of a query, the completions of a task).
+/// What is evaluated: rows, or groups of them (the documents of a query, the completions of a task, the boxes of an
+/// image).
 #[derive(Debug, Clone)]
 pub(crate) struct Items {
     /// For each item the (first) row of the table that it comes from.
@@ -35,6 +39,9 @@ pub(super) struct Found {
 pub(crate) enum Content {
     Classes(Classes),
     Amounts(Amounts),
+    Experiment(Experiment),
+    Pixels(Pixels),
+    Boxes(Boxes),
     /// Fractions and means that need only the sum of each item.
     Sums(Vec<Sum>),
 }
@@ -55,6 +62,8 @@ pub(crate) struct Classes {
     pub class_scores: Vec<Vec<f64>>,
     /// Whether the scores are probabilities.
     pub are_probabilities: bool,
+    /// The cost of each cell of the [confusion matrix](super::cells).
+    pub costs: Option<Arc<[f64]>>,
 }
 
 /// Labels and predictions of a regression.
@@ -111,6 +120,9 @@ impl Items {
                 prediction: pick(&it.prediction, items),
                 quantiles: it.quantiles.iter().map(|(name, it)| (name.clone(), pick(it, items))).collect(),
             }),
+            Content::Experiment(it) => Content::Experiment(it.subset(items)),
+            Content::Pixels(it) => Content::Pixels(it.subset(items)),
+            Content::Boxes(it) => Content::Boxes(it.subset(items)),
             Content::Sums(sums) => Content::Sums(sums.iter().map(|sum| sum.subset(items)).collect()),
         };
         Self { row_of_item: pick(&self.row_of_item, items), groups, content, rows: Arc::clone(&self.rows) }
@@ -135,6 +147,7 @@ impl Classes {
             score: None,
             class_scores: Vec::new(),
             are_probabilities: self.are_probabilities,
+            costs: self.costs.clone(),
         }
     }
 }
@@ -150,63 +163,6 @@ impl Sum {
     }
 }
 
-pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
-    items.iter().map(|item| values[*item as usize]).collect()
-}
-
-/// Numbers from 0 on without gaps, and how many there are.
-pub(super) fn renumbered<K: std::hash::Hash + Eq + Copy>(keys: &[K]) -> (Vec<u32>, usize) {
-    let mut known = HashMap::new();
-    let mut number = |key: &K| {
-        let next = known.len() as u32;
-        *known.entry(*key).or_insert(next)
-    };
-    let numbers = keys.iter().map(&mut number).collect();
-    (numbers, known.len())
-}
-
-/// A table's column, by a role's name.
-pub(super) fn column<'f>(frame: &'f Frame, name: &str) -> Result<&'f FrameColumn, AssessError> {
-    let index = frame.index_of(name).ok_or_else(|| AssessError::no_column(frame, name))?;
-    Ok(&frame.columns()[index])
-}
-
-pub(super) fn numbers<'f>(frame: &'f Frame, name: &str) -> Result<&'f [f64], AssessError> {
-    match &column(frame, name)?.cells {
-        Cells::Numbers(values) => Ok(values),
-        Cells::Categories { .. } => Err(AssessError::NoNumbers(name.to_owned())),
-    }
-}
-
-/// The text of each different value, and for each row which one it has ([`MISSING_CODE`]: none).
-pub(crate) fn values_of(column: &FrameColumn) -> (Vec<String>, Vec<u32>) {
-    match &column.cells {
-        Cells::Categories { codes, names } => (names.clone(), codes.clone()),
-        Cells::Numbers(values) => {
-            let mut names = Vec::new();
-            let mut known: HashMap<u64, u32> = HashMap::new();
-            let mut code = |value: &f64| {
-                if value.is_nan() {
-                    return MISSING_CODE;
-                }
-                *known.entry((value + 0.0).to_bits()).or_insert_with(|| {
-                    names.push(number_text(*value, column.kind));
-                    names.len() as u32 - 1
-                })
-            };
-            let codes = values.iter().map(&mut code).collect();
-            (names, codes)
-        }
-    }
-}
-
-fn number_text(value: f64, kind: ColumnType) -> String {
-    match kind {
-        ColumnType::Bool => (value != 0.0).to_string(),
-        _ => (value + 0.0).to_string(),
-    }
-}
-
 /// What is known of the classes beside the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownClasses<'k> {
@@ -214,40 +170,8 @@ pub(crate) struct KnownClasses<'k> {
     pub positive: Option<&'k str>,
     /// Classes that there are even where the table lacks them.
     pub names: &'k [String],
-}
-
-/// A column of answers: a text without a letter and a number that is not finite are none, unless a label is the same
-/// text.
-pub(super) fn answers_of(column: &FrameColumn, labels: &[String]) -> (Vec<String>, Vec<u32>) {
-    let (names, mut codes) = values_of(column);
-    let is_number = matches!(column.cells, Cells::Numbers(_));
-    let is_none = |name: &String| match is_number {
-        true => name.parse::<f64>().is_ok_and(|number| !number.is_finite()),
-        false => name.trim().is_empty() && !labels.contains(name),
-    };
-    let none: Vec<bool> = names.iter().map(is_none).collect();
-    if none.contains(&true) {
-        let is_gone = |code: &u32| none.get(*code as usize).copied().unwrap_or(false);
-        codes.iter_mut().filter(|code| is_gone(code)).for_each(|code| *code = MISSING_CODE);
-    }
-    (names, codes)
-}
-
-/// The numbers that are finite, NaN for the others.
-pub(super) fn finite(mut values: Vec<f64>) -> Vec<f64> {
-    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = f64::NAN);
-    values
-}
-
-/// Rows with a usable value in each of these columns: numbers must be finite.
-pub(super) fn whole_rows(frame: &Frame, names: &[&str]) -> Result<Vec<u32>, AssessError> {
-    let columns = names.iter().map(|name| column(frame, name)).collect::<Result<Vec<_>, _>>()?;
-    let is_usable = |cells: &Cells, row: usize| match cells {
-        Cells::Numbers(values) => values[row].is_finite(),
-        Cells::Categories { .. } => !cells.is_missing(row),
-    };
-    let is_whole = |row: &u32| columns.iter().all(|column| is_usable(&column.cells, *row as usize));
-    Ok((0..frame.rows() as u32).filter(is_whole).collect())
+    /// What each kind of error costs.
+    pub costs: Option<&'k Costs>,
 }
 
 impl Found {

@@ -1,12 +1,15 @@
 //! Everything that is computed of a set of items, with every item counted as often as it was drawn: the numbers
 //! themselves (each item once), and the numbers of a draw.
 
+use super::boxes::{MeanPrecision, Precisions};
 use super::calibrated::Calibrated;
 use super::cells::{ClassMean, cell_table, of_classes};
+use super::pixels::Pixels;
 use super::ranked::Ranked;
 use super::ratio::{Link, Ratio, Terms};
-use super::resample::Units;
+use super::resample::{Resampling, Units, draw, draw_strata};
 use super::rows::{Amounts, Classes, Content, Items, Sum};
+use super::uplift::{Effect, Experiment, Sorted};
 
 /// scikit-learn's: the distance from `1` that counts as different, and the least value that an error is related to.
 const EPSILON: f64 = f64::EPSILON;
@@ -23,6 +26,9 @@ pub(crate) enum Recipe {
     ClassRocAuc,
     ClassAveragePrecision,
     Calibration,
+    Effect(Effect),
+    MeanIou,
+    MeanPrecision(MeanPrecision),
 }
 
 impl Recipe {
@@ -55,6 +61,9 @@ pub(crate) struct Scoring {
     pub ranked: Option<Ranked>,
     class_ranked: Vec<Ranked>,
     calibrated: Option<Calibrated>,
+    pub experiment: Option<Sorted>,
+    pub pixels: Option<Pixels>,
+    precisions: Option<Precisions>,
     recall: f64,
 }
 
@@ -70,14 +79,52 @@ impl Scoring {
             ranked: None,
             class_ranked: Vec::new(),
             calibrated: None,
+            experiment: None,
+            pixels: None,
+            precisions: None,
             recall,
         };
         match &items.content {
             Content::Classes(classes) => scoring.add_classes(classes),
             Content::Amounts(amounts) => scoring.add_amounts(amounts),
+            Content::Experiment(rows) => scoring.add_experiment(rows),
+            Content::Pixels(pixels) => scoring.add_pixels(pixels),
+            Content::Boxes(boxes) if boxes.has_both() => {
+                scoring.precisions = Some(Precisions::new(boxes));
+                scoring.add_recipe("map", Recipe::MeanPrecision(MeanPrecision::All));
+                scoring.add_recipe("map_50", Recipe::MeanPrecision(MeanPrecision::At50));
+                scoring.add_recipe("map_75", Recipe::MeanPrecision(MeanPrecision::At75));
+            }
+            Content::Boxes(_) => {}
             Content::Sums(sums) => sums.iter().for_each(|sum| scoring.add(ratio_of(sum))),
         }
         scoring
+    }
+
+    /// For each resample, the numbers that `values` computes from how often each item was sampled; in an experiment as
+    /// many treated rows and others as there are, unless rows are resampled by groups that have both.
+    pub(crate) fn draw(
+        &self,
+        resampling: Resampling,
+        values: impl Fn(&[u8]) -> Vec<f64> + Sync,
+    ) -> Vec<Vec<f64>> {
+        match self.strata() {
+            Some(strata) => draw_strata(self.units(), &strata, resampling, values),
+            None => draw(self.units(), resampling, values),
+        }
+    }
+
+    /// For each unit whether it was treated.
+    fn strata(&self) -> Option<Vec<bool>> {
+        let treated = &self.experiment.as_ref()?.rows().treated;
+        let Some((of_item, groups)) = &self.groups else { return Some(treated.clone()) };
+        let mut of_group: Vec<Option<bool>> = vec![None; *groups];
+        for (group, treated) in of_item.iter().zip(treated) {
+            if *of_group[*group as usize].get_or_insert(*treated) != *treated {
+                return None;
+            }
+        }
+        of_group.into_iter().collect()
     }
 
     /// Only this metric, and what it needs.
@@ -112,6 +159,10 @@ impl Scoring {
         let hits = cell_table(classes, |l, p| p == Some(l));
         self.add(Ratio::cells("accuracy", hits, cell_table(classes, |_, _| true), Link::Itself));
         self.add_recipe("balanced_accuracy", Recipe::ClassMean(ClassMean::BalancedAccuracy));
+        if let Some(costs) = &rows.costs {
+            let all = cell_table(classes, |_, _| true);
+            self.add(Ratio { is_share: false, ..Ratio::cells("cost", costs.to_vec(), all, Link::Itself) });
+        }
         match rows.positive {
             Some(positive) => {
                 class_ratios(classes, positive as usize).into_iter().for_each(|ratio| self.add(ratio));
@@ -203,6 +254,7 @@ impl Scoring {
         self.add(Ratio::mean("rmse", squared_error.clone(), Link::Root));
         let relative = |pair: (&f64, &f64)| error(pair).abs() / pair.0.abs().max(EPSILON);
         self.add(Ratio::mean("mape", pairs().map(relative).collect(), Link::Itself));
+        self.add_totals(rows);
         self.add_pinball(rows);
         let mean = rows.label.iter().sum::<f64>() / self.items as f64;
         let spread = rows.label.iter().map(|label| (label - mean).powi(2)).collect();
@@ -212,6 +264,37 @@ impl Scoring {
             link: Link::Complement,
             is_share: false,
         });
+    }
+
+    fn add_experiment(&mut self, rows: &Experiment) {
+        let sorted = Sorted::new(rows);
+        if sorted.is_binary() {
+            self.add_recipe("qini", Recipe::Effect(Effect::Qini));
+            self.add_recipe("auuc", Recipe::Effect(Effect::Uplift));
+        }
+        self.add_recipe("uplift_at_30", Recipe::Effect(Effect::Top));
+        self.add_recipe("ate", Recipe::Effect(Effect::Average));
+        self.experiment = Some(sorted);
+    }
+
+    fn add_pixels(&mut self, pixels: &Pixels) {
+        pixels.ratios().into_iter().for_each(|ratio| self.add(ratio));
+        if pixels.classes.is_some() {
+            self.add_recipe("mean_iou", Recipe::MeanIou);
+        }
+        self.pixels = Some(pixels.clone());
+    }
+
+    /// Errors by their sum: whether predictions are too high or too low, and by which part of the labels.
+    fn add_totals(&mut self, rows: &Amounts) {
+        let excess: Vec<f64> =
+            rows.label.iter().zip(&rows.prediction).map(|(label, prediction)| prediction - label).collect();
+        let sizes = rows.label.iter().map(|label| label.abs()).collect();
+        let errors = excess.iter().map(|excess| excess.abs()).collect();
+        self.add(Ratio::mean("bias", excess.clone(), Link::Itself));
+        // The sum of predictions over that of labels, less 1.
+        self.add(Ratio::of_sums("relative_bias", excess, rows.label.clone()));
+        self.add(Ratio::of_sums("wape", errors, sizes));
     }
 
     /// Of each predicted quantile, and the mean over them; of the prediction as the median if there are none.
@@ -253,7 +336,7 @@ impl Scoring {
             false => Vec::new(),
         };
         let classes = if counts.is_empty() { Vec::new() } else { of_classes(&counts, self.classes) };
-        let mut ranks = None;
+        let (mut ranks, mut effects, mut precisions) = (None, None, None);
         let mut value = |recipe: &Recipe| match recipe {
             Recipe::Ratio(ratio) => ratio.value(weights, &counts),
             Recipe::ClassMean(mean) => mean.value(&classes),
@@ -271,6 +354,15 @@ impl Scoring {
                 self.class_mean(|ranked| ranked.numbers(weights, self.recall).average_precision)
             }
             Recipe::Calibration => self.calibrated.as_ref().map_or(f64::NAN, |it| it.error(weights)),
+            Recipe::Effect(effect) => self
+                .experiment
+                .as_ref()
+                .map_or(f64::NAN, |it| effects.get_or_insert_with(|| it.effects(weights)).get(*effect)),
+            Recipe::MeanIou => self.pixels.as_ref().map_or(f64::NAN, |it| it.mean_iou(weights)),
+            Recipe::MeanPrecision(mean) => self
+                .precisions
+                .as_ref()
+                .map_or(f64::NAN, |it| mean.of(precisions.get_or_insert_with(|| it.means(weights)))),
         };
         let metrics = self.metrics.iter();
         metrics.map(|metric| if wanted(metric) { value(&metric.recipe) } else { f64::NAN }).collect()

@@ -19,7 +19,7 @@ pub(crate) fn residuals_of(
             (ResidualOf::Value, Cells::Numbers(rows.prediction.clone()), left.collect())
         }
         Content::Classes(rows) => of_classes(rows),
-        Content::Sums(_) => return None,
+        Content::Sums(_) | Content::Experiment(_) | Content::Pixels(_) | Content::Boxes(_) => return None,
     };
     let is_feature = |column: &&FrameColumn| roles.given().all(|name| name != column.name);
     let features: Vec<&FrameColumn> = frame.columns().iter().filter(is_feature).collect();

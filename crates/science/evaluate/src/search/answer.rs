@@ -14,6 +14,15 @@ use super::significance::Test;
 /// A slice as people write it: the value of each column, `None` where it is missing.
 pub type Predicate = BTreeMap<String, Option<String>>;
 
+/// Such as `age [25, 31) · sector Private`.
+#[must_use]
+pub fn shown_predicate(predicate: &Predicate) -> String {
+    let part = |(name, value): (&String, &Option<String>)| {
+        format!("{name} {}", value.as_deref().unwrap_or("missing"))
+    };
+    predicate.iter().map(part).collect::<Vec<_>>().join(" · ")
+}
+
 /// The blind spots of a table of errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "SliceSearch")]
@@ -89,7 +98,7 @@ pub struct Slice {
     /// What that means.
     pub verdict: SliceVerdict,
     /// What became of it since the earlier answer.
-    pub change: Option<Change>,
+    pub change: Option<SliceChange>,
     /// Its mean error in the earlier result: on held-out rows, or on searched ones if none were held out.
     pub earlier_average_error: Option<f64>,
 }
@@ -108,7 +117,7 @@ closed_list!(
 
 closed_list!(
     /// What became of a slice since an earlier answer.
-    Change, "change of a slice", {
+    SliceChange, "change of a slice", {
         /// It was not among the best.
         New = "new",
         /// Its error is above what the earlier interval allows, and the earlier error below what this one allows.

@@ -1,6 +1,6 @@
 //! What became of slices since an earlier answer.
 
-use super::answer::{Change, Earlier, EarlierSlice, Slice};
+use super::answer::{Earlier, EarlierSlice, Slice, SliceChange};
 
 /// The earlier slice with the same predicate.
 pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &Slice) -> Option<&'e EarlierSlice> {
@@ -10,21 +10,21 @@ pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &Slice) -> Option<&'e 
 /// Writes into a slice what became of it.
 pub(super) fn compare(slice: &mut Slice, earlier: Option<&EarlierSlice>) {
     let Some(earlier) = earlier else {
-        slice.change = Some(Change::New);
+        slice.change = Some(SliceChange::New);
         return;
     };
     let before = earlier.held_out.as_ref().and_then(|held_out| held_out.average_error);
     let now = slice.held_out.as_ref().and_then(|held_out| held_out.average_error);
     slice.earlier_average_error = Some(before.map_or(earlier.average_error, |estimate| estimate.value));
     let (Some(before), Some(now)) = (before, now) else {
-        slice.change = Some(Change::Same);
+        slice.change = Some(SliceChange::Same);
         return;
     };
     slice.change = Some(if now.value > before.interval.high && before.value < now.interval.low {
-        Change::Worse
+        SliceChange::Worse
     } else if now.value < before.interval.low && before.value > now.interval.high {
-        Change::Better
+        SliceChange::Better
     } else {
-        Change::Same
+        SliceChange::Same
     });
 }

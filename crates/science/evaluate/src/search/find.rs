@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
 use trackway_statistics::benjamini_hochberg;
 
-use super::answer::{Answer, Change, Earlier, Predicate, Side, Slice, SliceVerdict};
+use super::answer::{Answer, Earlier, Predicate, Side, Slice, SliceChange, SliceVerdict};
 use super::best::Scored;
 use super::compare::{compare, same_slice};
 use super::errors::{ErrorSource, Loss, no_column};
@@ -366,7 +366,7 @@ impl Assessment<'_> {
             if !slices.iter().any(|slice| slice.predicate == now.predicate) {
                 let before = same_slice(earlier, &now);
                 compare(&mut now, before);
-                now.change = Some(Change::Resolved);
+                now.change = Some(SliceChange::Resolved);
                 resolved.push(now);
             }
         }

@@ -60,7 +60,7 @@ impl HeldOut<'_> {
     }
 
     /// The mean of rows, with its interval.
-    fn average(&self, rows: &[u32]) -> Option<Estimate> {
+    pub(super) fn average(&self, rows: &[u32]) -> Option<Estimate> {
         let count = rows.len() as f64;
         let values: Vec<f64> = rows.iter().map(|row| self.values[*row as usize]).collect();
         let mean = values.iter().sum::<f64>() / count;

@@ -11,6 +11,7 @@
 mod answer;
 mod best;
 mod bits;
+mod blind_spots;
 mod compare;
 mod errors;
 mod features;
@@ -29,8 +30,11 @@ use std::sync::atomic::AtomicBool;
 use trackway_data::read::Place;
 
 pub use answer::{
-    Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, SliceVerdict,
+    Answer, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, SliceChange, SliceVerdict,
+    shown_predicate,
 };
+pub use blind_spots::{BlindSpots, COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};
+pub(crate) use blind_spots::{Searched, blind_spots};
 pub use errors::{ErrorSource, Loss};
 pub(crate) use errors::{row_losses, usual_loss};
 pub(crate) use features::Feature;

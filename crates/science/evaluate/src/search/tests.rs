@@ -429,13 +429,13 @@ fn since_an_earlier_answer() {
     let before = find(table([400, 300, 100]), &roles(), &settings, None, &quiet()).unwrap();
     let earlier: Earlier = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
     let after = find(table([600, 100, 350]), &roles(), &settings, Some(&earlier), &quiet()).unwrap();
-    let changes: Vec<(Option<&str>, Option<Change>)> =
+    let changes: Vec<(Option<&str>, Option<SliceChange>)> =
         after.slices.iter().map(|slice| (slice.predicate["f0"].as_deref(), slice.change)).collect();
-    assert_eq!(changes, [(Some("v0"), Some(Change::Worse)), (Some("v2"), Some(Change::New))]);
+    assert_eq!(changes, [(Some("v0"), Some(SliceChange::Worse)), (Some("v2"), Some(SliceChange::New))]);
     assert_eq!(after.resolved.len(), 1);
     assert_eq!(
         (after.resolved[0].predicate["f0"].as_deref(), after.resolved[0].change),
-        (Some("v1"), Some(Change::Resolved))
+        (Some("v1"), Some(SliceChange::Resolved))
     );
     assert!(after.resolved[0].earlier_average_error.unwrap() > 0.2 && after.resolved[0].average_error < 0.15);
     let edges = |answer: &Answer| answer.features.iter().find(|it| it.name == "age").unwrap().edges.clone();

@@ -5,11 +5,11 @@ use trackway_statistics::holm;
 use crate::differences::difference;
 use crate::metrics::rows::Items;
 use crate::metrics::scoring::Scoring;
-use crate::metrics::{Judge, is_higher_better, is_share, measure};
+use crate::metrics::{Judge, from_zero, is_higher_better, is_share, measure};
 use crate::{ComparisonVerdict, Estimate, Metrics, Slice};
 
 /// A slice: its rows, which the caller found by its predicate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SliceRows {
     /// Its name.
     pub name: String,
@@ -17,6 +17,10 @@ pub struct SliceRows {
     pub predicate: String,
     /// For each row of the table whether it belongs to the slice.
     pub rows: Vec<bool>,
+    /// The metric by which it is compared; that of all slices if absent.
+    pub metric: Option<String>,
+    /// When it is inconclusive, where that differs from all slices.
+    pub limits: Option<SliceLimits>,
 }
 
 /// When a slice is inconclusive.
@@ -47,6 +51,8 @@ pub(crate) fn slices(
     let mut p_values = Vec::new();
     let mut slices = Vec::new();
     for slice in asked {
+        let main_metric = slice.metric.as_deref().unwrap_or(main_metric);
+        let limits = slice.limits.unwrap_or(limits);
         let (inside, outside): (Vec<u32>, Vec<u32>) =
             (0..items.len() as u32).partition(|item| slice.rows[items.row_of_item[*item as usize] as usize]);
         let mut metrics =
@@ -61,7 +67,8 @@ pub(crate) fn slices(
         let own = metrics.get(main_metric).copied();
         let compared = own
             .zip(rest.get(main_metric))
-            .and_then(|(own, rest)| difference(&own, rest, judge.resampling.confidence));
+            .map(|(own, rest)| (from_zero(main_metric, own), from_zero(main_metric, *rest)))
+            .and_then(|(own, rest)| difference(&own, &rest, judge.resampling.confidence));
         p_values.push(compared.map_or(f64::NAN, |(_, p_value)| p_value));
         slices.push(Slice {
             name: slice.name.clone(),
@@ -72,11 +79,13 @@ pub(crate) fn slices(
             metrics,
             difference: compared.map(|(difference, _)| difference),
             adjusted_p_value: None,
+            compared_by: slice.metric.clone(),
         });
     }
     for (slice, p_value) in slices.iter_mut().zip(holm(&p_values)) {
         slice.adjusted_p_value = Some(p_value).filter(|p_value| !p_value.is_nan());
-        slice.verdict = verdict(slice, main_metric, 1.0 - judge.resampling.confidence);
+        let metric = slice.compared_by.as_deref().unwrap_or(main_metric);
+        slice.verdict = verdict(slice, metric, 1.0 - judge.resampling.confidence);
     }
     slices
 }

@@ -1,4 +1,4 @@
-//! scikit-learn, Fairlearn and jiwer, by vectors that `tests/vectors/make.py` wrote.
+//! scikit-learn, Fairlearn, jiwer, scikit-uplift and pycocotools, by vectors that `tests/vectors/make.py` wrote.
 
 use serde_json::{Map, Value};
 use trackway_data::model::{Frame, FrameColumn};
@@ -39,12 +39,12 @@ fn judged(case: &Value, always_resample: bool) -> Assessment {
     assess(&table(case), &spec, None).unwrap()
 }
 
-/// Proves that every metric agrees with scikit-learn (jiwer for words, definitions for what neither has) to 1e-9, that
-/// there are no unexpected metrics, and that each value is within its interval, by formula and by bootstrap.
+/// Proves that every metric agrees with scikit-learn (jiwer for words, scikit-uplift for uplift, pycocotools for boxes,
+/// definitions for the others) to 1e-9, and that each value is within its interval, by formula and by bootstrap.
 #[test]
 fn metrics_agree_with_other_tools() {
     let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();
-    assert_eq!(cases.len(), 13);
+    assert_eq!(cases.len(), 21);
     for (name, case) in cases.iter().filter(|(_, case)| case.get("fairness").is_none()) {
         for always_resample in [false, true] {
             let assessment = judged(case, always_resample);
@@ -61,17 +61,28 @@ fn metrics_agree_with_other_tools() {
     }
 }
 
-/// Proves that measures and groups agree with Fairlearn to 1e-9.
+/// Proves that measures and groups of two classes, several classes and numbers agree with Fairlearn to 1e-9, and that the
+/// class with the largest difference is named.
 #[test]
 fn fairness_agrees_with_fairlearn() {
     let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();
-    let case = &cases["fairness"];
-    let spec = Spec { fairness: vec!["colour".into()], ..Spec::default() };
-    let assessment = assess(&table(case), &spec, None).unwrap();
-    let [fairness] = assessment.fairness.as_slice() else { panic!("one column was asked for") };
-    compare("fairness", &fairness.measures, case["fairness"]["measures"].as_object().unwrap());
-    assert_eq!(fairness.groups.len(), 3);
-    for group in &fairness.groups {
-        compare(&group.name, &group.metrics, case["fairness"]["groups"][&group.name].as_object().unwrap());
+    let cases: Vec<_> =
+        cases.iter().filter_map(|(name, case)| Some((name, case, case.get("fairness")?))).collect();
+    assert_eq!(cases.len(), 3);
+    for (name, case, expected) in cases {
+        let spec = Spec { fairness: vec!["colour".into()], ..Spec::default() };
+        let assessment = assess(&table(case), &spec, None).unwrap();
+        let [fairness] = assessment.fairness.as_slice() else { panic!("one column was requested") };
+        let measures = expected["measures"].as_object().unwrap();
+        assert_eq!(fairness.measures.len(), measures.len(), "{name}: {:?}", fairness.measures);
+        compare(name, &fairness.measures, measures);
+        assert_eq!(fairness.groups.len(), 3);
+        for group in &fairness.groups {
+            let of_group = expected["groups"][&group.name].as_object().unwrap();
+            assert_eq!(group.metrics.len(), of_group.len(), "{name}: {:?}", group.metrics);
+            compare(name, &group.metrics, of_group);
+        }
+        let worst = serde_json::to_value(&fairness.worst_classes).unwrap();
+        assert_eq!(&worst, expected.get("worst_classes").unwrap_or(&serde_json::json!({})));
     }
 }

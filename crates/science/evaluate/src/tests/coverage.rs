@@ -10,7 +10,7 @@ use crate::{Columns, Metrics, Spec, assess};
 const TABLES: u64 = 400;
 
 /// How many intervals of each metric hold the value that a very large table of the same making has.
-fn coverage(
+pub(super) fn coverage(
     make: impl Fn(u64, usize) -> Frame,
     rows: usize,
     spec: &Spec,
@@ -30,19 +30,19 @@ fn coverage(
     truth_of.iter().map(|name| (*name).to_owned()).zip(held).collect()
 }
 
-fn check(found: Vec<(String, f64)>, low: f64) {
+pub(super) fn check(found: Vec<(String, f64)>, low: f64) {
     for (name, share) in found {
         println!("{name}: {share:.3}");
         assert!((low..=0.995).contains(&share), "{name}: {share} of the intervals hold the true value");
     }
 }
 
-fn normal(rng: &mut SplitMix64) -> f64 {
+pub(super) fn normal(rng: &mut SplitMix64) -> f64 {
     let (radius, angle) = (rng.next_unit().max(1e-300), rng.next_unit());
     (-2.0 * radius.ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
 }
 
-fn logistic(value: f64) -> f64 {
+pub(super) fn logistic(value: f64) -> f64 {
     1.0 / (1.0 + (-value).exp())
 }
 
@@ -98,7 +98,7 @@ fn amounts(seed: u64, rows: usize, wide: f64) -> Frame {
 #[test]
 fn intervals_of_amounts_hold() {
     let spec = Spec { resamples: 400, ..Spec::default() };
-    let names = ["mae", "rmse", "pinball", "r2"];
+    let names = ["mae", "rmse", "pinball", "r2", "bias", "relative_bias", "wape"];
     check(coverage(|seed, rows| amounts(seed, rows, 1.0), 400, &spec, &names), 0.92);
     check(coverage(|seed, rows| amounts(seed, rows, 3.0), 400, &spec, &names), 0.87);
 }

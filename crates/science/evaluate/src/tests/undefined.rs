@@ -21,7 +21,13 @@ fn predicted(rows: usize, seed: u64, right: impl Fn(usize) -> f64) -> Vec<FrameC
 }
 
 fn slice(name: &str, rows: impl IntoIterator<Item = bool>) -> SliceRows {
-    SliceRows { name: name.into(), predicate: name.into(), rows: rows.into_iter().collect() }
+    SliceRows {
+        name: name.into(),
+        predicate: name.into(),
+        rows: rows.into_iter().collect(),
+        metric: None,
+        limits: None,
+    }
 }
 
 fn is_noted(assessment: &Assessment, words: &str) -> bool {

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes agreement.json: small tables of predictions, and what scikit-learn, Fairlearn and jiwer make of them.
+"""Writes agreement.json: small tables of predictions, and what scikit-learn, Fairlearn, jiwer, scikit-uplift and pycocotools
+make of them.
 
-Usage: make.py > agreement.json, with scikit-learn 1.9, fairlearn 0.15 and jiwer 4. What none of them has (expected
+Usage: make.py > agreement.json, with scikit-learn 1.9, fairlearn 0.15, jiwer 4, scikit-uplift 0.5 and pycocotools 2.0. What none of them has (expected
 calibration error, pass@k, reciprocal rank) is computed here, straight from its definition.
 """
 
+import contextlib
 import json
 import math
 import sys
@@ -14,6 +16,9 @@ import fairlearn.metrics as fair
 import jiwer
 import numpy as np
 import sklearn.metrics as sk
+import sklift.metrics as lift
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 rng = np.random.default_rng(6)
 
@@ -96,6 +101,9 @@ def regression(rows):
         "rmse": sk.root_mean_squared_error(truth, predicted),
         "mape": sk.mean_absolute_percentage_error(truth, predicted),
         "r2": sk.r2_score(truth, predicted),
+        "bias": np.mean(predicted - truth),
+        "relative_bias": predicted.sum() / truth.sum() - 1,
+        "wape": np.abs(predicted - truth).sum() / np.abs(truth).sum(),
         "pinball": np.mean(list(pinball.values())),
     } | {f"pinball_{share}": loss for share, loss in pinball.items()}
     columns = {"label": truth, "prediction": predicted}
@@ -210,6 +218,176 @@ def fairness(rows):
     return {"columns": columns, "metrics": {}, "fairness": {"measures": measures, "groups": groups}}
 
 
+def fairness_of_classes(rows):
+    """MetricFrame of each class against the others: the largest difference between groups, over the classes."""
+    rng = np.random.default_rng(41)
+    names = np.array(["cat", "dog", "fox"])
+    group = rng.choice(["red", "green", "blue"], rows, p=[0.5, 0.3, 0.2])
+    truth = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
+    right = rng.random(rows) < np.where((group == "blue") & (truth == 1), 0.5, 0.85)
+    predicted = np.where(right, truth, (truth + rng.integers(1, 3, rows)) % 3)
+    by_class = {
+        name: fair.MetricFrame(
+            metrics={"selection_rate": fair.selection_rate, "true_positive_rate": fair.true_positive_rate},
+            y_true=(truth == place).astype(int), y_pred=(predicted == place).astype(int), sensitive_features=group,
+        )
+        for place, name in enumerate(names)
+    }
+    rates = {"demographic_parity": "selection_rate", "equal_opportunity": "true_positive_rate"}
+    gaps = {
+        measure: {name: frame.difference()[rate] for name, frame in by_class.items()}
+        for measure, rate in rates.items()
+    }
+    worst = {measure: max(gap, key=gap.get) for measure, gap in gaps.items()}
+    groups = {
+        one: {"accuracy": sk.accuracy_score(truth[group == one], predicted[group == one])}
+        | {f"{rate}_{name}": by_class[name].by_group[rate][one] for rate in rates.values() for name in worst.values()}
+        for one in ["red", "green", "blue"]
+    }
+    measures = {measure: max(gap.values()) for measure, gap in gaps.items()}
+    columns = {"label": names[truth], "prediction": names[predicted], "colour": group}
+    return {
+        "columns": columns,
+        "metrics": {},
+        "fairness": {"measures": measures, "groups": groups, "worst_classes": worst},
+    }
+
+
+def fairness_of_values(rows):
+    rng = np.random.default_rng(42)
+    group = rng.choice(["red", "green", "blue"], rows, p=[0.5, 0.3, 0.2])
+    truth = rng.normal(10, 3, rows)
+    predicted = truth + rng.normal(np.where(group == "green", 0.8, 0), np.where(group == "blue", 2, 1))
+    frame = fair.MetricFrame(
+        metrics={
+            "mae": sk.mean_absolute_error,
+            "mean_prediction": fair.mean_prediction,
+            "bias": lambda truth, predicted: np.mean(predicted - truth),
+        },
+        y_true=truth, y_pred=predicted, sensitive_features=group,
+    )
+    gaps = frame.difference()
+    measures = {"mean_error_parity": gaps["mae"], "mean_prediction_parity": gaps["mean_prediction"]}
+    groups = {name: row.to_dict() for name, row in frame.by_group.iterrows()}
+    columns = {"label": truth, "prediction": predicted, "colour": group}
+    return {"columns": columns, "metrics": {}, "fairness": {"measures": measures, "groups": groups}}
+
+
+def uplift(rows, ties):
+    rng = np.random.default_rng(51)
+    treatment = (rng.random(rows) < 0.45).astype(int)
+    gain = rng.normal(0, 0.3, rows)
+    outcome = (rng.random(rows) < np.clip(0.3 + gain * treatment, 0, 1)).astype(int)
+    score = gain + rng.normal(0, 0.3, rows)
+    score = np.round(score, 1) if ties else score
+    expected = {
+        "qini": lift.qini_auc_score(outcome, score, treatment),
+        "auuc": lift.uplift_auc_score(outcome, score, treatment),
+        "ate": outcome[treatment == 1].mean() - outcome[treatment == 0].mean(),
+    }
+    if not ties:
+        expected["uplift_at_30"] = lift.uplift_at_k(outcome, score, treatment, strategy="overall", k=0.3)
+    return {"columns": {"treatment": treatment, "label": outcome, "score": score}, "metrics": expected}
+
+
+def uplift_of_values(rows):
+    """Outcomes that are not 0 or 1: scikit-uplift's definition, which checks outcomes, is written out."""
+    rng = np.random.default_rng(52)
+    treatment = (rng.random(rows) < 0.5).astype(int)
+    outcome = np.round(rng.gamma(2, 10, rows) + 5 * treatment, 3)
+    score = rng.normal(0, 1, rows)
+    top = np.argsort(-score)[: int(rows * 0.3)]
+
+    def effect(rows):
+        return outcome[rows][treatment[rows] == 1].mean() - outcome[rows][treatment[rows] == 0].mean()
+
+    expected = {"ate": effect(np.arange(rows)), "uplift_at_30": effect(top)}
+    return {"columns": {"treatment": treatment, "label": outcome, "score": score}, "metrics": expected}
+
+
+def segmentation(images):
+    """Label and prediction images; scikit-learn over all pixels."""
+    rng = np.random.default_rng(53)
+    names = ["road", "sky", "tree"]
+    truth = rng.choice(3, (images, 8, 8), p=[0.6, 0.3, 0.1])
+    wrong = rng.random((images, 8, 8)) < rng.uniform(0, 0.4, (images, 1, 1))
+    predicted = np.where(wrong, rng.integers(0, 3, (images, 8, 8)), truth)
+    rows = {"image": [], "class": [], "true_positive": [], "false_positive": [], "false_negative": []}
+    for image in range(images):
+        for place, name in enumerate(names):
+            is_true, is_predicted = truth[image] == place, predicted[image] == place
+            values = [f"image {image}", name, (is_true & is_predicted).sum(), (~is_true & is_predicted).sum(),
+                      (is_true & ~is_predicted).sum()]
+            for column, value in zip(rows, values):
+                rows[column].append(value)
+    truth, predicted = truth.ravel(), predicted.ravel()
+    expected = {
+        "iou": sk.jaccard_score(truth, predicted, average="micro"),
+        "dice": sk.f1_score(truth, predicted, average="micro"),
+        "mean_iou": sk.jaccard_score(truth, predicted, average="macro"),
+    }
+    scores = sk.precision_recall_fscore_support(truth, predicted)
+    classes = {name: [scores[k][place] for k in range(3)] for place, name in enumerate(names)}
+    return {"columns": rows, "metrics": expected, "classes": classes}
+
+
+def detection(images, ties):
+    """Boxes near those of the labels, and some elsewhere; pycocotools with its defaults."""
+    rng = np.random.default_rng(54)
+    names = ["car", "dog", "rare"]
+    columns = ["image", "class", "kind", "score", "x_min", "y_min", "x_max", "y_max"]
+    rows = {name: [] for name in columns}
+
+    def add(image, class_, kind, score, box):
+        values = [f"image {image}", names[class_], kind, score, *[round(float(value), 2) for value in box]]
+        for column, value in zip(columns, values):
+            rows[column].append(value)
+
+    for image in range(images):
+        for _ in range(rng.integers(0, 6)):
+            class_ = int(rng.choice(3, p=[0.5, 0.45, 0.05]))
+            corner, size = rng.uniform(0, 60, 2), rng.uniform(8, 30, 2)
+            add(image, class_, "label", 0.0, [*corner, *(corner + size)])
+            for _ in range(rng.integers(0, 3)):
+                off = rng.normal(0, 2.5, 4)
+                score = rng.beta(4, 2)
+                of_class = class_ if rng.random() < 0.9 else int(rng.integers(0, 3))
+                box = np.array([*corner, *(corner + size)]) + off
+                add(image, of_class, "prediction", round(score, 1 if ties else 6), box)
+        if rng.random() < 0.5:
+            corner = rng.uniform(0, 60, 2)
+            score = round(rng.beta(2, 4), 1 if ties else 6)
+            add(image, int(rng.integers(0, 3)), "prediction", score, [*corner, *(corner + rng.uniform(8, 30, 2))])
+    labels, predictions = [], []
+    for place, kind in enumerate(rows["kind"]):
+        left, top, right, bottom = (rows[name][place] for name in columns[4:])
+        box = {
+            "image_id": int(rows["image"][place].split()[1]),
+            "category_id": names.index(rows["class"][place]) + 1,
+            "bbox": [left, top, right - left, bottom - top],
+            "area": (right - left) * (bottom - top),
+        }
+        if kind == "label":
+            labels.append(box | {"id": place + 1, "iscrowd": 0})
+        else:
+            predictions.append(box | {"score": rows["score"][place]})
+    with contextlib.redirect_stdout(sys.stderr):
+        coco = COCO()
+        coco.dataset = {
+            "info": {},
+            "images": [{"id": image} for image in range(images)],
+            "categories": [{"id": place + 1, "name": name} for place, name in enumerate(names)],
+            "annotations": labels,
+        }
+        coco.createIndex()
+        evaluation = COCOeval(coco, coco.loadRes(predictions), "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    expected = dict(zip(["map", "map_50", "map_75"], evaluation.stats[:3]))
+    return {"columns": rows, "metrics": expected}
+
+
 def plain(value):
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
@@ -232,6 +410,14 @@ CASES = {
     "ranking": ranking(12, ties=False),
     "ranking with ties": ranking(12, ties=True),
     "fairness": fairness(200),
+    "fairness of classes": fairness_of_classes(150),
+    "fairness of values": fairness_of_values(60),
+    "uplift": uplift(150, ties=False),
+    "uplift with ties": uplift(120, ties=True),
+    "uplift of values": uplift_of_values(60),
+    "segmentation": segmentation(12),
+    "object detection": detection(30, ties=False),
+    "object detection with ties": detection(24, ties=True),
 }
 json.dump(plain(CASES), sys.stdout, separators=(",", ":"))
 print()

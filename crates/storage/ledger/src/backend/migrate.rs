@@ -114,6 +114,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0014_receipts.sql"),
         postgres: include_str!("../../migrations/postgres/0014_receipts.sql"),
     },
+    Migration {
+        version: 15,
+        sqlite: include_str!("../../migrations/sqlite/0015_validation_sets.sql"),
+        postgres: include_str!("../../migrations/postgres/0015_validation_sets.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

@@ -467,9 +467,13 @@ fn data_comes_back(ledger: &Ledger) {
         name: "train".into(),
         path: "data/*.csv".into(),
         data_sha256: "d1".into(),
+        role: Some("validation".into()),
     };
     ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
+    let used = ledger.validation_set("d1").unwrap().unwrap();
+    assert_eq!((used.run_count, used.config_count, used.first_used_at), (1, 1, at(2)));
+    assert_eq!(ledger.validation_set("d2").unwrap(), None);
     assert_eq!(ledger.data_snapshots_of_run(reader.run_id).unwrap(), [("train".to_owned(), snapshot)]);
 }
 

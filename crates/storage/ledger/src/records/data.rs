@@ -60,5 +60,25 @@ record!(
         path: String,
         /// Its content.
         data_sha256: String,
+        /// What it was used for: train, validation or test.
+        role: Option<String>,
+    }
+);
+
+record!(
+    /// How many runs each validation set decided about: the more, the weaker its evidence. A view over `run_data`.
+    ValidationSetRow, "validation_sets", key ["data_sha256"], {
+        /// Its content.
+        data_sha256: String,
+        /// Its path in a run file; of several, the alphabetically first one.
+        path: String,
+        /// Number of training runs with it.
+        run_count: u64,
+        /// Number of distinct configurations among them.
+        config_count: u64,
+        /// When the first of them was created.
+        first_used_at: Timestamp,
+        /// When the last of them was created.
+        last_used_at: Timestamp,
     }
 );

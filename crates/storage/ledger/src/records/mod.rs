@@ -17,7 +17,7 @@ mod rung;
 
 use crate::value::{Record, Table};
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
-pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow};
+pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, ValidationSetRow};
 pub use detection::DetectionRow;
 pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
@@ -71,4 +71,4 @@ pub const TABLES: &[&Table] = &[
 ];
 
 /// Views over them.
-pub const VIEWS: &[&Table] = &[TestSetRow::TABLE, AmendedAttemptRow::TABLE];
+pub const VIEWS: &[&Table] = &[TestSetRow::TABLE, ValidationSetRow::TABLE, AmendedAttemptRow::TABLE];

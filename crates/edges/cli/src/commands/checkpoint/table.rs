@@ -6,12 +6,13 @@ use crate::units::{bytes, duration, short_hash};
 /// Columns with a value for at least one checkpoint are shown, the others are not.
 type Column = (&'static str, fn(&Checkpoint) -> String);
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     ("step", |entry| entry.step.to_string()),
     ("state", |entry| entry.state.as_str().into()),
     ("verified", |entry| verified(entry).into()),
     ("size", |entry| entry.size_bytes.map(bytes).unwrap_or_default()),
     ("shared", |entry| entry.shared_bytes.filter(|shared| *shared > 0).map(bytes).unwrap_or_default()),
+    ("lacks", lacks),
     ("where", |entry| entry.place.to_string()),
     ("age", |entry| entry.age_seconds.map(duration).unwrap_or_default()),
     ("reason", |entry| entry.reason.clone().unwrap_or_default()),
@@ -20,6 +21,12 @@ const COLUMNS: [Column; 12] = [
     ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
     ("under", |entry| entry.folder.clone()),
 ];
+
+/// What a resume from it has to start over.
+fn lacks(entry: &Checkpoint) -> String {
+    let missing = entry.missing.iter().flatten().map(|kind| kind.as_str().replace('_', " "));
+    missing.collect::<Vec<_>>().join(", ")
+}
 
 fn verified(entry: &Checkpoint) -> &'static str {
     match entry.verified {

@@ -44,7 +44,7 @@ pub fn evaluate(context: &Context, command: &EvalCommand, printer: Printer) -> R
 }
 
 fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
-    let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
+    let checkpoint = args.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
     let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
         None => EvaluationSubject::Run(context.resolve_run(&args.subject)?),

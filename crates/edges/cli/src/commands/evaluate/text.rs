@@ -8,6 +8,7 @@ use trackway_core::registry::GateVerdict;
 use trackway_ledger::EvaluationState;
 use trackway_tower::gate::JudgedGate;
 
+use crate::commands::metrics::text::blind_spots;
 use crate::printer::{Printer, Tone, cut, row};
 use crate::units::{counted, metric, short_hash};
 
@@ -31,8 +32,14 @@ pub fn print(printer: Printer, receipt: &EvaluationReceipt) {
     identity(printer, receipt);
     estimates(printer, "Metrics", vec![(String::new(), &receipt.metrics)]);
     let slices = receipt.slices.iter();
-    let named = slices.map(|slice| (format!("{} ({})", slice.name, slice.verdict.as_str()), &slice.metrics));
+    let named = slices.map(|slice| {
+        (format!("{} ({})", slice.label(), slice.verdict.as_str().replace('_', " ")), &slice.metrics)
+    });
     estimates(printer, "Slices", named.collect());
+    if let Some(found) = receipt.assessment.as_ref().and_then(|it| it.blind_spots.as_ref()) {
+        heading(printer, "Blind spots");
+        blind_spots(printer, found);
+    }
     fairness(printer, &receipt.fairness);
     comparison(printer, receipt);
     gates(printer, &receipt.gates);
@@ -88,6 +95,9 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
             count => format!(", used {count} times, for {}", counted(set.checkpoint_count, "checkpoint")),
         };
         fact(printer, "tasks", &format!("{path}{version}, sha256:{hash}{used}"));
+        if let Some(worn) = &set.worn {
+            printer.point(Tone::Warning, worn);
+        }
     }
     if let Some(decoding) = &receipt.decoding {
         fact(printer, "decoding", &serde_json::json!(decoding).to_string());
@@ -167,7 +177,8 @@ fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
         ]
     };
     let metrics = comparison.metrics.iter().map(|(name, compared)| row(name.clone(), compared));
-    let slices = comparison.slices.iter().map(|slice| row(format!("slice {}", slice.name), &slice.compared));
+    let slices =
+        comparison.slices.iter().map(|slice| row(format!("slice {}", slice.label()), &slice.compared));
     let rows = metrics.chain(slices).collect();
     printer.table(&["  metric", "baseline", "candidate", "difference", "interval", "verdict"], rows);
 }

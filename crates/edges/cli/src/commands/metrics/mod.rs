@@ -1,12 +1,12 @@
 //! `trackway metrics`: what a table of predictions shows.
 
-mod text;
+pub mod text;
 
 use std::path::{Path, PathBuf};
 
 use trackway_core::MissingPredictions;
 use trackway_flows::assess::{
-    AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
+    AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
 };
 use trackway_flows::data::ReadContext;
 
@@ -51,7 +51,9 @@ fn asked(args: &MetricsArgs, read: &ReadContext) -> Result<AssessRequest, Failur
         seed: args.seed,
         always_resample: args.always_resample,
         recall: args.recall,
+        costs: args.costs.as_deref().map(costs).transpose()?,
         main_metric: args.metric.clone(),
+        blind_spots: args.blind_spots,
         slices: Vec::new(),
         fairness: args.fairness.clone(),
         limits: SliceLimits { support_min: args.support_min, width_max: args.width_max },
@@ -60,6 +62,15 @@ fn asked(args: &MetricsArgs, read: &ReadContext) -> Result<AssessRequest, Failur
     let baseline = (!args.baseline.is_empty()).then(|| request(&args.baseline, &args.table.reading, read));
     let slices = args.slices.iter().map(|slice| named(slice)).collect::<Result<_, _>>()?;
     Ok(AssessRequest { table: table(&args.table, read), spec, slices, baseline, by_order: args.by_order })
+}
+
+/// The cost matrix in a JSON file.
+fn costs(path: &Path) -> Result<Costs, Failure> {
+    let hint = r#"a cost matrix is a JSON file such as {"ill": {"well": 10}, "well": {"ill": 1}}"#;
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("`{shown}` cannot be read: {error}"), hint))?;
+    Costs::read(&text, &shown).map_err(|error| Failure::usage(error.to_string(), hint))
 }
 
 /// `name=predicate`; the predicate may hold further `=`.
@@ -73,7 +84,7 @@ fn named(slice: &str) -> Result<NamedPredicate, Failure> {
             "a slice has a name and a predicate, such as --slice women=\"sex = 'Female'\"",
         ));
     }
-    Ok(NamedPredicate { name: name.to_owned(), sql: sql.to_owned() })
+    Ok(NamedPredicate { name: name.to_owned(), sql: sql.to_owned(), metric: None, limits: None })
 }
 
 fn task(name: TaskName) -> Task {
@@ -83,6 +94,9 @@ fn task(name: TaskName) -> Task {
         TaskName::LanguageModel => Task::LanguageModel,
         TaskName::Transcription => Task::Transcription,
         TaskName::Ranking => Task::Ranking,
+        TaskName::Uplift => Task::Uplift,
+        TaskName::Segmentation => Task::Segmentation,
+        TaskName::ObjectDetection => Task::ObjectDetection,
     }
 }
 
@@ -102,6 +116,9 @@ fn columns(args: &ColumnArgs) -> Columns {
         query: args.query.clone(),
         relevance: args.relevance.clone(),
         rank: args.rank.clone(),
+        treatment: args.treatment.clone(),
+        image: args.image.clone(),
+        class: args.class.clone(),
         ..Columns::default()
     }
 }

@@ -3,8 +3,10 @@
 use trackway_flows::assess::{
     Assessment, Compared, Comparison, ComparisonVerdict, Estimate, Fairness, Metrics, Slice,
 };
+use trackway_flows::slices::{BlindSpots, Loss};
 
 use crate::commands::residuals;
+use crate::commands::slices::shown;
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{counted, interval, number};
 
@@ -19,6 +21,10 @@ pub fn print(printer: Printer, assessment: &Assessment) {
         residuals::print(printer, it);
     }
     slices(printer, assessment);
+    if let Some(found) = &assessment.blind_spots {
+        printer.line("");
+        blind_spots(printer, found);
+    }
     assessment.fairness.iter().for_each(|fairness| print_fairness(printer, fairness, &interval));
     if let Some(comparison) = &assessment.comparison {
         print_comparison(printer, comparison, &assessment.main_metric);
@@ -67,10 +73,10 @@ fn slices(printer: Printer, assessment: &Assessment) {
     let metric = assessment.main_metric.as_str();
     let row = |slice: &Slice| {
         row![
-            &slice.name,
+            slice.label(),
             &slice.predicate,
             slice.support.to_string(),
-            with_interval(slice.metrics.get(metric)),
+            with_interval(slice.metrics.get(assessment.metric_of(slice.compared_by.as_ref()))),
             slice.difference.map_or_else(|| "–".to_owned(), |difference| signed(&difference)),
             slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value),
             verdict(printer, slice.verdict),
@@ -82,6 +88,33 @@ fn slices(printer: Printer, assessment: &Assessment) {
         let line = format!("`{}`: {why}", slice.name);
         printer.point(Tone::Warning, line);
     }
+}
+
+/// The slices that held-out rows confirm; a line if there are none.
+pub fn blind_spots(printer: Printer, found: &BlindSpots) {
+    let what = match found.loss {
+        Loss::ZeroOne => "error rate",
+        Loss::Absolute | Loss::Squared => "mean error",
+    };
+    let whole = with_interval(Some(&found.error));
+    let rows: Vec<Vec<Shown>> = found
+        .confirmed()
+        .map(|slice| {
+            let measured = slice.held_out.as_ref().and_then(|it| it.average_error);
+            row![
+                shown(&slice.predicate),
+                slice.held_out.as_ref().map_or(0, |it| it.size).to_string(),
+                with_interval(measured.as_ref()),
+                slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        printer.line(format!("no slice is confirmed to be worse than all rows ({what} {whole})"));
+        return;
+    }
+    printer.table(&["slice", "held-out rows", what, "p (corrected)"], rows);
+    printer.line(format!("{what} of all rows: {whole}"));
 }
 
 fn verdict(printer: Printer, verdict: ComparisonVerdict) -> Shown {
@@ -150,7 +183,7 @@ fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str
         printer.line("");
         let named = format!("{main_metric} of slice");
         let header = [named.as_str(), "baseline", "now", "difference", "verdict", "rows needed"];
-        printer.table(&header, comparison.slices.iter().map(|it| row(&it.name, &it.compared)).collect());
+        printer.table(&header, comparison.slices.iter().map(|it| row(&it.label(), &it.compared)).collect());
     }
     printer.line("");
     if let Some(test) = &comparison.mcnemar {

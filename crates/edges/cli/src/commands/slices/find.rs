@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::models::SlicesReport;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
-    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceVerdict, SlicesOnlooker,
+    ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceChange, SliceVerdict, SlicesOnlooker,
     SlicesRequest, find as search,
 };
 
@@ -137,11 +137,11 @@ fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
         cells.push(number(slice.earlier_average_error).into());
         cells.push(
             match change {
-                Change::New => "new",
-                Change::Worse => "worse",
-                Change::Better => "better",
-                Change::Same => "no difference shown",
-                Change::Resolved => "resolved",
+                SliceChange::New => "new",
+                SliceChange::Worse => "worse",
+                SliceChange::Better => "better",
+                SliceChange::Same => "no difference shown",
+                SliceChange::Resolved => "resolved",
             }
             .into(),
         );
@@ -150,7 +150,7 @@ fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
 }
 
 /// `age [25, 31) · sector Private`.
-fn shown(predicate: &Predicate) -> Shown {
+pub fn shown(predicate: &Predicate) -> Shown {
     let part = |(name, value): (&String, &Option<String>)| {
         Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
     };

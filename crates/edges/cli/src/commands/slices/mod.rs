@@ -5,7 +5,7 @@ mod find;
 use crate::args::SlicesCommand;
 use crate::exit::Failure;
 use crate::printer::Printer;
-pub use find::loss;
+pub use find::{loss, shown};
 use trackway_flows::data::ReadContext;
 
 pub fn slices(command: &SlicesCommand, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {

@@ -39,13 +39,15 @@ fn whole_path(url: &str, number: usize) {
         "if [ ! -e again ]; then touch again; kill -9 $$; fi\necho '{\"step\": 1, \"loss\": NaN}'\nsleep 1\n\"$@\"\n",
     );
     let model = format!("model-{number}");
-    let commands: [&[&str]; 9] = [
+    home.write("policy.toml", "baseline = \"optional\"\n");
+    let commands: [&[&str]; 10] = [
         &["run", "job.toml"],
         &["eval", "run", "job.toml", "--checkpoint", "2"],
         &["gates", "fixture", "last", "--set", "grade=-0.9", "--name", "bad", "--out", "bad.json"],
         &["gates", "test", "job.toml", "--bad", "bad.json"],
         &["registry", "register", &model, "--run", &name],
         &["registry", "register", &model, "--run", &name, "--step", "2"],
+        &["registry", "policy", &model, "--file", "policy.toml"],
         &["registry", "promote", &model, "1", "--to", "production", "--why", "first"],
         &["registry", "promote", &model, "2", "--to", "production", "--why", "better"],
         &["registry", "rollback", &model, "--why", "worse"],

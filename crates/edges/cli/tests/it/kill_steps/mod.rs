@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::deletion::{tree, write};
 use crate::harness::Home;
-use crate::registry::{GATES, registered};
+use crate::registry::{GATES, compare_nothing, registered};
 use tracer::{Ending, kill_at};
 
 /// A command that is never through changes files without an end.
@@ -196,6 +196,7 @@ fn deploy<'a>(what: &'a str, version: &'a str) -> Vec<&'a str> {
 #[test]
 fn a_deployment_is_killed_at_its_steps() {
     let home = registered(2, GATES);
+    compare_nothing(&home);
     for name in ["srv/notes/thesis.txt", "srv/.hidden", "beside/v1/thesis.txt"] {
         write(home.path().join(name), "years of work");
     }

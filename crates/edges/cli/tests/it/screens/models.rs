@@ -93,6 +93,7 @@ fn models_are_shown() {
     home.trackway(&register("2"));
     assert_eq!(home.json(&["registry", "ls"])[0]["version_count"], 2);
     evaluate("2");
+    home.write("policy.toml", "baseline = \"optional\"\ngates = [\"quality\"]\n");
     let deploy = |version: &'static str| ["registry", "promote", "income", version, "--deploy", "srv"];
     assert_screens(
         &home,
@@ -100,7 +101,8 @@ fn models_are_shown() {
             ("registry_promote_staging", &["registry", "promote", "income", "1", "--to", "staging"]),
             ("registry_promote", &deploy("1")),
             ("registry_promote_again", &deploy("1")),
-            ("registry_promote_stale", &["registry", "promote", "income", "2"]),
+            ("registry_promote_not_compared", &["registry", "promote", "income", "2"]),
+            ("registry_policy_file", &["registry", "policy", "income", "--file", "policy.toml"]),
             ("registry_policy", &["registry", "policy", "income", "--approvals", "1"]),
             (
                 "registry_approve",

@@ -12,7 +12,7 @@ use trackway_formats::record::is_internal_metric;
 use trackway_sql::QueryLimits;
 
 /// A curve has at most about so many points.
-pub(crate) const POINTS: u64 = 240;
+const POINTS: u64 = 240;
 /// At most so many metrics get a curve.
 const CURVES_MAX: usize = 96;
 
@@ -21,6 +21,17 @@ const CURVES_MAX: usize = 96;
 pub(crate) struct RunAtRung {
     pub run_id: RunId,
     pub rung: String,
+}
+
+/// The curve of every metric of one run at a rung.
+pub(crate) fn curves_of(
+    context: &Context,
+    run_id: RunId,
+    rung: &str,
+) -> Result<Vec<ComparedCurve>, AppError> {
+    let run = [RunAtRung { run_id, rung: rung.to_owned() }];
+    let metrics = figures(context, &run, &[])?;
+    curves(context, &run, &metrics)
 }
 
 /// The figures of every metric of these runs, metrics that more runs have first.

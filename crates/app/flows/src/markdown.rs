@@ -6,22 +6,27 @@ use trackway_core::visible::visible;
 
 /// A document that [`md!`] adds to.
 #[derive(Debug, Default)]
-pub(super) struct Markdown(String);
+pub struct Markdown(String);
 
 impl Markdown {
     /// Only for [`md!`], which ensures that the arguments are [`Piece`]s.
-    pub(super) fn append(&mut self, pieces: std::fmt::Arguments<'_>) {
+    pub fn append(&mut self, pieces: std::fmt::Arguments<'_>) {
         self.0.write_fmt(pieces).expect("a String takes every write");
     }
 
     /// The document.
-    pub(super) fn into_string(self) -> String {
+    #[must_use]
+    pub fn into_string(self) -> String {
         self.0
     }
 }
 
 /// What can be put into a document, and how it appears there.
-pub(super) trait Put {
+pub trait Put {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// As the formatter.
     fn put(&self, formatter: &mut Formatter<'_>) -> Result;
 }
 
@@ -56,7 +61,7 @@ impl Put for String {
 }
 
 /// Paragraphs of text: an empty line begins a new one, and no line begins a list, a heading, a rule or code.
-pub(super) struct Paragraphs<'a>(pub(super) &'a str);
+pub struct Paragraphs<'a>(pub &'a str);
 
 impl Put for Paragraphs<'_> {
     fn put(&self, formatter: &mut Formatter<'_>) -> Result {
@@ -80,7 +85,7 @@ impl Put for Paragraphs<'_> {
 }
 
 /// A text in the letters of code.
-pub(super) struct Code<'a>(pub(super) &'a str);
+pub struct Code<'a>(pub &'a str);
 
 impl Put for Code<'_> {
     fn put(&self, formatter: &mut Formatter<'_>) -> Result {
@@ -113,7 +118,7 @@ impl<T: Put> Put for Option<T> {
 }
 
 /// An argument of [`md!`].
-pub(super) struct Piece<'a, T: ?Sized>(pub(super) &'a T);
+pub struct Piece<'a, T: ?Sized>(pub &'a T);
 
 impl<T: Put + ?Sized> Display for Piece<'_, T> {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
@@ -123,12 +128,14 @@ impl<T: Put + ?Sized> Display for Piece<'_, T> {
 
 /// Adds to a document. The literal is markup, and what is put into its places is text; a place cannot name a variable
 /// (`{name}`), because it would get around that. `concat!` is what makes the compiler refuse it.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! md {
     ($document:expr, $markup:literal $(, $piece:expr)* $(,)?) => {
-        $document.append(format_args!(concat!($markup), $($crate::registry::card::markdown::Piece(&$piece)),*))
+        $document.append(format_args!(concat!($markup), $($crate::markdown::Piece(&$piece)),*))
     };
 }
-pub(super) use md;
+pub use crate::md;
 
 #[cfg(test)]
 mod tests {

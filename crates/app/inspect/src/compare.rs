@@ -1,8 +1,6 @@
 //! Runs side by side: parameters, settings, data, environment, metrics and curves. Field names are the JSON contract of
 //! `trackway compare`.
 
-mod curves;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_api::compare::{ComparedRun, ComparedValue, RunComparison};
@@ -11,7 +9,7 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_ledger::{AttemptRow, RunRow};
 
-use self::curves::RunAtRung;
+use crate::curves::{RunAtRung, curves, figures};
 use crate::explain::{leaves, parameters_of};
 
 /// At most so many runs are compared at once.
@@ -63,8 +61,8 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
     let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
     let lines: Vec<RunAtRung> =
         runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
-    let metrics = curves::figures(context, &lines, &request.metrics)?;
-    let curves = curves::curves(context, &lines, &metrics)?;
+    let metrics = figures(context, &lines, &request.metrics)?;
+    let curves = curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
     config.retain(|row| row.differs);
     Ok(RunComparison {

@@ -1,0 +1,516 @@
+//! A post-mortem as Markdown. What is null in the document is *not known* in the text.
+
+use std::fmt::{Formatter, Result as Written};
+
+use trackway_api::checkpoints::Checkpoint;
+use trackway_api::explain::{Diff, ExplainedDataSet, RetryDecision, TerminationEvidence, TimelineEvent};
+use trackway_api::postmortem::{
+    FailedAttempt, InputVersion, InputVersions, Postmortem, PostmortemAction, Spent, StoredIntegrity,
+    VersionOfAttempts,
+};
+use trackway_api::verify::SealedKind;
+use trackway_core::Timestamp;
+use trackway_core::text::{bytes, counted, duration, metric};
+use trackway_flows::markdown::{Code, Markdown, Put, md};
+
+/// Lines of the timeline; the rest is in the JSON.
+const TIMELINE_MAX: usize = 60;
+/// Attempts whose cause is described.
+const FAILURES_MAX: usize = 12;
+/// Differences and changes that are listed.
+const LISTED_MAX: usize = 20;
+/// Digits of a hash, enough to distinguish hashes by eye.
+const HASH_DIGITS: usize = 12;
+
+/// The text of a post-mortem.
+#[must_use]
+pub fn markdown(found: &Postmortem) -> String {
+    let mut text = Markdown::default();
+    head(&mut text, found);
+    impact(&mut text, found);
+    timeline(&mut text, &found.timeline);
+    causes(&mut text, found);
+    tried(&mut text, &found.tried);
+    versions(&mut text, &found.inputs);
+    integrity(&mut text, found);
+    actions(&mut text, &found.actions);
+    text.into_string()
+}
+
+/// A piece, or that it is not known.
+struct Known<T>(Option<T>);
+
+impl<T: Put> Put for Known<T> {
+    fn put(&self, formatter: &mut Formatter<'_>) -> Written {
+        match &self.0 {
+            Some(piece) => piece.put(formatter),
+            None => formatter.write_str("*not known*"),
+        }
+    }
+}
+
+/// A sentence, in which backticks begin and end code.
+struct Sentence<'s>(&'s str);
+
+impl Put for Sentence<'_> {
+    fn put(&self, formatter: &mut Formatter<'_>) -> Written {
+        let parts: Vec<&str> = self.0.split('`').collect();
+        let is_balanced =
+            parts.len() % 2 == 1 && parts.iter().skip(1).step_by(2).all(|code| !code.is_empty());
+        if !is_balanced {
+            return self.0.put(formatter);
+        }
+        for (place, part) in parts.iter().enumerate() {
+            match place % 2 {
+                0 => part.put(formatter)?,
+                _ => Code(part).put(formatter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A section of the documents.
+struct Section<'s>(&'s str);
+
+impl Put for Section<'_> {
+    fn put(&self, formatter: &mut Formatter<'_>) -> Written {
+        let is_path = |letter: char| letter.is_ascii_alphanumeric() || "/._-#".contains(letter);
+        if !self.0.chars().all(is_path) {
+            return Code(self.0).put(formatter);
+        }
+        write!(formatter, "[`{0}`]({0})", self.0)
+    }
+}
+
+/// The beginning of a hash; another text is not shortened.
+fn hash(text: &str) -> &str {
+    let is_hash = text.len() > HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { &text[..HASH_DIGITS] } else { text }
+}
+
+fn time(at: Timestamp) -> String {
+    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
+}
+
+fn number(count: Option<u64>) -> Known<String> {
+    Known(count.map(|count| count.to_string()))
+}
+
+fn head(text: &mut Markdown, found: &Postmortem) {
+    let run = &found.run;
+    md!(text, "# Post-mortem: {}\n\n| | |\n|---|---|\n", run.name);
+    md!(text, "| run | {} |\n", Code(&run.run_id.to_string()));
+    md!(text, "| state | {} |\n", run.state.to_string());
+    md!(text, "| owner | {} |\n", Known(run.owner.as_deref()));
+    md!(text, "| team | {} |\n", Known(run.team.as_deref()));
+    md!(text, "| config | {} |\n", Code(hash(&run.config_sha256)));
+    md!(text, "| created | {} UTC |\n", time(run.created_at));
+    md!(text, "| evidence read | {} UTC |\n", time(found.made_at));
+    md!(
+        text,
+        "\nEverything here comes from receipts, logs, checkpoints and metrics. *Not known* means that no evidence shows it.\n"
+    );
+    md!(text, "\n## Summary\n\n");
+    for sentence in &found.summary {
+        md!(text, "- {}\n", Sentence(sentence));
+    }
+}
+
+fn impact(text: &mut Markdown, found: &Postmortem) {
+    let impact = &found.impact;
+    md!(text, "\n### Impact\n\n");
+    md!(
+        text,
+        "- Attempts that did not succeed: {} of {}\n",
+        impact.failed_count.to_string(),
+        impact.attempt_count.to_string()
+    );
+    if impact.failed_count > 0 {
+        md!(text, "- Lost steps: {}", number(impact.lost_steps));
+        if impact.lost_steps.is_some() && impact.lost_unknown_count > 0 {
+            md!(text, " or more: *not known* of {}", counted(impact.lost_unknown_count, "attempt"));
+        }
+        md!(
+            text,
+            "\n- Time to recovery, from each failure to the next first step: {}",
+            Known(impact.recovery_seconds.map(duration))
+        );
+        if impact.recovery_seconds.is_some() && impact.unrecovered_count > 0 {
+            md!(text, "; no step followed {}", counted(impact.unrecovered_count, "failure"));
+        }
+        md!(text, "\n");
+    }
+    if impact.attempt_count == 0 {
+        return;
+    }
+    let has_failures = impact.failed_count > 0;
+    match has_failures {
+        true => md!(
+            text,
+            "\n| | all attempts | not successful | of it for known lost steps, in proportion |\n|---|---|---|---|\n"
+        ),
+        false => md!(text, "\n| | all attempts |\n|---|---|\n"),
+    }
+    let mut row = |name: &str, value: fn(&Spent) -> Option<f64>, shown: fn(f64) -> String| {
+        let [all, failed, lost] =
+            [&impact.run, &impact.failed, &impact.lost].map(|spent| Known(value(spent).map(shown)));
+        md!(text, "| {} | {} |", name, all);
+        if has_failures {
+            md!(text, " {} | {} |", failed, lost);
+        }
+        md!(text, "\n");
+    };
+    row("wall time", |spent| spent.wall_hours, |hours| duration(hours * 3600.0));
+    row("GPU hours", |spent| spent.gpu_hours, metric);
+    row("money", |spent| spent.usd, |usd| format!("{usd:.2} USD"));
+}
+
+fn timeline(text: &mut Markdown, events: &[TimelineEvent]) {
+    md!(text, "\n## Timeline (UTC)\n\n");
+    if events.is_empty() {
+        return md!(text, "{}\n", Known(None::<&str>));
+    }
+    md!(text, "| time | attempt | what |\n|---|---|---|\n");
+    let hidden = events.len().saturating_sub(TIMELINE_MAX);
+    let head = if hidden > 0 { TIMELINE_MAX / 2 } else { events.len() };
+    for (place, event) in events.iter().enumerate() {
+        if hidden > 0 && place == head {
+            md!(text, "| … | | {} more in the JSON |\n", hidden.to_string());
+        }
+        if (head..head + hidden).contains(&place) {
+            continue;
+        }
+        let attempt = event.attempt_number.map(|number| number.to_string());
+        md!(text, "| {} | {} | {} |\n", time(event.at), attempt, Sentence(&event.text));
+    }
+}
+
+fn causes(text: &mut Markdown, found: &Postmortem) {
+    let failures = &found.failures;
+    md!(text, "\n## Cause\n");
+    if !found.blocked_by.is_empty() {
+        md!(text, "\nPre-flight forbade the launch:\n\n");
+    }
+    for what in &found.blocked_by {
+        md!(text, "- {}\n", Sentence(what));
+    }
+    if failures.is_empty() && found.blocked_by.is_empty() {
+        md!(text, "\nNo attempt ended without success.\n");
+    }
+    for failure in failures.iter().take(FAILURES_MAX) {
+        cause(text, failure);
+    }
+    let left_out = failures.len().saturating_sub(FAILURES_MAX);
+    if left_out > 0 {
+        md!(text, "\n{} in the JSON.\n", counted(left_out as u64, "more attempt"));
+    }
+}
+
+fn cause(text: &mut Markdown, failure: &FailedAttempt) {
+    let termination = &failure.termination;
+    let reason = termination.reason.to_string();
+    md!(text, "\n### Attempt {}: {}\n\n", failure.attempt_number.to_string(), reason);
+    md!(text, "{}.\n\n| | |\n|---|---|\n", Sentence(termination.cause.trim_end_matches('.')));
+    let confidence = termination.confidence.map(|confidence| confidence.to_string());
+    md!(text, "| reason | {}, confidence {}, ", Code(&reason), Known(confidence));
+    md!(text, "rule {} |\n", Known(termination.rule.as_deref().map(Code)));
+    md!(text, "| domain | {} |\n", Known(termination.domain.map(|domain| domain.to_string())));
+    let outlook = termination.retry_outlook.map(|outlook| outlook.as_str().replace('_', " "));
+    md!(text, "| retry outlook | {} |\n", Known(outlook));
+    md!(text, "| runbook | {} |\n", Section(&termination.runbook));
+    md!(
+        text,
+        "| attempt | {}, on {} |\n",
+        Code(&failure.attempt_id.to_string()),
+        Known(failure.hosts.as_deref())
+    );
+    md!(
+        text,
+        "| began, ended | {}, {} UTC |\n",
+        Known(failure.started_at.map(time)),
+        Known(failure.ended_at.map(time))
+    );
+    let status = match (failure.exit_code, failure.signal) {
+        (Some(code), _) => Some(format!("exit code {code}")),
+        (None, Some(signal)) => Some(format!("signal {signal}")),
+        (None, None) => None,
+    };
+    md!(text, "| status | {} |\n", Known(status));
+    md!(text, "| steps | last {}, ", number(failure.last_step));
+    md!(text, "committed {}, lost {} |\n", number(failure.last_committed_step), number(failure.lost_steps));
+    md!(
+        text,
+        "| memory | peak {} of {} |\n",
+        Known(failure.peak_rss_bytes.map(bytes)),
+        Known(failure.host_memory_bytes.map(bytes))
+    );
+    md!(text, "\n**Evidence**\n\n");
+    if termination.evidence.is_empty() {
+        md!(text, "- {}: no evidence was recorded\n", Known(None::<&str>));
+    }
+    for item in &termination.evidence {
+        md!(text, "- {}: {}\n", place_of(item), Sentence(&item.text));
+    }
+    counters(text, failure);
+    if !failure.detections.is_empty() {
+        md!(text, "\n**What detectors found in it**\n\n");
+    }
+    for found in failure.detections.iter().take(LISTED_MAX) {
+        let (name, step) = (found.detector.to_string(), found.step.to_string());
+        md!(
+            text,
+            "- {} ({}) at step {}: {}. ",
+            Code(&name),
+            found.severity.to_string(),
+            step,
+            Sentence(&found.evidence)
+        );
+        md!(text, "Likely: {}\n", Sentence(&found.cause));
+    }
+}
+
+/// What speaks against the reason: other reasons, a confidence below certain, late facts.
+fn counters(text: &mut Markdown, failure: &FailedAttempt) {
+    md!(text, "\n**What counters it**\n\n");
+    let termination = &failure.termination;
+    for other in &termination.secondary {
+        md!(text, "- {} is possible too ", Code(other.reason.as_str()));
+        md!(text, "(rule {}): {}", Code(&other.rule), Sentence(&other.text));
+        md!(text, "{}\n", other.runbook.as_deref().map(|section| (" → ".to_owned(), Section(section))));
+    }
+    for late in &failure.amendments {
+        let (old, new) = (Known(late.old_text.as_deref()), Known(late.new_text.as_deref()));
+        md!(text, "- Amended since: {} {} → {}, ", Code(&late.field), old, new);
+        md!(text, "because {} ({}, {} UTC)\n", late.why, late.author, time(late.at));
+    }
+    match termination.confidence.map(|confidence| confidence.as_str()) {
+        Some("certain") if termination.secondary.is_empty() && failure.amendments.is_empty() => {
+            md!(text, "- Nothing: the evidence admits no other reading.\n");
+        }
+        Some("certain") => {}
+        Some(word) => md!(text, "- The confidence is {}: the evidence admits another reading.\n", word),
+        None => md!(text, "- The confidence is {}.\n", Known(None::<&str>)),
+    }
+}
+
+fn place_of(item: &TerminationEvidence) -> String {
+    let source = item.source.replace('_', " ");
+    match item.line_number {
+        Some(line) => format!("{source}, {} line {line}", item.stream.as_deref().unwrap_or("log")),
+        None => source,
+    }
+}
+
+fn tried(text: &mut Markdown, decisions: &[RetryDecision]) {
+    md!(text, "\n## What was tried\n\n");
+    if decisions.is_empty() {
+        return md!(text, "No decision was recorded.\n");
+    }
+    md!(
+        text,
+        "| after attempt | decision | why | rule | budget | wait | changes |\n|---|---|---|---|---|---|---|\n"
+    );
+    for decision in decisions {
+        let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
+            (Some(name), Some(spent), Some(limit)) => Some(format!("{name}: {spent} of {limit}")),
+            _ => None,
+        };
+        let set = decision.changes.as_ref().and_then(|changes| changes.get("set")).cloned();
+        let set = set.filter(|set| set.as_object().is_some_and(|set| !set.is_empty()));
+        md!(
+            text,
+            "| {} | {} ",
+            Known(decision.after_attempt_number.map(|it| it.to_string())),
+            decision.decision.to_string()
+        );
+        md!(text, "| {} | {} | {} ", Sentence(&decision.why), Code(&decision.rule), budget);
+        md!(text, "| {} | {} |\n", decision.delay_seconds.map(duration), set.map(|set| set.to_string()));
+    }
+}
+
+fn versions(text: &mut Markdown, inputs: &InputVersions) {
+    md!(text, "\n## Data versions\n\n");
+    sets(text, &inputs.sets);
+    if inputs.inputs.iter().all(|input| input.versions.is_empty()) {
+        return md!(text, "\nNo attempt was launched.\n");
+    }
+    md!(text, "\n| input | changed between attempts | versions |\n|---|---|---|\n");
+    for input in &inputs.inputs {
+        let changed = match input.changed {
+            _ if input.versions.iter().map(|it| it.attempts.len()).sum::<usize>() == 1 => Some("one attempt"),
+            Some(true) => Some("**yes**"),
+            Some(false) => Some("no"),
+            None => None,
+        };
+        md!(text, "| {} | ", input.what);
+        match changed {
+            Some("**yes**") => md!(text, "**yes**"),
+            other => md!(text, "{}", Known(other)),
+        }
+        md!(text, " | ");
+        version_list(text, input);
+        md!(text, " |\n");
+    }
+    for diff in &inputs.since_last_good {
+        difference(text, diff);
+    }
+}
+
+/// A seed may have as many digits as a hash: only long values are shortened.
+fn version(value: &str) -> &str {
+    if value.len() >= 40 { hash(value) } else { value }
+}
+
+fn version_list(text: &mut Markdown, input: &InputVersion) {
+    let all = input.versions.len() == 1;
+    for (place, VersionOfAttempts { value, attempts }) in input.versions.iter().enumerate() {
+        if place > 0 {
+            md!(text, "; ");
+        }
+        md!(text, "{}", Known(value.as_deref().map(|value| Code(version(value)))));
+        if !all {
+            let numbers: Vec<String> = attempts.iter().map(u32::to_string).collect();
+            md!(text, " (attempt {})", numbers.join(", "));
+        }
+    }
+}
+
+fn sets(text: &mut Markdown, sets: &[ExplainedDataSet]) {
+    if sets.is_empty() {
+        return md!(
+            text,
+            "{}: the run file names no data set, so nothing recorded what was read.\n",
+            Known(None::<&str>)
+        );
+    }
+    md!(text, "| data set | hash | files | rows | size |\n|---|---|---|---|---|\n");
+    for set in sets {
+        md!(text, "| {} | {} ", set.name, Code(hash(&set.data_sha256)));
+        md!(text, "| {} | {} | {} |\n", set.file_count.to_string(), number(set.rows), bytes(set.size_bytes));
+    }
+}
+
+fn difference(text: &mut Markdown, diff: &Diff) {
+    md!(text, "\nAgainst {} ({}):\n\n", diff.label, Code(&diff.against));
+    if diff.changes.is_empty() {
+        md!(text, "- no difference\n");
+    }
+    for change in diff.changes.iter().take(LISTED_MAX) {
+        let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
+        md!(text, "- {}: ", Code(&change.key));
+        md!(text, "{} → {}\n", Code(&side(&change.before)), Code(&side(&change.after)));
+    }
+    let left_out = diff.changes.len().saturating_sub(LISTED_MAX);
+    if left_out > 0 {
+        md!(text, "- {} more in the JSON\n", left_out.to_string());
+    }
+}
+
+fn integrity(text: &mut Markdown, found: &Postmortem) {
+    let StoredIntegrity { verified, checkpoints, .. } = &found.integrity;
+    md!(text, "\n## Artifact integrity\n\n");
+    let differing: u64 = verified.kinds.iter().map(|kind| kind.differ_count).sum();
+    match differing {
+        _ if verified.kinds.is_empty() => {
+            md!(text, "{}: nothing is stored of the run.\n", Known(None::<&str>))
+        }
+        0 => md!(text, "Nothing differs from what was sealed.\n"),
+        1 => md!(text, "**1 digest differs from what was sealed.**\n"),
+        count => md!(text, "**{} digests differ from what was sealed.**\n", count.to_string()),
+    }
+    if !verified.kinds.is_empty() {
+        md!(
+            text,
+            "\n| digests of | hold | differ | not sealed yet | cannot be read here |\n|---|---|---|---|---|\n"
+        );
+    }
+    for kind in &verified.kinds {
+        let [hold, differ, open, unknown] =
+            [kind.hold_count, kind.differ_count, kind.open_count, kind.unknown_count]
+                .map(|it| it.to_string());
+        md!(text, "| {} | {} | {} | {} | {} |\n", kind.kind.plural(), hold, differ, open, unknown);
+    }
+    if !verified.differs.is_empty() {
+        md!(text, "\n");
+    }
+    for differs in verified.differs.iter().take(LISTED_MAX) {
+        md!(text, "- {} {}: {}\n", differs.kind.to_string(), Code(&differs.id), Sentence(&differs.why));
+    }
+    stored_checkpoints(text, &found.integrity);
+    if !checkpoints.is_empty() {
+        md!(
+            text,
+            "\nThis verifies manifests; `trackway checkpoint verify {}` also reads every byte.\n",
+            found.run.run_id.to_string()
+        );
+    }
+}
+
+fn stored_checkpoints(text: &mut Markdown, stored: &StoredIntegrity) {
+    if stored.checkpoints.is_empty() {
+        let why = stored.no_checkpoint_why.as_deref();
+        return md!(text, "\nThere is no checkpoint. Why: {}\n", Known(why.map(Sentence)));
+    }
+    md!(
+        text,
+        "\n| checkpoint of step | state | verified | size | where | manifest | saved because |\n|---|---|---|---|---|---|---|\n"
+    );
+    for one in &stored.checkpoints {
+        checkpoint(text, one, stored);
+    }
+    if stored.deleted_count > 0 {
+        md!(text, "\n{} deleted by retention.\n", counted(stored.deleted_count, "checkpoint"));
+    }
+    match stored.resume_step {
+        Some(step) => md!(text, "\nA resume would continue from step {}. ", step.to_string()),
+        None => md!(text, "\nA resume would start from the beginning. "),
+    }
+    match &stored.resume_proof {
+        None => md!(text, "Whether a resume is exact is {}: it was never proved.\n", Known(None::<&str>)),
+        Some(proof) => {
+            md!(text, "Proof of {} UTC: {}", time(proof.at), proof.verdict.to_string());
+            md!(text, "{}.\n", proof.why.as_ref().map(|why| format!(", {why}")));
+        }
+    }
+    if let Some(back) = &stored.fall_back {
+        md!(text, "\nThe last attempt fell back from step {} ", back.from_step.to_string());
+        md!(text, "to step {}: {}; {}.\n", back.to_step.to_string(), back.why, back.cost.sentence());
+    }
+}
+
+fn checkpoint(text: &mut Markdown, one: &Checkpoint, stored: &StoredIntegrity) {
+    let differs = stored.verified.differs.iter().any(|differs| differs.id == one.object_prefix);
+    // Which of them cannot be read here is not known.
+    let are_manifests_verified =
+        stored.verified.kinds.iter().any(|it| it.kind == SealedKind::Manifest && it.unknown_count == 0);
+    let verified = match one.verified {
+        _ if differs => Some("**no**"),
+        Some(true) => Some("every byte"),
+        Some(false) => Some("**no**"),
+        None if one.manifest_sha256.is_some() && are_manifests_verified => Some("manifest"),
+        None => None,
+    };
+    md!(text, "| {} | {} | ", one.step.to_string(), one.state.as_str());
+    match verified {
+        Some("**no**") => md!(text, "**no**"),
+        other => md!(text, "{}", Known(other)),
+    }
+    md!(text, " | {} | {} ", Known(one.size_bytes.map(bytes)), one.place.to_string());
+    md!(text, "| {} ", Known(one.manifest_sha256.as_deref().map(|manifest| Code(hash(manifest)))));
+    md!(text, "| {} |\n", Known(one.reason.as_deref()));
+}
+
+fn actions(text: &mut Markdown, actions: &[PostmortemAction]) {
+    md!(text, "\n## Actions\n\n");
+    if actions.is_empty() {
+        md!(text, "None: no attempt ended without success.\n");
+    }
+    for action in actions {
+        md!(text, "- [ ] {}", Sentence(&action.text));
+        if let Some(section) = &action.runbook {
+            md!(text, " ({})", Section(section));
+        }
+        md!(text, " — owner: ________ · due: ________\n");
+    }
+}

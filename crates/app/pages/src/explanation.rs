@@ -1,0 +1,505 @@
+//! One run, explained: how it ended and why, what it cost, what to do, and what happened on the way.
+
+use maud::{Markup, html};
+use trackway_api::checkpoints::CheckpointState;
+use trackway_api::compare::ComparedCurve;
+use trackway_api::detections::Detection;
+use trackway_api::evaluations::EvaluationReceipt;
+use trackway_api::explain::{
+    AttemptInputs, AttemptSummary, ExplainedAttempt, Explanation, MachineSummary, MetricSummary,
+    RecordedCheck, TimelineEvent,
+};
+use trackway_api::runs::RungSummary;
+use trackway_core::checks::Verdict;
+use trackway_core::text::{bytes, counted, duration, metric};
+
+use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};
+use crate::frame::{About, Page, page};
+use crate::parts::{card, number, section, table, text};
+use crate::run_parts::{
+    cause, checkpoints, decisions, detections, difference, hash, known, sentence, state_class, step,
+    timeline, usd,
+};
+
+/// Names of what is read from the machine, not recorded by the script, begin so.
+const MACHINE_NAMES: &str = "system/";
+/// Names of what Trackway measures about itself begin so.
+const OWN_NAMES: &str = "trackway/";
+/// Metrics of an evaluation that are shown in a line.
+const EVALUATION_METRICS_MAX: usize = 6;
+
+/// The page.
+#[must_use]
+pub fn explanation(found: &Explanation, about: &About) -> Page {
+    let body = html! {
+        @if !found.attempts.is_empty() { (section("Attempts", &attempts(found))) }
+        (curves(found))
+        @if let Some(termination) = &found.termination {
+            @let late = found.attempt.as_ref().map(|attempt| attempt.amendments.as_slice()).unwrap_or_default();
+            (section("Cause", &cause(termination, late)))
+        }
+        @if !found.detections.is_empty() { (section("Found while it ran", &detections(&found.detections))) }
+        (section("Timeline", &timeline(&with_detections(found))))
+        @if !found.retries.is_empty() { (section("What was decided", &decisions(&found.retries))) }
+        @if found.attempt.is_some() { (section("Checkpoints", &stored(found))) }
+        (section("Inputs", &inputs(found)))
+        @if !found.rungs.is_empty() { (section("Rungs", &rungs(&found.rungs))) }
+        @if !found.evaluations.is_empty() { (section("Evaluations", &evaluations(&found.evaluations))) }
+        @if !found.metrics.is_empty() { (section("Metrics", &metrics(&found.metrics))) }
+        (named("Parameters", found.parameters.iter().map(|it| (it.name.as_str(), it.value.as_str()))))
+        (named("Tags", found.tags.iter().map(|it| (it.name.as_str(), it.value.as_str()))))
+        @if found.machine.sample_count > 0 || found.placement.is_some() { (section("Machine", &machine(found))) }
+        @if !found.preflight.is_empty() { (section("Pre-flight", &preflight(&found.preflight))) }
+        @if !found.last_lines.is_empty() {
+            (section("Last lines", &html! { @for line in &found.last_lines { p { code { (line) } } } }))
+        }
+    };
+    page(&format!("Run {}", found.run.name), about, &lead(found), &body)
+}
+
+/// State, reason, cause, cost, and what to do next.
+fn lead(found: &Explanation) -> Markup {
+    let run = &found.run;
+    html! {
+        p {
+            span class=(format!("badge {}", state_class(run.state))) { (run.state.as_str()) } " "
+            @match (&found.termination, &found.attempt) {
+                (Some(it), Some(attempt)) => {
+                    "Attempt " (attempt.attempt_number) " of " (found.attempts.len()) " ended as "
+                    code { (it.reason.as_str()) }
+                    @if let Some(confidence) = it.confidence { " (" (confidence.as_str()) ")" }
+                }
+                (None, Some(attempt)) => { "Attempt " (attempt.attempt_number) " has not ended" }
+                (_, None) => { "It was never launched" }
+            }
+        }
+        @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " code.dim { (it.runbook) } } }
+        p { (cost(found)) }
+        @for action in &found.next_actions { p { "→ " (sentence(action)) } }
+        p.dim {
+            code { (run.run_id.to_string()) } ", config " code { (hash(&run.config_sha256)) }
+            ", owner " (known(run.owner.as_deref()))
+            @if let Some(team) = &run.team { " (" (team) ")" }
+        }
+    }
+}
+
+fn cost(found: &Explanation) -> String {
+    let cost = &found.cost;
+    let count = counted(found.attempts.len() as u64, "attempt");
+    let mut parts = vec![format!("{count}, {}", duration(cost.run_wall_seconds))];
+    if cost.run_gpu_seconds > 0.0 {
+        parts.push(format!("{} GPU hours", metric(cost.run_gpu_seconds / 3600.0)));
+    }
+    parts.extend(cost.run_cost_usd.map(|usd| format!("{usd:.2} USD")));
+    let lost: u64 = found.attempts.iter().filter_map(|attempt| attempt.lost_steps).sum();
+    if lost > 0 {
+        let is_unknown = |attempt: &AttemptSummary| {
+            attempt.termination_reason.is_some_and(|reason| !reason.is_success())
+                && attempt.lost_steps.is_none()
+        };
+        let at_least = if found.attempts.iter().any(is_unknown) { "at least " } else { "" };
+        parts.push(format!("{at_least}{} lost", counted(lost, "step")));
+    }
+    format!("Cost: {}", parts.join(", "))
+}
+
+fn attempts(found: &Explanation) -> Markup {
+    let columns = [
+        number("#"),
+        text("Rung"),
+        text("Ended as"),
+        number("From step"),
+        number("Last step"),
+        number("Committed"),
+        number("Lost"),
+        number("Took"),
+        number("Back after"),
+        number("GPU time"),
+        number("Cost"),
+    ];
+    let cells = |attempt: &AttemptSummary| {
+        html! {
+            td.n { (attempt.attempt_number) }
+            td { (attempt.rung) }
+            td {
+                code { (attempt.termination_reason.map_or("running", |reason| reason.as_str())) }
+                @if let Some(cause) = &attempt.cause { " " (sentence(cause)) }
+                @if let Some(runbook) = &attempt.runbook { " " code.dim { (runbook) } }
+            }
+            td.n { (step(attempt.resumed_from_step)) }
+            td.n { (step(attempt.last_step)) }
+            td.n { (step(attempt.last_committed_step)) }
+            td.n { (step(attempt.lost_steps)) }
+            td.n { (attempt.wall_seconds.map(duration).unwrap_or_default()) }
+            td.n { (attempt.recovery_seconds.map(duration).unwrap_or_default()) }
+            td.n { (attempt.gpu_seconds.filter(|it| *it > 0.0).map(duration).unwrap_or_else(|| "–".into())) }
+            td.n { (usd(attempt.cost_usd)) }
+        }
+    };
+    table(&columns, found.attempts.iter().map(cells))
+}
+
+/// The timeline with what detectors found.
+fn with_detections(found: &Explanation) -> Vec<TimelineEvent> {
+    let number_of = |one: &Detection| {
+        let line = found.attempts.iter().find(|line| line.attempt_id == one.attempt_id);
+        line.map(|line| line.attempt_number)
+    };
+    let seen = found.detections.iter().map(|one| TimelineEvent {
+        at: one.at,
+        attempt_number: number_of(one),
+        kind: "detection".to_owned(),
+        step: Some(one.step),
+        text: format!("{} ({}) at step {}: {}", one.detector, one.severity, one.step, one.evidence),
+    });
+    let mut all: Vec<TimelineEvent> = found.timeline.iter().cloned().chain(seen).collect();
+    all.sort_by_key(|event| event.at);
+    all
+}
+
+/// The curves, losses first; those of the machine are folded.
+fn curves(found: &Explanation) -> Markup {
+    let has_points = |curve: &&ComparedCurve| curve.series.iter().any(|series| series.len() > 1);
+    let mut all: Vec<&ComparedCurve> = found.curves.iter().filter(has_points).collect();
+    all.sort_by_key(|curve| (curve.name != "loss", !curve.name.contains("loss")));
+    let (machine, own): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|curve| curve.name.starts_with(MACHINE_NAMES));
+    let marks = Marks::of(found);
+    let cards = |curves: &[&ComparedCurve]| {
+        html! {
+            div.grid.curves {
+                @for curve in curves { (card(&html! { (curve.name) }, &html! { (chart(curve, &marks)) })) }
+            }
+        }
+    };
+    html! {
+        @if !own.is_empty() || !machine.is_empty() {
+            (section("Curves", &html! {
+                (legend(marks.names()))
+                (cards(&own))
+                @if !machine.is_empty() {
+                    details { summary { (counted(machine.len() as u64, "curve")) " of the machine" } (cards(&machine)) }
+                }
+            }))
+        }
+    }
+}
+
+/// What is marked on every curve, by step.
+struct Marks {
+    retries: Vec<u64>,
+    detections: Vec<u64>,
+    checkpoints: Vec<u64>,
+}
+
+impl Marks {
+    fn of(found: &Explanation) -> Self {
+        let rung = found.attempt.as_ref().map(|attempt| attempt.rung.as_str());
+        let here: Vec<&AttemptSummary> =
+            found.attempts.iter().filter(|attempt| Some(attempt.rung.as_str()) == rung).collect();
+        let is_here = |one: &&Detection| here.iter().any(|line| line.attempt_id == one.attempt_id);
+        let is_kept = |state: CheckpointState| {
+            matches!(state, CheckpointState::Committed | CheckpointState::Superseded)
+        };
+        let of_rung = |id| here.iter().any(|line| line.attempt_id == id);
+        let stored = found.checkpoints.iter().filter(|one| is_kept(one.state) && of_rung(one.attempt_id));
+        Self {
+            retries: here.iter().skip(1).map(|line| line.resumed_from_step.unwrap_or(0)).collect(),
+            detections: found.detections.iter().filter(is_here).map(|one| one.step).collect(),
+            checkpoints: stored.map(|one| one.step).collect(),
+        }
+    }
+
+    fn names(&self) -> Vec<(Tone, &'static str)> {
+        let mut names = vec![(Tone::Series(0), "the run, without steps that a resume made void")];
+        for (steps, tone, name) in [
+            (&self.retries, Tone::Reference, "a later attempt continued here"),
+            (&self.detections, Tone::Limit, "a detector fired"),
+            (&self.checkpoints, Tone::Series(2), "a checkpoint"),
+        ] {
+            if !steps.is_empty() {
+                names.push((tone, name));
+            }
+        }
+        names
+    }
+}
+
+fn chart(curve: &ComparedCurve, marks: &Marks) -> Chart {
+    let points = || curve.series.iter().flatten();
+    let marked = [&marks.retries, &marks.detections, &marks.checkpoints].into_iter().flatten().copied();
+    let last_step = points().map(|(step, _)| *step).chain(marked).max().unwrap_or(0).max(1);
+    let x = Axis::linear("step", (0.0, last_step as f64), Unit::Number);
+    let y = Axis::over("", points().filter_map(|(_, value)| *value));
+    let bottom = y.ends().0;
+    let mut chart = Chart::new(&format!("{} by step", curve.name), Size::WIDE, x, y);
+    for (steps, tone, name) in
+        [(&marks.retries, Tone::Reference, "attempt"), (&marks.detections, Tone::Limit, "detection")]
+    {
+        for step in steps {
+            chart = chart.with(&format!("{name} at step {step}"), tone, Mark::Upright(*step as f64));
+        }
+    }
+    for series in &curve.series {
+        let line = series.iter().map(|(step, value)| (*step as f64, *value)).collect();
+        chart = chart.with(&curve.name, Tone::Series(0), Mark::Line(line));
+    }
+    let dot = |step: &u64| Dot {
+        x: *step as f64,
+        y: bottom,
+        radius: 3.0,
+        note: format!("checkpoint of step {step}"),
+    };
+    chart.with("", Tone::Series(2), Mark::Points(marks.checkpoints.iter().map(dot).collect()))
+}
+
+fn stored(found: &Explanation) -> Markup {
+    let deleted = found.checkpoints.iter().filter(|one| one.state == CheckpointState::Retired).count() as u64;
+    let resumed = found.attempt.as_ref().and_then(|attempt| attempt.resumed_from_step);
+    html! {
+        @if found.checkpoints.is_empty() {
+            p { "None: a resume would start from the beginning" }
+            @if let Some(why) = &found.no_checkpoint_why { p { (sentence(why)) } }
+        } @else { (checkpoints(&found.checkpoints, found.resume_step)) }
+        @if deleted > 0 { p.dim { (counted(deleted, "checkpoint")) " deleted by retention" } }
+        @if let Some(step) = resumed { p { "This attempt continued from step " (step) } }
+        @if let Some(back) = &found.fall_back {
+            p.warn { "It fell back from step " (back.from_step) " to step " (back.to_step) ": " (back.cost.sentence()) }
+        }
+        @if let Some(remote) = &found.remote { p { "Remote: " (remote.sentence()) } }
+        @if let Some(proof) = &found.resume_proof {
+            p { "Resume proof: " (proof.verdict.as_str()) @if let Some(why) = &proof.why { ", " (why) } }
+        } @else if !found.checkpoints.is_empty() { p.dim { "Whether a resume is exact was never proved" } }
+    }
+}
+
+fn inputs(found: &Explanation) -> Markup {
+    html! {
+        @if let Some(attempt) = &found.attempt { (given(found, attempt)) }
+        @for attempt in &found.attempts {
+            @if attempt.attempt_number > 1 { (changed(attempt)) }
+        }
+        @for diff in [&found.config_diff, &found.data_diff].into_iter().flatten() { (difference(diff)) }
+        @if !found.same_inputs.is_empty() {
+            h3 { "Other runs with the same config, data and seed" }
+            @for same in &found.same_inputs {
+                p {
+                    code { (same.run_id.to_string()) } " " (same.state.as_str())
+                    @for (name, there, here) in &same.differing_metrics {
+                        ", " (name) " " (metric(*there)) " there, " (metric(*here)) " here"
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What an attempt had that the one before it did not.
+fn changed(attempt: &AttemptSummary) -> Markup {
+    html! {
+        h3 { "Changed before attempt " (attempt.attempt_number) }
+        @if attempt.changes.is_empty() { p.dim { "Nothing: settings, data, code, packages and hosts were the same" } } @else {
+            (table(&[text("Key"), text("Before"), text("Now")], attempt.changes.iter().map(|change| {
+                html! {
+                    td { code { (change.key) } }
+                    td { (change.before.as_deref().unwrap_or("–")) }
+                    td { (change.after.as_deref().unwrap_or("–")) }
+                }
+            })))
+        }
+    }
+}
+
+fn given(found: &Explanation, attempt: &ExplainedAttempt) -> Markup {
+    let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
+    let mut rows: Vec<(&str, Option<String>)> = vec![
+        ("command", Some(attempt.command.join(" "))),
+        ("working directory", Some(attempt.working_directory.clone())),
+        ("git commit", attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", hash(commit)))),
+        ("packages", attempt.environment_lock_sha256.as_deref().map(|lock| hash(lock).to_owned())),
+        ("container image", attempt.container_digest.clone()),
+    ];
+    rows.extend(taken(&attempt.inputs));
+    html! {
+        (table(&[], rows.iter().map(|(name, value)| html! { td { (name) } td { (known(value.as_deref())) } })))
+        h3 { "Data" }
+        @if found.data.sets.is_empty() { p.dim { "The run file names no data set" } } @else {
+            (table(&[text("Data set"), text("Hash"), number("Files"), number("Rows"), number("Size")], found.data.sets.iter().map(|set| {
+                html! {
+                    td { (set.name) } td { code { (hash(&set.data_sha256)) } } td.n { (set.file_count) }
+                    td.n { (step(set.rows)) } td.n { (bytes(set.size_bytes)) }
+                }
+            })))
+        }
+    }
+}
+
+/// What the attempt was given, and what shows that it took it.
+fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
+    let seed = inputs.seed.map(|seed| match inputs.seed_seen {
+        None => format!("{seed}; nothing shows that the script took it"),
+        Some(seen) if seen == seed => format!("{seed}, taken by the script"),
+        Some(seen) => format!("{seed}, but the script took {seen}"),
+    });
+    let rows = inputs.rung_rows.zip(inputs.rung_rows_total);
+    let skipped = inputs.skip_batches.as_ref().map(|ranges| match inputs.skipped_batch_count {
+        None => format!("{ranges}; nothing shows that the script skipped them"),
+        Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
+    });
+    let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref());
+    [
+        ("seed", seed),
+        ("rows of the rung", rows.map(|(rows, total)| format!("{rows} of {total}, as counted"))),
+        ("batches to skip", skipped.or_else(|| Some("none".to_owned()))),
+        (
+            "warm start",
+            Some(warm.map_or_else(
+                || "none".to_owned(),
+                |(step, rung)| format!("weights of step {step} of {rung}"),
+            )),
+        ),
+    ]
+}
+
+fn rungs(rungs: &[RungSummary]) -> Markup {
+    let columns = [
+        text("Rung"),
+        text("Verdict"),
+        number("Attempts"),
+        number("Last step"),
+        number("Took"),
+        number("GPU time"),
+        number("Cost"),
+        text("Rows"),
+        text("Why"),
+    ];
+    table(
+        &columns,
+        rungs.iter().map(|rung| {
+            let rows = rung.rows.zip(rung.rows_total);
+            html! {
+                td { (rung.rung) }
+                td.word { (rung.verdict.as_str().replace('_', " ")) }
+                td.n { (rung.attempt_count) }
+                td.n { (step(rung.last_step)) }
+                td.n { (duration(rung.wall_seconds)) }
+                td.n { (duration(rung.gpu_seconds)) }
+                td.n { (usd(rung.cost_usd)) }
+                td { @if let Some((rows, total)) = rows { (rows) " of " (total) } @else { "not counted" } }
+                td { (rung.why.as_deref().unwrap_or_default()) }
+            }
+        }),
+    )
+}
+
+fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
+    let columns = [text("Evaluation"), number("Step"), text("Evaluator"), text("State"), text("Result")];
+    table(
+        &columns,
+        evaluations.iter().map(|evaluation| {
+            let few = evaluation.metrics.iter().take(EVALUATION_METRICS_MAX);
+            let few: Vec<String> = few.map(|(name, it)| format!("{name} {}", metric(it.value))).collect();
+            html! {
+                td { code { (evaluation.evaluation_id) } }
+                td.n { (step(evaluation.step)) }
+                td { (evaluation.evaluator.name) }
+                td.word { (evaluation.state.as_str()) }
+                td { (evaluation.failure.clone().unwrap_or_else(|| few.join(", "))) }
+            }
+        }),
+    )
+}
+
+fn metrics(metrics: &[MetricSummary]) -> Markup {
+    let columns = [
+        text("Metric"),
+        number("Points"),
+        number("First"),
+        number("Last"),
+        number("Least"),
+        number("Greatest"),
+        number("Not finite"),
+    ];
+    let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
+    table(
+        &columns,
+        metrics.iter().filter(|line| !line.name.starts_with(OWN_NAMES)).map(|line| {
+            html! {
+                td { code { (line.name) } }
+                td.n { (line.count) }
+                td.n { (value(line.first)) } td.n { (value(line.last)) } td.n { (value(line.min)) } td.n { (value(line.max)) }
+                td.n { @if line.non_finite_count > 0 { (line.non_finite_count) } }
+            }
+        }),
+    )
+}
+
+/// Names and values; nothing without any.
+fn named<'t>(title: &str, values: impl ExactSizeIterator<Item = (&'t str, &'t str)>) -> Markup {
+    html! {
+        @if values.len() > 0 {
+            (section(title, &table(&[], values.map(|(name, value)| html! { td { code { (name) } } td { (value) } }))))
+        }
+    }
+}
+
+fn machine(found: &Explanation) -> Markup {
+    let MachineSummary { sample_count, values, work } = &found.machine;
+    html! {
+        @if let Some(place) = &found.placement {
+            p {
+                (place.launcher) " on " (known(place.hosts.as_deref()))
+                @if let Some(cpus) = place.cpu_count { ", " (cpus) " CPUs" }
+                @if let Some(memory) = place.memory_bytes { ", " (bytes(memory)) }
+                @if let Some(devices) = &place.devices { ", " (devices) }
+                @if let Some(job) = &place.job_id { ", process " (job) }
+            }
+        }
+        @if let Some(work) = work {
+            p { (format!(
+                "Time of the training loop: {:.0} % work, {:.0} % waiting for batches, {:.0} % stalled for checkpoints",
+                100.0 * work.work_fraction, 100.0 * work.batch_wait_fraction, 100.0 * work.checkpoint_stall_fraction
+            )) }
+        }
+        @if *sample_count > 0 {
+            details {
+                summary { (counted(values.len() as u64, "value")) " from " (counted(*sample_count, "sample")) }
+                (table(&[text("Value"), number("Mean"), number("Least"), number("Greatest"), number("Last")], values.iter().map(|it| {
+                    let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| measured(&it.name, value));
+                    html! {
+                        td { code { (it.name) } }
+                        td.n { (shown(it.mean)) } td.n { (shown(it.min)) } td.n { (shown(it.max)) } td.n { (shown(it.last)) }
+                    }
+                })))
+            }
+        }
+    }
+}
+
+/// A value of the machine in its unit.
+fn measured(name: &str, value: f64) -> String {
+    if name.ends_with("bytes") && value >= 0.0 { bytes(value as u64) } else { metric(value) }
+}
+
+/// Checks that need attention; the others are counted.
+fn preflight(checks: &[RecordedCheck]) -> Markup {
+    let passes = |check: &&RecordedCheck| {
+        !check.blocks && matches!(check.verdict, Verdict::Pass | Verdict::NotApplicable)
+    };
+    let (passed, others): (Vec<&RecordedCheck>, Vec<&RecordedCheck>) = checks.iter().partition(passes);
+    html! {
+        p { (counted(passed.len() as u64, "check")) " passed or did not apply" }
+        @for check in others {
+            @let class = if check.blocks { "block" } else { "warn" };
+            div class=(format!("finding {class}")) {
+                p { b { (check.name) } " " (check.verdict.as_str().replace('_', " ")) @if check.blocks { ", blocks the launch" } }
+                @if let Some(why) = check.skipped_why.as_ref().or(check.why.as_ref()) { p.dim { (why) } }
+                @for finding in &check.findings {
+                    p { (finding.message) }
+                    @if let Some(action) = &finding.action { p { "→ " (action) } }
+                }
+            }
+        }
+    }
+}

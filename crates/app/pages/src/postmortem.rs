@@ -1,0 +1,205 @@
+//! A post-mortem: the same as its Markdown, for a browser.
+
+use maud::{Markup, html};
+use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent, StoredIntegrity};
+use trackway_core::text::{bytes, counted, duration, metric};
+
+use crate::frame::{About, Page, page};
+use crate::parts::{number, section, table, text};
+use crate::run_parts::{
+    cause, checkpoints, decisions, detections, difference, hash, known, sentence, state_class, time, timeline,
+};
+
+/// The page.
+#[must_use]
+pub fn postmortem(found: &Postmortem, about: &About) -> Page {
+    let body = html! {
+        (section("Impact", &impact(found)))
+        (section("Timeline", &timeline(&found.timeline)))
+        (section("Cause", &causes(found)))
+        (section("What was tried", &html! {
+            @if found.tried.is_empty() { p { "No decision was recorded" } } @else { (decisions(&found.tried)) }
+        }))
+        (section("Data versions", &versions(found)))
+        (section("Artifact integrity", &integrity(&found.integrity)))
+        (section("Actions", &actions(found)))
+    };
+    page(&format!("Post-mortem: {}", found.run.name), about, &lead(found), &body)
+}
+
+fn lead(found: &Postmortem) -> Markup {
+    let run = &found.run;
+    html! {
+        p { span class=(format!("badge {}", state_class(run.state))) { (run.state.as_str()) } }
+        @for line in &found.summary { p { (sentence(line)) } }
+        p.dim {
+            code { (run.run_id.to_string()) } ", config " code { (hash(&run.config_sha256)) }
+            ", owner " (known(run.owner.as_deref())) ", team " (known(run.team.as_deref()))
+        }
+        p.dim { "From evidence only; “not known” means that no evidence shows it." }
+    }
+}
+
+fn impact(found: &Postmortem) -> Markup {
+    let it = &found.impact;
+    let shown = |value: Option<f64>, text: fn(f64) -> String| known(value.map(text).as_deref());
+    type Row = (&'static str, fn(&Spent) -> Option<f64>, fn(f64) -> String);
+    let rows: [Row; 3] = [
+        ("wall time", |spent| spent.wall_hours, |hours| duration(hours * 3600.0)),
+        ("GPU hours", |spent| spent.gpu_hours, metric),
+        ("money", |spent| spent.usd, |usd| format!("{usd:.2} USD")),
+    ];
+    html! {
+        p { "Attempts that did not succeed: " (it.failed_count) " of " (it.attempt_count) }
+        @if it.failed_count > 0 {
+            p { "Lost steps: "
+                (known(it.lost_steps.map(|steps| steps.to_string()).as_deref()))
+                @if it.lost_steps.is_some() && it.lost_unknown_count > 0 {
+                    " or more: " (known(None)) " of " (counted(it.lost_unknown_count, "attempt"))
+                }
+            }
+            p {
+                "Time to recovery: " (shown(it.recovery_seconds, duration))
+                @if it.recovery_seconds.is_some() && it.unrecovered_count > 0 {
+                    "; no step followed " (counted(it.unrecovered_count, "failure"))
+                }
+            }
+        }
+        (table(&[text(""), number("All attempts"), number("Not successful"), number("Of it for known lost steps, in proportion")],
+            rows.into_iter().map(|(name, value, text)| html! {
+                td { (name) }
+                td.n { (shown(value(&it.run), text)) }
+                @if it.failed_count > 0 {
+                    td.n { (shown(value(&it.failed), text)) }
+                    td.n { (shown(value(&it.lost), text)) }
+                } @else { td.n { "–" } td.n { "–" } }
+            })))
+    }
+}
+
+fn causes(found: &Postmortem) -> Markup {
+    let failures = &found.failures;
+    html! {
+        @for what in &found.blocked_by { p { "Pre-flight forbade the launch: " (sentence(what)) } }
+        @if failures.is_empty() && found.blocked_by.is_empty() { p { "No attempt ended without success" } }
+        @for failure in failures {
+            div.card {
+                h3 { "Attempt " (failure.attempt_number) }
+                (cause(&failure.termination, &failure.amendments))
+                (facts(failure))
+                @if !failure.detections.is_empty() { h3 { "What detectors found in it" } (detections(&failure.detections)) }
+            }
+        }
+    }
+}
+
+fn facts(failure: &FailedAttempt) -> Markup {
+    let count = |count: Option<u64>| count.map(|count| count.to_string());
+    let status = failure.exit_code.map(|code| format!("exit code {code}"));
+    let status = status.or_else(|| failure.signal.map(|signal| format!("signal {signal}")));
+    let rows = [
+        ("attempt", Some(failure.attempt_id.to_string())),
+        ("hosts", failure.hosts.clone()),
+        ("began", failure.started_at.map(time)),
+        ("ended", failure.ended_at.map(time)),
+        ("status", status),
+        ("last step", count(failure.last_step)),
+        ("committed step", count(failure.last_committed_step)),
+        ("lost steps", count(failure.lost_steps)),
+        ("followed by attempt", count(failure.next_attempt_number.map(u64::from))),
+        ("peak memory", failure.peak_rss_bytes.map(bytes)),
+        ("memory of the host", failure.host_memory_bytes.map(bytes)),
+    ];
+    html! {
+        h3 { "Facts" }
+        (table(&[], rows.iter().map(|(name, value)| html! { td { (name) } td { (known(value.as_deref())) } })))
+    }
+}
+
+fn versions(found: &Postmortem) -> Markup {
+    let inputs = &found.inputs;
+    html! {
+        @if inputs.sets.is_empty() { p { (known(None)) ": the run file names no data set" } } @else {
+            (table(&[text("Data set"), text("Hash"), number("Files"), number("Rows"), number("Size")], inputs.sets.iter().map(|set| {
+                html! {
+                    td { (set.name) } td { code { (hash(&set.data_sha256)) } } td.n { (set.file_count) }
+                    td.n { (known(set.rows.map(|rows| rows.to_string()).as_deref())) } td.n { (bytes(set.size_bytes)) }
+                }
+            })))
+        }
+        (table(&[text("Input"), text("Changed between attempts"), text("Versions")], inputs.inputs.iter().map(|input| {
+            html! { td { (input.what) } td { (changed(input)) } td { (version_list(input)) } }
+        })))
+        @for diff in &inputs.since_last_good { (difference(diff)) }
+    }
+}
+
+fn changed(input: &InputVersion) -> Markup {
+    let attempts: usize = input.versions.iter().map(|version| version.attempts.len()).sum();
+    html! {
+        @match input.changed {
+            _ if attempts == 1 => "one attempt",
+            Some(true) => b.warn { "yes" },
+            Some(false) => "no",
+            None => (known(None)),
+        }
+    }
+}
+
+fn version_list(input: &InputVersion) -> Markup {
+    let is_one = input.versions.len() == 1;
+    html! {
+        @for version in &input.versions {
+            p {
+                @if let Some(value) = &version.value { code { (value) } } @else { (known(None)) }
+                @if !is_one {
+                    " attempt "
+                    (version.attempts.iter().map(u32::to_string).collect::<Vec<String>>().join(", "))
+                }
+            }
+        }
+    }
+}
+
+fn integrity(stored: &StoredIntegrity) -> Markup {
+    let verified = &stored.verified;
+    let differing: u64 = verified.kinds.iter().map(|kind| kind.differ_count).sum();
+    let columns = [
+        text("Digests of"),
+        number("Hold"),
+        number("Differ"),
+        number("Not sealed yet"),
+        number("Cannot be read here"),
+    ];
+    html! {
+        @if verified.kinds.is_empty() { p { (known(None)) ": nothing is stored of the run" } }
+        @else if differing == 0 { p.pass { "Nothing differs from what was sealed" } }
+        @else { p.block { (counted(differing, "digest")) @if differing == 1 { " differs" } @else { " differ" } " from what was sealed" } }
+        (table(&columns, verified.kinds.iter().map(|kind| html! {
+            td { (kind.kind.plural()) }
+            td.n { (kind.hold_count) } td.n { (kind.differ_count) } td.n { (kind.open_count) } td.n { (kind.unknown_count) }
+        })))
+        @for differs in &verified.differs { p.block { (differs.kind.as_str()) " " code { (differs.id) } ": " (differs.why) } }
+        h3 { "Checkpoints" }
+        @if stored.checkpoints.is_empty() { p { "None. Why: " (known(stored.no_checkpoint_why.as_deref())) } } @else {
+            (checkpoints(&stored.checkpoints, stored.resume_step))
+        }
+        @if stored.deleted_count > 0 { p.dim { (counted(stored.deleted_count, "checkpoint")) " deleted by retention" } }
+        @if let Some(proof) = &stored.resume_proof {
+            p { "Resume proof of " (time(proof.at)) ": " (proof.verdict.as_str()) @if let Some(why) = &proof.why { ", " (why) } }
+        } @else if !stored.checkpoints.is_empty() { p { "Whether a resume is exact is " (known(None)) ": it was never proved" } }
+        @if let Some(back) = &stored.fall_back {
+            p.warn { "The last attempt fell back from step " (back.from_step) " to step " (back.to_step) ": " (back.why) }
+        }
+    }
+}
+
+fn actions(found: &Postmortem) -> Markup {
+    html! {
+        @if found.actions.is_empty() { p { "None: no attempt ended without success" } } @else {
+            (table(&[text(""), text("Action"), text("Runbook"), text("Owner"), text("Due")], found.actions.iter().map(|action| html! {
+                td { "☐" } td { (sentence(&action.text)) } td { code { (action.runbook.as_deref().unwrap_or_default()) } } td {} td {}
+            })))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What the pages about a run have in common: timeline, cause, checkpoints, decisions, differences.
+
+use maud::{Markup, html};
+use trackway_api::checkpoints::{Checkpoint, CheckpointState};
+use trackway_api::detections::Detection;
+use trackway_api::explain::{
+    Amendment, Diff, RetryDecision, Termination, TerminationEvidence, TimelineEvent,
+};
+use trackway_api::runs::RunState;
+use trackway_core::detect::DetectionSeverity;
+use trackway_core::text::{bytes, counted, duration};
+use trackway_core::{Confidence, Timestamp};
+
+use crate::parts::{number, table, text};
+
+/// Lines of a timeline that are shown at once; the others are folded.
+const TIMELINE_MAX: usize = 80;
+/// Differences that are shown.
+const CHANGES_MAX: usize = 60;
+/// Digits of a hash, enough to distinguish hashes by eye.
+const HASH_DIGITS: usize = 12;
+
+/// The beginning of a hash; another text is not shortened.
+pub fn hash(text: &str) -> &str {
+    let is_hash = text.len() > HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { &text[..HASH_DIGITS] } else { text }
+}
+
+/// A time to the second; pages are in UTC.
+pub fn time(at: Timestamp) -> String {
+    at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " ")
+}
+
+/// A step, or a dash.
+pub fn step(step: Option<u64>) -> String {
+    step.map_or_else(|| "–".to_owned(), |step| step.to_string())
+}
+
+/// Money, or a dash.
+pub fn usd(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "–".to_owned(), |usd| format!("{usd:.2} USD"))
+}
+
+/// What is not known is said so.
+pub fn known(text: Option<&str>) -> Markup {
+    html! { @if let Some(text) = text { (text) } @else { span.dim { "not known" } } }
+}
+
+/// A sentence, in which backticks begin and end code.
+pub fn sentence(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    html! {
+        @if parts.len().is_multiple_of(2) { (text) } @else {
+            @for (place, part) in parts.into_iter().enumerate() {
+                @if place % 2 == 0 { (part) } @else { code { (part) } }
+            }
+        }
+    }
+}
+
+/// The colour of a state.
+pub fn state_class(state: RunState) -> &'static str {
+    match state {
+        RunState::Completed => "pass",
+        RunState::Running | RunState::Planned | RunState::Waiting => "warn",
+        RunState::Failed | RunState::Stopped | RunState::Blocked => "block",
+    }
+}
+
+/// What happened, oldest first.
+pub fn timeline(events: &[TimelineEvent]) -> Markup {
+    let rows = |events: &[TimelineEvent]| {
+        table(
+            &[text("Time (UTC)"), number("Attempt"), text("What")],
+            events.iter().map(|event| {
+                html! {
+                    td.word { (time(event.at)) }
+                    td.n { (event.attempt_number.map(|number| number.to_string()).unwrap_or_default()) }
+                    td { (sentence(&event.text)) }
+                }
+            }),
+        )
+    };
+    let hidden = events.len().saturating_sub(TIMELINE_MAX);
+    let (first, rest) = events.split_at(if hidden > 0 { TIMELINE_MAX / 2 } else { events.len() });
+    let (middle, last) = rest.split_at(hidden);
+    html! {
+        (rows(first))
+        @if hidden > 0 {
+            details { summary { (counted(hidden as u64, "more event")) } (rows(middle)) }
+            (rows(last))
+        }
+    }
+}
+
+/// Why an attempt ended: what shows it, and what speaks against it.
+pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
+    let word = |text: Option<&str>| text.map(|text| text.replace('_', " "));
+    let confidence = termination.confidence.map(|confidence| confidence.as_str());
+    html! {
+        p { b { (sentence(&termination.cause)) } }
+        p {
+            code { (termination.reason.as_str()) } ", confidence " (known(confidence)) ", rule "
+            @if let Some(rule) = &termination.rule { code { (rule) } } @else { (known(None)) }
+            ", domain " (known(termination.domain.map(|domain| domain.as_str())))
+            ", retry outlook " (known(word(termination.retry_outlook.map(|it| it.as_str())).as_deref()))
+        }
+        p { "Runbook: " code { (termination.runbook) } }
+        h3 { "Evidence" }
+        @if termination.evidence.is_empty() { p { (known(None)) ": no evidence was recorded" } }
+        @for item in &termination.evidence { p { span.dim { (place_of(item)) } " " code { (item.text) } } }
+        h3 { "What counters it" }
+        @for other in &termination.secondary {
+            p {
+                code { (other.reason.as_str()) } " is possible too (rule " code { (other.rule) } "): " code { (other.text) }
+                @if let Some(runbook) = &other.runbook { " " code.dim { (runbook) } }
+            }
+        }
+        @for late in amendments {
+            p {
+                "Amended since: " code { (late.field) } " " (known(late.old_text.as_deref())) " → " (known(late.new_text.as_deref()))
+                ", because " (late.why) " (" (late.author) ", " (time(late.at)) ")"
+            }
+        }
+        @match termination.confidence {
+            Some(Confidence::Certain) => {
+                @if termination.secondary.is_empty() && amendments.is_empty() {
+                    p { "Nothing: the evidence admits no other reading" }
+                }
+            }
+            Some(other) => p { "The confidence is " (other.as_str()) ": the evidence admits another reading" },
+            None => p { "The confidence is " (known(None)) },
+        }
+    }
+}
+
+fn place_of(item: &TerminationEvidence) -> String {
+    let source = item.source.replace('_', " ");
+    match item.line_number {
+        Some(line) => format!("{source}, {} line {line}:", item.stream.as_deref().unwrap_or("log")),
+        None => format!("{source}:"),
+    }
+}
+
+/// What detectors found, the likely cause, what to do and what was done.
+pub fn detections(found: &[Detection]) -> Markup {
+    html! {
+        @for one in found {
+            div class=(format!("finding {}", severity_class(one.severity))) {
+                p {
+                    b { (one.detector.as_str()) } " at step " (one.step)
+                    @if one.first_step < one.step { " (from step " (one.first_step) " on)" }
+                    @if one.rank > 0 { ", rank " (one.rank) }
+                    ": " (sentence(&one.evidence)) " " span.dim { (time(one.at)) }
+                }
+                p.dim { "Likely: " (sentence(&one.cause)) }
+                p { "→ " (sentence(&one.advice)) }
+                @if let Some(done) = &one.rolled_back { p { "Done: " (done) } }
+                @for line in &one.stacks { p.dim { code { (line) } } }
+            }
+        }
+    }
+}
+
+fn severity_class(severity: DetectionSeverity) -> &'static str {
+    if severity == DetectionSeverity::Critical { "block" } else { "warn" }
+}
+
+/// The decision after each attempt.
+pub fn decisions(decisions: &[RetryDecision]) -> Markup {
+    let columns = [
+        number("After attempt"),
+        text("Decision"),
+        text("Why"),
+        text("Rule"),
+        text("Budget"),
+        number("Wait"),
+        text("Changes"),
+    ];
+    table(
+        &columns,
+        decisions.iter().map(|decision| {
+            let budget = match (&decision.budget_name, decision.budget_spent, decision.budget_limit) {
+                (Some(name), Some(spent), Some(limit)) => format!("{name}: {spent} of {limit}"),
+                _ => String::new(),
+            };
+            let set = decision.changes.as_ref().and_then(|changes| changes.get("set"));
+            let set = set.filter(|set| set.as_object().is_some_and(|set| !set.is_empty()));
+            html! {
+                td.n { (decision.after_attempt_number.map(|number| number.to_string()).unwrap_or_default()) }
+                td.word { (decision.decision.as_str()) }
+                td { (sentence(&decision.why)) }
+                td { code { (decision.rule) } }
+                td { (budget) }
+                td.n { (decision.delay_seconds.map(duration).unwrap_or_default()) }
+                td { @if let Some(set) = set { code { (set.to_string()) } } }
+            }
+        }),
+    )
+}
+
+/// Checkpoints that retention did not delete; the one that a resume would use is marked.
+pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
+    let shown = all.iter().filter(|one| one.state != CheckpointState::Retired);
+    let columns = [
+        number("Step"),
+        text("State"),
+        number("Size"),
+        text("Where"),
+        text("Manifest"),
+        text("Saved because"),
+        text("Kept because"),
+    ];
+    table(
+        &columns,
+        shown.map(|one| {
+            let resumes = resume_step == Some(one.step) && one.state == CheckpointState::Committed;
+            let size = one.size_bytes.map(bytes).unwrap_or_default();
+            html! {
+                td.n { (one.step) }
+                td {
+                    (one.state.as_str())
+                    @if resumes { " " span.pass { "← a resume continues here" } }
+                    @if let Some(why) = &one.why { " " span.warn { (why) } }
+                }
+                td.n { (size) }
+                td { (one.place.as_str()) }
+                td { code { (one.manifest_sha256.as_deref().map(hash).unwrap_or("–")) } }
+                td { (one.reason.as_deref().unwrap_or_default()) }
+                td.dim { (one.kept_because.join(", ")) }
+            }
+        }),
+    )
+}
+
+/// What differs from something else.
+pub fn difference(diff: &Diff) -> Markup {
+    let left_out = diff.changes.len().saturating_sub(CHANGES_MAX);
+    html! {
+        h3 { "Against " (diff.label) " " code.dim { (diff.against) } }
+        @if diff.changes.is_empty() { p.dim { "No difference" } } @else {
+            (table(&[text("Key"), text("Before"), text("Now")], diff.changes.iter().take(CHANGES_MAX).map(|change| {
+                html! {
+                    td { code { (change.key) } }
+                    td { (change.before.as_deref().unwrap_or("–")) }
+                    td { (change.after.as_deref().unwrap_or("–")) }
+                }
+            })))
+        }
+        @if left_out > 0 { p.dim { (left_out) " more" } }
+    }
+}

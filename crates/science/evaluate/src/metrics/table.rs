@@ -1,0 +1,99 @@
+//! Columns of a table as values, and rows that have them.
+
+use std::collections::HashMap;
+
+use trackway_data::ColumnType;
+use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+
+use crate::error::AssessError;
+
+pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
+    items.iter().map(|item| values[*item as usize]).collect()
+}
+
+/// Numbers from 0 on without gaps, and how many there are.
+pub(super) fn renumbered<K: std::hash::Hash + Eq + Copy>(keys: &[K]) -> (Vec<u32>, usize) {
+    let mut known = HashMap::new();
+    let mut number = |key: &K| {
+        let next = known.len() as u32;
+        *known.entry(*key).or_insert(next)
+    };
+    let numbers = keys.iter().map(&mut number).collect();
+    (numbers, known.len())
+}
+
+/// A table's column, by a role's name.
+pub(super) fn column<'f>(frame: &'f Frame, name: &str) -> Result<&'f FrameColumn, AssessError> {
+    let index = frame.index_of(name).ok_or_else(|| AssessError::no_column(frame, name))?;
+    Ok(&frame.columns()[index])
+}
+
+pub(super) fn numbers<'f>(frame: &'f Frame, name: &str) -> Result<&'f [f64], AssessError> {
+    match &column(frame, name)?.cells {
+        Cells::Numbers(values) => Ok(values),
+        Cells::Categories { .. } => Err(AssessError::NoNumbers(name.to_owned())),
+    }
+}
+
+/// The text of each different value, and for each row which one it has ([`MISSING_CODE`]: none).
+pub(crate) fn values_of(column: &FrameColumn) -> (Vec<String>, Vec<u32>) {
+    match &column.cells {
+        Cells::Categories { codes, names } => (names.clone(), codes.clone()),
+        Cells::Numbers(values) => {
+            let mut names = Vec::new();
+            let mut known: HashMap<u64, u32> = HashMap::new();
+            let mut code = |value: &f64| {
+                if value.is_nan() {
+                    return MISSING_CODE;
+                }
+                *known.entry((value + 0.0).to_bits()).or_insert_with(|| {
+                    names.push(number_text(*value, column.kind));
+                    names.len() as u32 - 1
+                })
+            };
+            let codes = values.iter().map(&mut code).collect();
+            (names, codes)
+        }
+    }
+}
+
+fn number_text(value: f64, kind: ColumnType) -> String {
+    match kind {
+        ColumnType::Bool => (value != 0.0).to_string(),
+        _ => (value + 0.0).to_string(),
+    }
+}
+
+/// A column of answers: a text without a letter and a number that is not finite are none, unless a label is the same
+/// text.
+pub(super) fn answers_of(column: &FrameColumn, labels: &[String]) -> (Vec<String>, Vec<u32>) {
+    let (names, mut codes) = values_of(column);
+    let is_number = matches!(column.cells, Cells::Numbers(_));
+    let is_none = |name: &String| match is_number {
+        true => name.parse::<f64>().is_ok_and(|number| !number.is_finite()),
+        false => name.trim().is_empty() && !labels.contains(name),
+    };
+    let none: Vec<bool> = names.iter().map(is_none).collect();
+    if none.contains(&true) {
+        let is_gone = |code: &u32| none.get(*code as usize).copied().unwrap_or(false);
+        codes.iter_mut().filter(|code| is_gone(code)).for_each(|code| *code = MISSING_CODE);
+    }
+    (names, codes)
+}
+
+/// The numbers that are finite, NaN for the others.
+pub(super) fn finite(mut values: Vec<f64>) -> Vec<f64> {
+    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = f64::NAN);
+    values
+}
+
+/// Rows with a usable value in each of these columns: numbers must be finite.
+pub(super) fn whole_rows(frame: &Frame, names: &[&str]) -> Result<Vec<u32>, AssessError> {
+    let columns = names.iter().map(|name| column(frame, name)).collect::<Result<Vec<_>, _>>()?;
+    let is_usable = |cells: &Cells, row: usize| match cells {
+        Cells::Numbers(values) => values[row].is_finite(),
+        Cells::Categories { .. } => !cells.is_missing(row),
+    };
+    let is_whole = |row: &u32| columns.iter().all(|column| is_usable(&column.cells, *row as usize));
+    Ok((0..frame.rows() as u32).filter(is_whole).collect())
+}
