@@ -94,6 +94,30 @@ pub struct Explanation {
     pub next_actions: Vec<String>,
 }
 
+impl Explanation {
+    /// The timeline with what detectors found, oldest first.
+    #[must_use]
+    pub fn events(&self) -> Vec<TimelineEvent> {
+        let number_of = |found: &Detection| {
+            let line = self.attempts.iter().find(|line| line.attempt_id == found.attempt_id);
+            line.map(|line| line.attempt_number)
+        };
+        let found = self.detections.iter().map(|found| TimelineEvent {
+            at: found.at,
+            attempt_number: number_of(found),
+            kind: "detection".to_owned(),
+            step: Some(found.step),
+            text: format!(
+                "{} ({}) at step {}: {}",
+                found.detector, found.severity, found.step, found.evidence
+            ),
+        });
+        let mut all: Vec<TimelineEvent> = self.timeline.iter().cloned().chain(found).collect();
+        all.sort_by_key(|event| event.at);
+        all
+    }
+}
+
 /// The run of an explanation.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedRun {

@@ -7,7 +7,7 @@ use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
     AttemptInputs, AttemptSummary, ExplainedAttempt, Explanation, MachineSummary, MetricSummary,
-    RecordedCheck, TimelineEvent,
+    RecordedCheck,
 };
 use trackway_api::runs::RungSummary;
 use trackway_core::checks::Verdict;
@@ -39,7 +39,7 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
             (section("Cause", &cause(termination, late)))
         }
         @if !found.detections.is_empty() { (section("Found while it ran", &detections(&found.detections))) }
-        (section("Timeline", &timeline(&with_detections(found))))
+        (section("Timeline", &timeline(&found.events())))
         @if !found.retries.is_empty() { (section("What was decided", &decisions(&found.retries))) }
         @if found.attempt.is_some() { (section("Checkpoints", &stored(found))) }
         (section("Inputs", &inputs(found)))
@@ -138,24 +138,6 @@ fn attempts(found: &Explanation) -> Markup {
         }
     };
     table(&columns, found.attempts.iter().map(cells))
-}
-
-/// The timeline with what detectors found.
-fn with_detections(found: &Explanation) -> Vec<TimelineEvent> {
-    let number_of = |one: &Detection| {
-        let line = found.attempts.iter().find(|line| line.attempt_id == one.attempt_id);
-        line.map(|line| line.attempt_number)
-    };
-    let seen = found.detections.iter().map(|one| TimelineEvent {
-        at: one.at,
-        attempt_number: number_of(one),
-        kind: "detection".to_owned(),
-        step: Some(one.step),
-        text: format!("{} ({}) at step {}: {}", one.detector, one.severity, one.step, one.evidence),
-    });
-    let mut all: Vec<TimelineEvent> = found.timeline.iter().cloned().chain(seen).collect();
-    all.sort_by_key(|event| event.at);
-    all
 }
 
 /// The curves, losses first; those of the machine are folded.

@@ -268,20 +268,8 @@ fn followed(failure: &FailedAttempt, explanation: &Explanation) -> String {
 /// The timeline of the explanation with what detectors found; commits that follow each other are one line, and requests
 /// for them are left out.
 fn timeline(explanation: &Explanation) -> Vec<TimelineEvent> {
-    let number_of = |found: &Detection| {
-        let line = explanation.attempts.iter().find(|line| line.attempt_id == found.attempt_id);
-        line.map(|line| line.attempt_number)
-    };
-    let found = explanation.detections.iter().map(|found| TimelineEvent {
-        at: found.at,
-        attempt_number: number_of(found),
-        kind: "detection".to_owned(),
-        step: Some(found.step),
-        text: format!("{} ({}) at step {}: {}", found.detector, found.severity, found.step, found.evidence),
-    });
-    let shown = explanation.timeline.iter().filter(|event| !EventKind::CheckpointAsked.is(&event.kind));
-    let mut all: Vec<TimelineEvent> = shown.cloned().chain(found).collect();
-    all.sort_by_key(|event| event.at);
+    let mut all = explanation.events();
+    all.retain(|event| !EventKind::CheckpointAsked.is(&event.kind));
     let mut folded: Vec<TimelineEvent> = Vec::new();
     let mut commits = 0_u64;
     for event in all {
