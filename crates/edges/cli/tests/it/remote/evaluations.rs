@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Moto;
 use crate::evaluations::{GOOD, begun, evaluate, waiting, write_job};
 use crate::harness::{Home, eventually, files_below, signal};
-use crate::registry::{arm, registry};
+use crate::registry::{arm, compare_nothing, registry};
 
 /// Of which of the two machines nothing is left but the ledger and the remote.
 fn trained(moto: &Moto, script: &str, evaluate: &str) -> Home {
@@ -125,6 +125,7 @@ fn versions_live_at_the_remote() {
         assert_eq!(evaluate(&home, &["--checkpoint", step]).0, 0);
     }
     arm(&home);
+    compare_nothing(&home);
     let srv = home.path().join("srv");
     let deploy = ["--deploy", srv.to_str().unwrap()];
     let current = || std::fs::read_to_string(srv.join("current/weights.bin")).unwrap();
