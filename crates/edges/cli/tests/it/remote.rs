@@ -373,15 +373,18 @@ fn a_roll_back_holds_at_the_remote() {
 
     let Some(moto) = Moto::start() else { return };
     let home = Home::with(&moto.environment());
-    let file = roll_backs::run_file(&home, "breaks", ROLL_BACK);
+    let file = roll_backs::run_file(&home, "waits", ROLL_BACK);
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("[checkpoint]\n", "[checkpoint]\nremote = \"s3://runs/rolled\"\n"))
         .unwrap();
-    let run = home.trackway(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
+    let run = home.spawn(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
+    uploaded(&home, 120);
+    home.go();
+    let run = answer(run.wait_with_output().unwrap());
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(trained(&home)[&2], after_roll_back(111..=roll_backs::STEPS));
     std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
-    let listed = home.json(&["checkpoint", "ls", "breaks", "--all"]);
+    let listed = home.json(&["checkpoint", "ls", "waits", "--all"]);
     let broken: Vec<&Value> = listed["checkpoints"]
         .as_array()
         .unwrap_or_else(|| panic!("{listed}"))

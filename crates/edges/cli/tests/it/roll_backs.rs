@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,7 +22,8 @@ pub const STEPS: u64 = 300;
 fn script() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let run = Recorder::attach();
-    let trained = std::env::var("TRAINED").unwrap();
+    let trained = PathBuf::from(std::env::var("TRAINED").unwrap());
+    let go = trained.with_file_name("go");
     let mut trained = std::fs::OpenOptions::new().create(true).append(true).open(trained).unwrap();
     let attempt = std::env::var("TRACKWAY_EPOCH").unwrap();
     let (first, mut weight) = match run.resume().unwrap() {
@@ -29,6 +31,9 @@ fn script() {
         None => (1, 1.0),
     };
     for step in first..=STEPS {
+        if role == "waits" && attempt == "1" && step == BAD.start() + 1 {
+            eventually("the test", || go.exists().then_some(()));
+        }
         let batch = run.batch_of(step);
         if role == "hides" || !BAD.contains(&batch) {
             weight *= 0.999;
