@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 pub use crate::schemas::Shape;
 use crate::{
-    Document, attempts, checkpoints, compare, data, doctor, evaluations, explain, gates, gc, import, init,
-    logs, models, postmortem, preflight, registry, rehearsal, reproduce, runs, schemas, settings, sql,
-    verify, watch,
+    Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
+    explain, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal, reproduce,
+    runs, schemas, settings, sql, verify, watch,
 };
 
 /// A document of the contract.
@@ -144,6 +144,8 @@ documents! {
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];
     "explain": One of explain::Explanation, by ["explain"];
+    "diagnose": One of diagnosis::AttemptDiagnosis, by ["diagnose"],
+        "Exit code 5 unless `verdict` is `found`; 3 without a document if nothing is to be launched.";
     "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
@@ -167,6 +169,8 @@ documents! {
     "preflight": One of preflight::PreflightReport, by ["preflight"], "Exit code 3 if `verdict` is `block`.";
     "rehearse": One of rehearsal::RehearsalReport, by ["rehearse"],
         "Exit code 3 if `verdict` is `block` or `not_run`.";
+    "cross-validate": One of cross_validation::CrossValidation, by ["cross-validate"],
+        "Exit code 4 if a fold did not train or was not evaluated.";
     "prove": One of rehearsal::Proof, by ["prove"], "Exit code 7 if `verdict` is `different`, 5 if there is no proof.";
     "evaluation": One of evaluations::EvaluationReceipt, by ["eval run", "eval show"],
         "Exit code 4 if the evaluator failed, 5 if a gate does not pass.";
@@ -210,8 +214,18 @@ documents! {
     "data-drift": One of trackway_data::drift::DriftReport, by ["data drift"],
         "Exit code 3 if `verdict` is `block`; with `--fail-on warn` also if it is `warn`.";
     "data-snapshot": One of data::SnapshotAnswer, by ["data snapshot"];
+    "data-snapshot-restore": One of data::SnapshotRestored, by ["data snapshot restore"],
+        "Exit code 7 if kept bytes are missing or different.";
+    "data-snapshot-verify": One of data::SnapshotVerified, by ["data snapshot verify"],
+        "Exit code 7 unless `intact`.";
+    "data-snapshot-expire": One of data::SnapshotExpired, by ["data snapshot expire", "data snapshot gc"];
     "data-snapshots": One of data::SnapshotList, by ["data ls"];
     "data-diff": One of data::DiffAnswer, by ["data diff"];
+    "data-clean": One of data::CleanAnswer, by ["data clean"],
+        "`rows` = `rows_written` + `duplicates_dropped` + `rows_quarantined`, always.";
+    "data-as-of": One of data::AsOfAnswer, by ["data as-of"];
+    "data-skew": One of trackway_data::join::skew::SkewReport, by ["data skew"],
+        "Exit code 3 if a column is `skewed`, or `rows_compared` is 0.";
     "data-split": One of data::SplitAnswer, by ["data split"], "Exit code 3 if `proved` is false.";
     "metrics": One of trackway_evaluate::Assessment, by ["metrics"],
         "A metric that cannot be computed is absent (docs/metrics.md).";

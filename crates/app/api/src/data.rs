@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::Column;
+use trackway_data::clean::Account;
 use trackway_data::drift::DriftReport;
 use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
+use trackway_data::join::as_of::AsOfReport;
 use trackway_data::media::MediaChecks;
 use trackway_data::profile::ColumnSummary;
 use trackway_data::read::{Place, Rejects};
-use trackway_data::snapshot::{NamedSnapshot, SnapshotDiff};
+use trackway_data::snapshot::{BytesFault, KeptBytes, NamedSnapshot, SnapshotDiff};
 use trackway_data::split::{SplitMethod, SplitProof};
 
 /// A profile of a table.
@@ -163,8 +165,51 @@ pub struct SnapshotAnswer {
     pub rows_rejected: u64,
     /// Columns of the tables.
     pub schema: Option<Vec<Column>>,
+    /// The bytes that were kept; null without `--keep-bytes`.
+    pub bytes: Option<KeptBytes>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+/// A snapshot whose files were restored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotRestored {
+    /// Its id.
+    pub data_sha256: String,
+    /// The folder that the files are in.
+    pub folder: PathBuf,
+    /// Number of files.
+    pub files: u64,
+    /// Their bytes.
+    pub size_bytes: u64,
+}
+
+/// A snapshot whose kept bytes were hashed again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotVerified {
+    /// Its id.
+    pub data_sha256: String,
+    /// Whether the bytes of every file are what was kept.
+    pub intact: bool,
+    /// Files looked at.
+    pub files: u64,
+    /// Bytes hashed.
+    pub bytes_read: u64,
+    /// Files whose bytes are missing or different.
+    pub faults: Vec<BytesFault>,
+}
+
+/// Snapshots that keep no bytes any more, and what was deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotExpired {
+    /// Whether this was a dry run: nothing was changed.
+    pub dry_run: bool,
+    /// Ids of the snapshots whose bytes expired; what they consisted of stays on record.
+    pub expired: Vec<String>,
+    /// Kept files that no snapshot needs.
+    pub files: u64,
+    /// Their bytes.
+    pub freed_bytes: u64,
 }
 
 /// A stored snapshot.
@@ -184,6 +229,8 @@ pub struct StoredSnapshot {
     pub rows: Option<u64>,
     /// Rows that could not be read.
     pub rows_rejected: u64,
+    /// Whether the bytes of its files are kept.
+    pub has_bytes: bool,
 }
 
 /// All snapshots.
@@ -211,6 +258,43 @@ pub struct DiffAnswer {
     pub drift: Option<DriftReport>,
     /// Files that had to be read; 0 if both sides are snapshots.
     pub files_read: u64,
+}
+
+/// A table that was cleaned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CleanAnswer {
+    /// The cleaned table.
+    pub out: PathBuf,
+    /// The rows that were set aside: `file`, `row`, `reason` and the row itself in `record`.
+    pub quarantine: PathBuf,
+    /// What became of every row.
+    #[serde(flatten)]
+    pub account: Account,
+    /// Columns that are masked, hashed or dropped.
+    pub protected: Vec<ProtectedColumn>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A column with personal data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtectedColumn {
+    /// The column.
+    pub column: String,
+    /// What became of it: masked, hashed or dropped.
+    pub how: String,
+    /// The kinds of personal data that were found in it; empty for a column that was named and not searched.
+    pub kinds: Vec<String>,
+}
+
+/// Two tables joined by what was known at the time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AsOfAnswer {
+    /// The joined table.
+    pub out: PathBuf,
+    /// What was joined, and what a plain join would have leaked.
+    #[serde(flatten)]
+    pub report: AsOfReport,
 }
 
 /// A table that was split.

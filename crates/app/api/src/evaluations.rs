@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, RowCoverage, RunId, Step, TerminationReason, Timestamp};
+pub use trackway_evaluate::debug::ProbeAnswer;
 pub use trackway_evaluate::failures::{FailureKind, Failures};
 pub use trackway_evaluate::residuals::Residuals;
 pub use trackway_evaluate::search::BlindSpots;
@@ -40,6 +41,8 @@ pub struct EvaluationReceipt {
     pub origin: String,
     /// The evaluator.
     pub evaluator: Evaluator,
+    /// The name of a further test set; null: that of `[evaluate]` itself.
+    pub test_set: Option<String>,
     /// The tasks; null if none were named.
     pub task_set: Option<TaskSet>,
     /// Decoding parameters, as they were given.
@@ -66,6 +69,10 @@ pub struct EvaluationReceipt {
     pub assessment: Option<AssessmentDetails>,
     /// Why the rows were not matched with the task set, if they were not.
     pub tasks_unmatched: Option<String>,
+    /// What changed inputs do to the predictions; null if the model was not probed.
+    pub probes: Option<ProbeAnswer>,
+    /// The newest evaluation of the same weights on each further test set of the run file, by name.
+    pub test_sets: Vec<TestSetResult>,
     /// Verdicts of the gates.
     pub gates: Vec<JudgedGate>,
     /// The launches of the evaluator, oldest first.
@@ -120,6 +127,41 @@ impl EvaluationReceipt {
     #[must_use]
     pub fn gates_pass(&self) -> bool {
         self.gates.iter().all(|gate| gate.verdict == GateVerdict::Pass)
+    }
+
+    /// Whether it completed, its gates pass, and so do those of the further test sets.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        let own = self.state == EvaluationState::Completed && self.gates_pass();
+        own && self.test_sets.iter().all(TestSetResult::passes)
+    }
+}
+
+/// The result on a further test set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestSetResult {
+    /// Its name.
+    pub name: String,
+    /// The evaluation; null if these weights were not evaluated on it yet.
+    pub evaluation_id: Option<String>,
+    /// The state of the evaluation.
+    pub state: Option<EvaluationState>,
+    /// Rows of predictions.
+    pub rows: Option<u64>,
+    /// The metric by which its slices are compared.
+    pub main_metric: Option<String>,
+    /// The metrics of all its rows.
+    pub metrics: Metrics,
+    /// The worst verdict of its gates; null without gates.
+    pub verdict: Option<GateVerdict>,
+}
+
+impl TestSetResult {
+    /// Whether it was evaluated, and its gates pass.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.state == Some(EvaluationState::Completed)
+            && self.verdict.is_none_or(|it| it == GateVerdict::Pass)
     }
 }
 

@@ -13,6 +13,7 @@ pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 use crate::checkpoints::{Checkpoint, FallBack};
 use crate::compare::ComparedCurve;
 use crate::detections::Detection;
+use crate::diagnosis::AttemptDiagnosis;
 use crate::evaluations::EvaluationReceipt;
 use crate::progressive::ProgressiveEstimate;
 use crate::registry::ModelVersion;
@@ -42,6 +43,8 @@ pub struct Explanation {
     pub preflight: Vec<RecordedCheck>,
     /// What detectors found during the run, oldest first.
     pub detections: Vec<Detection>,
+    /// What diagnoses of the run's attempts showed, oldest first (`trackway diagnose`).
+    pub diagnoses: Vec<AttemptDiagnosis>,
     /// Where it ran.
     pub placement: Option<AttemptPlacement>,
     /// What happened, oldest first.
@@ -212,6 +215,8 @@ pub struct AttemptInputs {
     pub skip_batches: Option<String>,
     /// How many of them it skipped.
     pub skipped_batch_count: Option<u64>,
+    /// The run whose weights it started with; null: its own.
+    pub warm_start_run_id: Option<RunId>,
     /// The rung whose weights it started with.
     pub warm_start_rung: Option<String>,
     /// Their step in that rung.
@@ -595,8 +600,23 @@ pub struct AttemptCost {
     pub run_gpu_seconds: f64,
     /// Wall seconds of all attempts so far.
     pub run_wall_seconds: f64,
+    /// What the evaluations, diagnoses and rehearsals of the run took; null without any.
+    pub beside: Option<CostBeside>,
     /// Steps of this attempt after its last committed step, which are lost unless it completed.
     pub lost_steps: Option<u64>,
+}
+
+/// What launches for a run took that are not its attempts. They count in its budgets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostBeside {
+    /// How many evaluations, diagnoses and rehearsals there were.
+    pub runs: u64,
+    /// Their wall seconds.
+    pub wall_seconds: f64,
+    /// GPUs allocated × their wall seconds.
+    pub gpu_seconds: f64,
+    /// Their cost in USD, if there is a price.
+    pub cost_usd: Option<f64>,
 }
 
 /// A pre-flight check as the receipt has it.

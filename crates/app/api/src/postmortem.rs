@@ -6,6 +6,7 @@ use trackway_core::{AttemptId, Step, TerminationReason, Timestamp};
 
 use crate::checkpoints::{Checkpoint, FallBack};
 use crate::detections::Detection;
+use crate::diagnosis::AttemptDiagnosis;
 use crate::explain::{
     Amendment, Diff, ExplainedDataSet, ExplainedRun, ResumeProofSummary, RetryDecision, Termination,
     TimelineEvent,
@@ -115,6 +116,8 @@ pub struct FailedAttempt {
     pub amendments: Vec<Amendment>,
     /// What detectors found in it.
     pub detections: Vec<Detection>,
+    /// What diagnoses of it showed.
+    pub diagnoses: Vec<AttemptDiagnosis>,
 }
 
 /// What the attempts of a run started from.

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trackway_core::RunId;
 use trackway_core::checks::{CheckResult, Verdict};
+use trackway_data::drift::DriftReport;
 use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
@@ -28,10 +30,15 @@ pub struct PreflightReport {
     pub seconds: f64,
     /// The expected cost of the run; null without price and hours.
     pub cost: Option<CostEstimate>,
+    /// Data sets beside what they were compared with, for the ledger (`drift_results`).
+    #[serde(skip)]
+    pub drift: Vec<DriftComparison>,
     /// The class imbalance of the training set's label; null without classes.
     pub imbalance: Option<ImbalanceReport>,
     /// The device memory that the run needs; null without a model.
     pub memory: Option<MemoryReport>,
+    /// The runs of its rehearsals.
+    pub rehearsals: Vec<RunId>,
     /// Distributions for pages; `trackway data profile` has the statistics.
     #[serde(skip)]
     pub charts: Vec<ColumnChart>,
@@ -59,6 +66,44 @@ impl PreflightReport {
     fn was_skipped(&self, name: &str) -> bool {
         self.skipped.iter().any(|skipped| skipped.check == name)
     }
+}
+
+/// What the data of a run is compared with before the launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriftReference {
+    /// The reference that the run file names.
+    Reference,
+    /// The same data set of the last good run of the same name.
+    LastGoodRun,
+    /// The training set of the run.
+    TrainingSet,
+}
+
+impl DriftReference {
+    /// Its name in the ledger.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::LastGoodRun => "last_good_run",
+            Self::TrainingSet => "training_set",
+        }
+    }
+}
+
+/// A data set beside what it was compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriftComparison {
+    /// Its name in the run file.
+    pub data_set: String,
+    /// What it was compared with.
+    pub compared_with: DriftReference,
+    /// The path of the reference, or the name of the data set there.
+    pub reference: String,
+    /// The run whose data the reference is.
+    pub reference_run_id: Option<RunId>,
+    /// How they differ.
+    pub report: DriftReport,
 }
 
 /// A check that was skipped on request.

@@ -37,6 +37,8 @@ closed_list!(
         Learns = "learns",
         /// It resumes from the checkpoint of the first launch.
         Resumes = "resumes",
+        /// The evaluator of the run file, on the last checkpoint.
+        Evaluates = "evaluates",
     }
 );
 

@@ -1,11 +1,11 @@
 //! What a run may spend: the limits of its retries, and what is spent of them.
 
 use trackway_api::watch::Budget;
-use trackway_core::TerminationReason;
+use trackway_core::{RunId, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::RunRow;
 use trackway_tower::RetryPolicy;
-use trackway_tower::decide::{AttemptBudget, PlanEntry};
+use trackway_tower::decide::{AttemptBudget, PlanEntry, SpentBeside};
 
 use crate::Context;
 use crate::error::AppError;
@@ -36,6 +36,16 @@ pub(crate) fn budget_limits(run: &RunRow) -> Result<Vec<(&'static str, f64)>, Ap
     let attempts =
         [("preempted", policy.preempted.attempts), ("infrastructure", policy.infrastructure.attempts)];
     Ok(attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect())
+}
+
+/// What evaluations, diagnoses and rehearsals of a run took: it counts in the budgets of the run.
+pub(crate) fn spent_beside(context: &Context, run_id: RunId) -> Result<SpentBeside, AppError> {
+    let row = context.ledger_read(|ledger| ledger.run_cost(run_id))?;
+    Ok(row.map_or_else(SpentBeside::default, |row| SpentBeside {
+        cost_usd: row.cost_usd_beside.unwrap_or(0.0),
+        gpu_seconds: row.gpu_seconds_beside,
+        seconds: row.wall_seconds_beside,
+    }))
 }
 
 /// How often and how long a storage that does not answer is tried before an attempt is launched.
@@ -85,6 +95,8 @@ pub(crate) fn budget(default: AttemptBudget, rule: &RetryRule) -> AttemptBudget 
         },
         backoff_min_seconds: rule.backoff_min_seconds.unwrap_or(default.backoff_min_seconds),
         backoff_max_seconds: rule.backoff_max_seconds.unwrap_or(default.backoff_max_seconds),
+        max_usd: rule.max_usd,
+        max_gpu_hours: rule.max_gpu_hours,
     }
 }
 
@@ -97,7 +109,7 @@ mod tests {
     #[test]
     fn the_run_file_replaces_defaults_one_by_one() {
         let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7, refill = \"never\" }\nhang = { refill = \"30m\" }\n\
-            network_error = { attempts = 9, backoff = \"1s..2s\" }\n\
+            network_error = { attempts = 9, backoff = \"1s..2s\", max_usd = 3 }\n\
             device_oom = { plan = [{ set = { BATCH = \"16\" } }] }\nmax_usd = 200\n";
         let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
         let policy = policy_of(&file.retry);
@@ -108,6 +120,7 @@ mod tests {
         );
         assert_eq!(policy.infrastructure, RetryPolicy::default().infrastructure);
         assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
+        assert_eq!(policy.by_reason[&TerminationReason::NetworkError].max_usd, Some(3.0));
         assert_eq!(policy.device_oom[0].set["BATCH"], "16");
         assert_eq!(policy.max_usd, Some(200.0));
         assert_eq!((policy.preempted.refill_hours, policy.hang.refill_hours), (None, Some(0.5)));

@@ -92,6 +92,16 @@ impl Context {
         self.ledger_write(|ledger| ledger.change_run(run_id, &change))
     }
 
+    /// Records that a run of another kind was for a training run, whose money it spent.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn is_for(&self, run_id: RunId, training: RunId) -> Result<(), AppError> {
+        let run = self.change_run(run_id, |run| run.for_run_id = Some(training))?;
+        self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
+        Ok(())
+    }
+
     /// Sets the state of a run, and the end of one that is at its end.
     ///
     /// # Errors

@@ -10,7 +10,11 @@ use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
-use trackway_evaluate::{AssessError, Baseline, Columns, Comparison, Costs, SliceLimits, Spec, Task, assess};
+use trackway_evaluate::debug::ProbeAnswer;
+use trackway_evaluate::{
+    AssessError, Baseline, Columns, Comparison, Costs, Metrics, SliceLimits, Spec, Task, assess,
+};
+use trackway_formats::gate::PROBE;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
@@ -19,8 +23,12 @@ use trackway_engine::file_digest::file_sha256;
 
 /// The member of an assessment with the reason why its rows were not matched with the task set.
 pub const TASKS_UNMATCHED: &str = "tasks_unmatched";
+/// The member of an assessment with what probes of the model found.
+pub const PROBES: &str = "probes";
 /// The reference to the newest evaluation of other weights on the same tasks.
 const LAST: &str = "last";
+/// The reference to the evaluation of the checkpoint that the run started from.
+const PARENT: &str = "parent";
 /// The alias that means the version in production.
 const PRODUCTION: &str = "production";
 
@@ -56,6 +64,7 @@ pub(crate) fn baseline(
 ) -> Result<Option<EvaluationRow>, AppError> {
     let row = match named.split_once('@') {
         _ if named == LAST => return last_before(context, candidate),
+        _ if named == PARENT => of_parent(context, candidate)?,
         Some((model, alias)) => match of_model(context, model, alias, candidate)? {
             Some(row) => row,
             None => return Ok(None),
@@ -72,6 +81,32 @@ pub(crate) fn baseline(
         return Err(AppError::new(ErrorKind::Usage, message));
     }
     Ok(Some(row))
+}
+
+/// The newest evaluation, on the same tasks, of the checkpoint of another run that this one started from.
+fn of_parent(context: &Context, candidate: &Candidate<'_>) -> Result<EvaluationRow, AppError> {
+    let run = candidate.run;
+    let attempts = context.ledger_read(|ledger| ledger.attempts_of_run(run.run_id))?;
+    let parent = attempts.iter().find_map(|row| Some((row.warm_start_run_id?, row)));
+    let (parent, manifest_sha256) = parent
+        .and_then(|(run_id, row)| Some(((run_id, row), row.warm_start_manifest_sha256.as_deref()?)))
+        .ok_or_else(|| {
+            let message =
+                format!("run `{}` started from no other run: the baseline `parent` means nothing", run.name);
+            AppError::new(ErrorKind::Usage, message)
+                .hint("name one in its run file: `[run] start_from = \"RUN@best\"`")
+        })?;
+    let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
+    rows.retain(|row| {
+        row.state == EvaluationState::Completed && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+    });
+    rows.pop().ok_or_else(|| {
+        let (run_id, row) = parent;
+        let step = row.warm_start_step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
+        let message = "the checkpoint that the run started from was not evaluated on these tasks";
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!("evaluate it first: trackway eval run {run_id}{step}"))
+    })
 }
 
 /// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
@@ -243,4 +278,17 @@ pub(crate) fn limits(support_min: Option<u64>, width_max: Option<f64>, usual: Sl
         support_min: support_min.unwrap_or(usual.support_min),
         width_max: width_max.unwrap_or(usual.width_max),
     }
+}
+
+/// The numbers of probes: of each change of a feature, and of what the model loses without it.
+pub(crate) fn probed(probes: &ProbeAnswer) -> Vec<(String, Metrics)> {
+    let changes = probes.perturbations.iter().map(|it| {
+        let numbers = [("flipped", it.flipped), ("increase", it.increase)];
+        let metrics = numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), number?)));
+        (format!("{PROBE}{}.{}", it.feature, it.kind.as_str()), metrics.collect())
+    });
+    let importance = probes.importance.iter().map(|it| {
+        (format!("{PROBE}{}", it.feature), Metrics::from([("importance".to_owned(), it.increase)]))
+    });
+    changes.chain(importance).collect()
 }

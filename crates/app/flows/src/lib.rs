@@ -6,7 +6,9 @@ pub mod assess;
 pub mod baseline;
 pub mod checkpoints;
 pub mod classify;
+pub mod cross_validation;
 pub mod data;
+pub mod diagnose;
 pub mod doctor;
 pub mod evaluate;
 pub mod gates;
@@ -31,6 +33,7 @@ pub mod score;
 mod scoring;
 mod script;
 pub mod slices;
+mod start;
 #[cfg(test)]
 mod tests;
 pub mod train;

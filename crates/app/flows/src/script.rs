@@ -12,10 +12,23 @@ pub const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 /// not a Python script.
 #[must_use]
 pub fn imports_trackway(script: &Path) -> Option<bool> {
+    Some(imported_packages(&text_of(script)?).contains(&"trackway"))
+}
+
+/// Whether a Python script imports `trackway` and iterates over `.batches(…)`: what a rehearsal repeats.
+#[must_use]
+pub fn takes_batches(script: &Path) -> bool {
+    let Some(text) = text_of(script) else { return false };
+    let is_code = |line: &str| line.split('#').next().is_some_and(|code| code.contains(".batches("));
+    imported_packages(&text).contains(&"trackway") && text.lines().any(is_code)
+}
+
+/// The text of a Python script.
+fn text_of(script: &Path) -> Option<String> {
     let is_python = script.extension().is_some_and(|extension| extension == "py");
     let mut bytes = Vec::new();
     open_regular(script).ok().filter(|_| is_python)?.take(SCRIPT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(imported_packages(&String::from_utf8_lossy(&bytes)).contains(&"trackway"))
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The packages that a Python text imports, by their first names.
@@ -37,6 +50,19 @@ pub fn imported_packages(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that only a script that imports Trackway and takes its batches from it is one that a rehearsal can repeat.
+    #[test]
+    fn batches_of_trackway_show() {
+        let folder = tempfile::tempdir().unwrap();
+        let takes = |text: &str| {
+            std::fs::write(folder.path().join("train.py"), text).unwrap();
+            takes_batches(&folder.path().join("train.py"))
+        };
+        assert!(takes("import trackway\nrun = trackway.attach()\nfor b in run.batches(x):\n    pass\n"));
+        assert!(!takes("import trackway\n# for b in run.batches(x)\n"));
+        assert!(!takes("for b in run.batches(x):\n    pass\n"));
+    }
 
     /// Proves that an import shows, and that a comment and a file that cannot be read do not.
     #[test]

@@ -99,6 +99,7 @@ impl Team {
             subject: EvaluationSubject::Run(run_id),
             checkpoint: Some(CheckpointRef::Step(step)),
             overrides: Vec::new(),
+            test_sets: Vec::new(),
         };
         evaluate(&self.context, &request, &self.world.notes).unwrap()
     }

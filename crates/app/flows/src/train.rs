@@ -9,13 +9,14 @@ use trackway_engine::Context;
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, read, remote, reopen};
+use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, remote, reopen};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
 
 use crate::evaluate::{self, EvaluationSubject};
 use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, check, record};
+use crate::start::read_start;
 
 /// A training run, as `trackway run` requests it.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ pub fn run(
     request: RunRequest,
     reporter: &dyn PreflightReporter,
 ) -> Result<RunReport, AppError> {
-    let start = read(context, &request.source, request.retry_data_error, reporter)?;
+    let start = read_start(context, &request.source, request.retry_data_error, reporter)?;
     evaluate::check_before_launch(context, &start.job)?;
     let report = check_before_launch(context, &start, &request, reporter)?;
     let prepared = begin(context, &start, LaunchKind::Train, reporter)?;
@@ -162,7 +163,7 @@ fn evaluate_after(
     }
     let subject = EvaluationSubject::Run(run.run_id);
     let subject = evaluate::Subject::find(context, &subject, &[], reporter)?;
-    let receipt = evaluate::evaluate_subject(context, &subject, None, reporter)?;
+    let receipt = evaluate::evaluate_on(context, subject, None, &[], reporter)?;
     let gates = receipt.gates.clone();
     Ok(RunReport { gates, evaluation: Some(receipt), ..RunReport::of(outcome) })
 }

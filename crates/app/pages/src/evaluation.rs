@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use trackway_api::evaluations::{EvaluationReceipt, EvaluationState, FailureKind, Failures};
+use trackway_api::evaluations::{
+    Estimate, EvaluationReceipt, EvaluationState, FailureKind, Failures, ProbeAnswer, TestSetResult,
+};
 use trackway_core::TerminationReason;
 use trackway_core::registry::GateVerdict;
 use trackway_core::text::{duration, metric};
@@ -25,6 +27,8 @@ pub fn evaluation(receipt: &EvaluationReceipt, about: &About) -> Page {
         } @else {
             (reported(receipt))
         }
+        @if let Some(found) = &receipt.probes { (section("Probes", &probes(found))) }
+        @if !receipt.test_sets.is_empty() { (section("Further test sets", &test_sets(&receipt.test_sets))) }
         @if let Some(sample) = &receipt.sampled_failures { (failures(sample)) }
     };
     page(&format!("Evaluation of {}{step}", receipt.name), about, &lead(receipt), &body)
@@ -32,7 +36,7 @@ pub fn evaluation(receipt: &EvaluationReceipt, about: &About) -> Page {
 
 fn lead(receipt: &EvaluationReceipt) -> Markup {
     let (class, word) = match receipt.state {
-        EvaluationState::Completed if receipt.gates_pass() => ("pass", "completed"),
+        EvaluationState::Completed if receipt.passes() => ("pass", "completed"),
         EvaluationState::Completed => ("block", "a gate does not pass"),
         EvaluationState::Failed => ("block", "failed"),
         EvaluationState::Running => ("warn", "running"),
@@ -52,15 +56,67 @@ fn gate_table(gates: &[JudgedGate]) -> Markup {
     table(
         &[text("Verdict"), text("Rule"), text("Why")],
         gates.iter().map(|gate| {
-            let class = match gate.verdict {
-                GateVerdict::Pass => "pass",
-                GateVerdict::Fail => "block",
-                GateVerdict::Inconclusive => "warn",
-            };
             html! {
-                td class=(class) { (gate.verdict.as_str().replace('_', " ")) }
+                td class=(verdict_class(gate.verdict)) { (gate.verdict.as_str().replace('_', " ")) }
                 td { code { (gate.rule) } }
                 td.dim { (gate.why) }
+            }
+        }),
+    )
+}
+
+fn verdict_class(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Pass => "pass",
+        GateVerdict::Fail => "block",
+        GateVerdict::Inconclusive => "warn",
+    }
+}
+
+/// What the model loses without each feature, and what each change of it does.
+fn probes(found: &ProbeAnswer) -> Markup {
+    let shown = |estimate: Option<Estimate>| estimate.map(|it| metric(it.value)).unwrap_or_default();
+    let importance = table(
+        &[text("Feature"), number("Error rises without it by")],
+        found.importance.iter().map(|it| {
+            html! { td { code { (it.feature) } } td.n { (metric(it.increase.value)) } }
+        }),
+    );
+    let changes = table(
+        &[text("Feature"), text("Change"), number("Decisions changed"), number("Error rises by"), text("")],
+        found.perturbations.iter().map(|it| {
+            html! {
+                td { code { (it.feature) } }
+                td { (it.kind.label()) }
+                td.n { (shown(it.flipped)) }
+                td.n { (shown(it.increase)) }
+                td.dim { (it.refused.as_deref().unwrap_or_default()) }
+            }
+        }),
+    );
+    html! { p.dim { (found.rows) " rows drawn at random." } (importance) (changes) }
+}
+
+/// The newest result of the same weights on each further test set.
+fn test_sets(sets: &[TestSetResult]) -> Markup {
+    table(
+        &[text("Test set"), text("Gates"), text("Evaluation"), number("Rows"), text("Metric")],
+        sets.iter().map(|set| {
+            let main = set.main_metric.as_ref().and_then(|name| Some((name, set.metrics.get(name)?)));
+            let (class, word) = match (set.state, set.verdict) {
+                (Some(EvaluationState::Completed), Some(verdict)) => {
+                    (verdict_class(verdict), verdict.as_str())
+                }
+                (Some(EvaluationState::Completed), None) => ("dim", "none"),
+                (Some(state), _) => ("block", state.as_str()),
+                (None, _) => ("warn", "not evaluated"),
+            };
+            html! {
+                td { (set.name) }
+                td class=(class) { (word) }
+                td { (set.evaluation_id.as_deref().unwrap_or_default()) }
+                td.n { (set.rows.map(|rows| rows.to_string()).unwrap_or_default()) }
+                td { (main.map(|(name, it)| format!("{name} {}", metric(it.value))).unwrap_or_default()) }
             }
         }),
     )

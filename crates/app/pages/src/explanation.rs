@@ -17,8 +17,8 @@ use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
 use crate::parts::{card, number, section, table, text};
 use crate::run_parts::{
-    cause, checkpoints, decisions, detections, difference, hash, known, sentence, state_class, step,
-    timeline, usd,
+    cause, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence, state_class,
+    step, timeline, usd,
 };
 
 /// Names of what is read from the machine, not recorded by the script, begin so.
@@ -39,6 +39,7 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
             (section("Cause", &cause(termination, late)))
         }
         @if !found.detections.is_empty() { (section("Found while it ran", &detections(&found.detections))) }
+        @if !found.diagnoses.is_empty() { (section("Diagnosed", &diagnoses(&found.diagnoses))) }
         (section("Timeline", &timeline(&found.events())))
         @if !found.retries.is_empty() { (section("What was decided", &decisions(&found.retries))) }
         @if found.attempt.is_some() { (section("Checkpoints", &stored(found))) }
@@ -92,6 +93,10 @@ fn cost(found: &Explanation) -> String {
         parts.push(format!("{} GPU hours", metric(cost.run_gpu_seconds / 3600.0)));
     }
     parts.extend(cost.run_cost_usd.map(|usd| format!("{usd:.2} USD")));
+    parts.extend(cost.beside.as_ref().map(|beside| {
+        let usd = beside.cost_usd.map(|usd| format!(" for {usd:.2} USD")).unwrap_or_default();
+        format!("{} more in evaluations, diagnoses and rehearsals{usd}", duration(beside.wall_seconds))
+    }));
     let lost: u64 = found.attempts.iter().filter_map(|attempt| attempt.lost_steps).sum();
     if lost > 0 {
         let is_unknown = |attempt: &AttemptSummary| {
@@ -338,7 +343,11 @@ fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
             "warm start",
             Some(warm.map_or_else(
                 || "none".to_owned(),
-                |(step, rung)| format!("weights of step {step} of {rung}"),
+                |(step, rung)| {
+                    let run =
+                        inputs.warm_start_run_id.map(|run_id| format!(" of {run_id}")).unwrap_or_default();
+                    format!("weights of step {step} of {rung}{run}")
+                },
             )),
         ),
     ]

@@ -7,7 +7,8 @@ use trackway_core::text::{bytes, counted, duration, metric};
 use crate::frame::{About, Page, page};
 use crate::parts::{number, section, table, text};
 use crate::run_parts::{
-    cause, checkpoints, decisions, detections, difference, hash, known, sentence, state_class, time, timeline,
+    cause, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence, state_class,
+    time, timeline,
 };
 
 /// The page.
@@ -88,6 +89,7 @@ fn causes(found: &Postmortem) -> Markup {
                 (cause(&failure.termination, &failure.amendments))
                 (facts(failure))
                 @if !failure.detections.is_empty() { h3 { "What detectors found in it" } (detections(&failure.detections)) }
+                @if !failure.diagnoses.is_empty() { h3 { "What diagnoses showed" } (diagnoses(&failure.diagnoses)) }
             }
         }
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
+use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
     Amendment, Diff, RetryDecision, Termination, TerminationEvidence, TimelineEvent,
 };
@@ -157,6 +158,22 @@ pub fn detections(found: &[Detection]) -> Markup {
                 p { "→ " (sentence(&one.advice)) }
                 @if let Some(done) = &one.rolled_back { p { "Done: " (done) } }
                 @for line in &one.stacks { p.dim { code { (line) } } }
+            }
+        }
+    }
+}
+
+/// What diagnoses showed.
+pub fn diagnoses(all: &[AttemptDiagnosis]) -> Markup {
+    html! {
+        @for one in all {
+            div.finding {
+                p {
+                    b { (one.kind.as_str()) } ", " (one.verdict.as_str().replace('_', " ")) ": " (sentence(&one.finding)) " "
+                    span.dim { (time(one.at)) }
+                }
+                p.dim { "Symptom: " (sentence(&one.why)) ". Run " code { (one.diagnosis_run_id.to_string()) } }
+                @for file in &one.files { p.dim { code { (file) } } }
             }
         }
     }

@@ -11,6 +11,7 @@ pub mod checks;
 mod clock;
 mod coverage;
 pub mod detect;
+mod diagnosis;
 mod id;
 pub mod name;
 mod reason;
@@ -29,6 +30,7 @@ pub use schemars;
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
+pub use diagnosis::{DiagnosisKind, DiagnosisVerdict};
 pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use rung::{Rung, RungError};
@@ -49,6 +51,8 @@ closed_list!(
         Overfit = "overfit",
         /// A launch made to prove that resuming changes nothing.
         Prove = "prove",
+        /// A short launch that observes the cause of a symptom of a training attempt.
+        Diagnose = "diagnose",
         /// An evaluation of a committed checkpoint.
         Evaluate = "evaluate",
     }

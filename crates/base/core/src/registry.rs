@@ -55,6 +55,8 @@ closed_list!(
         Slice = "slice",
         /// A blind spot that was found.
         BlindSpot = "blind_spot",
+        /// What changed inputs do to predictions.
+        Robustness = "robustness",
         /// A measure of fairness.
         Fairness = "fairness",
         /// Latency or throughput.
@@ -85,6 +87,8 @@ closed_list!(
         Fairness = "fairness",
         /// The search for blind spots.
         BlindSpots = "blind_spots",
+        /// Probes of the model with changed inputs.
+        Probes = "probes",
         /// A comparison with another model on the same rows.
         Comparison = "comparison",
     }

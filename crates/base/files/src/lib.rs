@@ -9,6 +9,7 @@
 //! `clippy.toml` forbids `std::fs::remove_*` everywhere else.
 #![allow(clippy::disallowed_methods)] // This is that place.
 
+mod clone;
 mod link;
 mod lock;
 mod modes;
@@ -17,6 +18,7 @@ mod owned;
 mod regular;
 mod temporary;
 
+pub use clone::clone_file;
 pub use link::replace_link;
 pub use lock::FolderLock;
 pub use modes::{

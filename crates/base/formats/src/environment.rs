@@ -39,6 +39,8 @@ closed_list!(
         Kind = "TRACKWAY_KIND",
         /// The fraction of the data, where the run file has a ladder.
         Rung = "TRACKWAY_RUNG",
+        /// The path of each data set by its name, as a JSON object.
+        Data = "TRACKWAY_DATA",
         /// The seed of the run file.
         Seed = "TRACKWAY_SEED",
         /// The hash of what decides the result.
@@ -71,8 +73,10 @@ closed_list!(
         CheckpointKeepBest = "TRACKWAY_CHECKPOINT_KEEP_BEST",
         /// The remote that checkpoints are uploaded to.
         CheckpointRemote = "TRACKWAY_CHECKPOINT_REMOTE",
-        /// The checkpoint with the weights that a rung starts with.
+        /// The folder of checkpoints with the weights that the script starts with.
         WarmStart = "TRACKWAY_WARM_START",
+        /// Its number in the log there, if it isn't the newest.
+        WarmStartNumber = "TRACKWAY_WARM_START_NUMBER",
         /// Batches to skip since the run was rolled back.
         SkipBatches = "TRACKWAY_SKIP_BATCHES",
         /// End after this step, in rehearsals and proofs.
@@ -87,6 +91,12 @@ closed_list!(
         RehearsalTarget = "TRACKWAY_REHEARSAL_TARGET",
         /// The loss at which a rehearsal ends.
         RehearsalTargetLoss = "TRACKWAY_REHEARSAL_TARGET_LOSS",
+        /// What a diagnosis observes: `numeric`, `throughput` or `hang`.
+        Diagnosis = "TRACKWAY_DIAGNOSIS",
+        /// The first step that a diagnosis observes.
+        DiagnosisFromStep = "TRACKWAY_DIAGNOSIS_FROM_STEP",
+        /// Seconds after which a collective operation fails in a diagnosis of a hang.
+        DiagnosisBarrierSeconds = "TRACKWAY_DIAGNOSIS_BARRIER_SECONDS",
         /// The id of the evaluation.
         Evaluation = "TRACKWAY_EVALUATION",
         /// The folder for what the evaluator writes.

@@ -60,6 +60,8 @@ closed_list!(
         CheckpointDoesNotFit = "checkpoint_does_not_fit",
         /// A checkpoint without a place in the data was loaded.
         ResumeWithoutPlace = "resume_without_place",
+        /// The script took the path of a data set from Trackway: `name`.
+        DataPathTaken = "data_path_taken",
         /// The script could not resume, and why.
         ResumeFailed = "resume_failed",
         /// Components of a checkpoint that the script did not load.
@@ -92,6 +94,12 @@ closed_list!(
         RehearsalTargetReached = "rehearsal_target_reached",
         /// Something of the framework could not be observed.
         RehearsalBlind = "rehearsal_blind",
+        /// What a diagnosis observed: `about`, `facts`.
+        DiagnosisFacts = "diagnosis_facts",
+        /// A diagnosis could not observe something: `where`, `why`.
+        DiagnosisBlind = "diagnosis_blind",
+        /// The first value of a loss or gradient norm that is NaN or infinite: which parameters have such gradients.
+        NonfiniteGradients = "nonfinite_gradients",
         /// Examples of progressive validation were trained on before.
         ProgressiveSeenBefore = "progressive_seen_before",
         /// A callback of the SDK failed; training continued.

@@ -14,7 +14,7 @@ use crate::runfile::{RunFileError, parse_duration};
 pub const POLICY_BYTES_MAX: usize = 1 << 16;
 
 /// Every key that a policy may hold; `docs/registry.md` describes each.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 11] = [
     "model",
     "approvals",
     "approval_lasts",
@@ -25,6 +25,7 @@ pub const KEYS: [&str; 10] = [
     "rung",
     "receipt",
     "test_set_uses_max",
+    "test_sets",
 ];
 
 /// What a policy file sets.
@@ -50,6 +51,8 @@ pub struct ModelPolicyFile {
     pub receipt: Option<BTreeSet<ReceiptField>>,
     /// How often its test set may have been used.
     pub test_set_uses_max: Option<u32>,
+    /// Further test sets, by name, on which it must have been evaluated and its gates must pass.
+    pub test_sets: Option<BTreeSet<String>>,
 }
 
 /// Reads a policy file. `name` is the file's name in messages.
@@ -70,10 +73,7 @@ impl ModelPolicyFile {
             "approvals" => self.approvals = Some(people(value)?),
             "approval_lasts" => self.approval_seconds = Some(duration(value)?),
             "own_approval" => self.own_approval = Some(flag(value)?),
-            "approvers" => {
-                let name = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
-                self.approvers = Some(list(value, "a list of names", name)?);
-            }
+            "approvers" => self.approvers = Some(names(value)?),
             "gates" => self.gates = Some(words(value, "kinds of gate", GateKind::ALL)?),
             "baseline" => {
                 let known = text(value).ok().and_then(|word| word.parse().ok());
@@ -86,10 +86,15 @@ impl ModelPolicyFile {
             }
             "receipt" => self.receipt = Some(words(value, "fields of a receipt", ReceiptField::ALL)?),
             "test_set_uses_max" => self.test_set_uses_max = Some(count(value)?),
+            "test_sets" => self.test_sets = Some(names(value)?),
             _ => return Err(Mistake::Key),
         }
         Ok(())
     }
+}
+
+fn names(value: &DeValue<'_>) -> Result<BTreeSet<String>, Mistake> {
+    list(value, "a list of names", |word| Some(word.to_owned()).filter(|word| !word.is_empty()))
 }
 
 /// The words of a closed list.
@@ -131,7 +136,8 @@ mod tests {
     fn every_key_is_read() {
         let text = "model = \"income\"\napprovals = 0\napproval_lasts = \"3d\"\nown_approval = true\n\
                     approvers = [\"ada\", \"ben\"]\ngates = [\"quality\", \"slice\", \"size\"]\n\
-                    baseline = \"optional\"\nrung = \"10%\"\nreceipt = [\"task_set\"]\ntest_set_uses_max = 20\n";
+                    baseline = \"optional\"\nrung = \"10%\"\nreceipt = [\"task_set\"]\ntest_set_uses_max = 20\n\
+                    test_sets = [\"rare\"]\n";
         let expected = ModelPolicyFile {
             model: Some("income".into()),
             approvals: Some(0),
@@ -143,6 +149,7 @@ mod tests {
             rung: Rung::new(0.1),
             receipt: Some([ReceiptField::TaskSet].into()),
             test_set_uses_max: Some(20),
+            test_sets: Some(["rare".to_owned()].into()),
         };
         assert_eq!(parse(text.as_bytes(), "p.toml").unwrap(), expected);
         assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));
@@ -162,7 +169,7 @@ mod tests {
                 "p.toml:1:1: unknown key `aprovals` (hint: did you mean `approvals`?)",
                 "p.toml:2:18: `approval_lasts` must be a duration above 0, such as `\"3d\"`",
                 "p.toml:3:9: `gates` must be a list of kinds of gate: `\"quality\"`, `\"slice\"`, `\"blind_spot\"`, \
-                 `\"fairness\"`, `\"latency\"`, `\"size\"`, `\"cost\"`",
+                 `\"robustness\"`, `\"fairness\"`, `\"latency\"`, `\"size\"`, `\"cost\"`",
                 "p.toml:4:12: `baseline` must be `\"required\"` or `\"optional\"`",
                 "p.toml:5:8: `rung` must be a percentage above 0% and up to 100%, such as `\"100%\"`",
                 "p.toml:6:13: `approvals` must be a whole number from 0 to 4294967295",

@@ -1,6 +1,7 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
-//! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), what goes wrong while it trains ([`detect`]),
+//! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), what goes wrong while it trains ([`detect`]), which launch
+//! shows the cause ([`diagnosis`]),
 //! whether more training is worth it ([`early_stop`]), and whether a rung is good enough for the next ([`ladder`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
@@ -20,6 +21,7 @@ pub mod cost;
 pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
 pub mod detect;
+pub mod diagnosis;
 pub mod early_stop;
 pub mod gate;
 pub mod imbalance;

@@ -9,7 +9,9 @@ macro_rules! words {
 }
 
 mod checkpoint;
+mod cross_validate;
 mod data;
+mod diagnose;
 mod eval;
 mod groups;
 mod init;
@@ -36,10 +38,13 @@ use trackway_core::BatchRange;
 
 use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
+pub use cross_validate::CrossValidateArgs;
 pub use data::{
-    CheckArgs, DataCommand, DiffArgs, DriftArgs, FailOn, Header, ImagesArgs, InferArgs, LeakageArgs,
-    ProfileArgs, ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
+    AsOfArgs, CheckArgs, CleanArgs, DataCommand, DiffArgs, DriftArgs, FailOn, Header, ImagesArgs, InferArgs,
+    LeakageArgs, ProfileArgs, Protect, ReadingArgs, SkewArgs, SnapshotArgs, SnapshotCommand, SplitArgs,
+    SplitBy, TableArgs, ValidateArgs, WhatOfDuplicates,
 };
+pub use diagnose::DiagnoseArgs;
 pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 pub use init::InitArgs;
 pub use memory::MemoryArgs;
@@ -110,6 +115,9 @@ pub enum Command {
     Prove(ProveArgs),
     /// Smoke-test training: overfit one or a few batches and diagnose failures
     Rehearse(RehearseArgs),
+    /// Train and evaluate a run for each fold of the training data; report mean and spread of every metric
+    #[command(visible_alias = "cv")]
+    CrossValidate(CrossValidateArgs),
     /// Evaluate checkpoints; list, show and import evaluations
     #[command(subcommand)]
     Eval(EvalCommand),
@@ -127,6 +135,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Explain an attempt or a run: what ran, why it ended, which checkpoint is valid, what to do next
     Explain(ExplainArgs),
+    /// Launch an attempt's job again for a few steps to find the cause of NaN, slow steps or a hang
+    Diagnose(DiagnoseArgs),
     /// Write the post-mortem of a run: what happened, what it cost, why, and what to do
     #[command(visible_alias = "incident")]
     Postmortem(PostmortemArgs),
@@ -542,6 +552,7 @@ impl Command {
                 | Self::Preflight(_)
                 | Self::Probe(_)
                 | Self::Rehearse(_)
+                | Self::CrossValidate(_)
                 | Self::Score(_)
                 | Self::Slices(_)
         )

@@ -120,6 +120,10 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
             let context = open(settings, file.as_deref(), false, printer)?;
             commands::evaluate::evaluate(&context, eval, printer)
         }
+        Command::CrossValidate(args) => {
+            let context = open(settings, Some(&args.file), true, printer)?;
+            commands::cross_validate::cross_validate(&context, args, printer)
+        }
         Command::Rehearse(rehearse) => {
             let context = open(settings, Some(&rehearse.file), true, printer)?;
             commands::rehearse::rehearse(&context, rehearse, printer)
@@ -143,6 +147,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Attempts(list) => commands::list::attempts(&home()?, list, printer),
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
         Command::Watch(watch) => commands::watch::watch(&home()?, watch, printer),
+        Command::Diagnose(diagnose) => commands::diagnose::diagnose(&home()?, diagnose, printer),
         Command::Explain(explain) => commands::explain(&home()?, explain, printer),
         Command::Postmortem(postmortem) => commands::postmortem::postmortem(&home()?, postmortem, printer),
         Command::Verify(verify) => commands::verify::verify_command(&home()?, verify, printer),

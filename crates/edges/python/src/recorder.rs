@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
-use trackway_recorder::is_given_up;
+use trackway_recorder::{is_given_up, loss_rank};
 
 use crate::draft::Draft;
 use crate::error::to_python;
@@ -56,11 +56,18 @@ impl Recorder {
         self.inner.rehearsal_baseline(loss);
     }
 
-    /// What cannot be turned into a float is skipped, and an event reports it once per name.
+    /// What cannot be turned into a float is skipped, and an event reports it once per name. Returns the first loss or
+    /// gradient norm that is not finite.
     #[pyo3(name = "_log", signature = (step, values, named, /))]
-    fn log<'py>(&self, step: &Bound<'py, PyAny>, values: &Bound<'py, PyAny>, named: &Bound<'py, PyDict>) {
+    fn log<'py>(
+        &self,
+        step: &Bound<'py, PyAny>,
+        values: &Bound<'py, PyAny>,
+        named: &Bound<'py, PyDict>,
+    ) -> Option<String> {
         let Ok(step) = step.extract::<u64>() else {
-            return self.complain("log", "step", step);
+            self.complain("log", "step", step);
+            return None;
         };
         let mut metrics = Metrics::with_room_for(named.len());
         match values.cast::<PyDict>() {
@@ -69,7 +76,11 @@ impl Recorder {
             Err(_) => self.complain("log", "values", values),
         }
         metrics.take(self, named);
-        metrics.with_pairs(|pairs| self.inner.log(step, pairs));
+        metrics.with_pairs(|pairs| {
+            self.inner.log(step, pairs);
+            let is_lost = |(name, value): &&(&str, f64)| !value.is_finite() && shows_gradients(name);
+            pairs.iter().find(is_lost).map(|(name, _)| (*name).to_owned())
+        })
     }
 
     #[pyo3(name = "_event", signature = (kind, step, fields, /))]
@@ -211,12 +222,17 @@ impl<'py> Metrics<'py> {
         }
     }
 
-    fn with_pairs(&self, record: impl FnOnce(&[(&str, f64)])) {
+    fn with_pairs<T>(&self, record: impl FnOnce(&[(&str, f64)]) -> T) -> T {
         // What is not Unicode, such as a file name with odd bytes, is shown as well as possible.
         let names: Vec<_> = self.names.iter().map(|name| name.to_string_lossy()).collect();
         let pairs: Vec<_> = names.iter().map(AsRef::as_ref).zip(self.values.iter().copied()).collect();
-        record(&pairs);
+        record(&pairs)
     }
+}
+
+/// Whether a metric is not finite because a gradient is not, or the other way round.
+fn shows_gradients(name: &str) -> bool {
+    name == "grad_norm" || loss_rank(name) > 0
 }
 
 /// The value as a float: numbers as they are, tensors of one element by their `item()`.

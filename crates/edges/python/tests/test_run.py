@@ -583,3 +583,14 @@ def test_stacks_are_written_when_asked_for(tmp_path):
     assert process.wait() == -41
     assert start("end", TRACKWAY_STACKS=folder).wait() == 0
     assert list(folder.iterdir()) == []
+
+
+def test_paths_of_data_sets_come_from_the_run_file(monkeypatch):
+    """Proves that a script gets the path of a data set by its name, and the default or an error for another name."""
+    run = trackway.attach()
+    monkeypatch.delenv("TRACKWAY_DATA", raising=False)
+    assert run.data("train", "mine.csv") == "mine.csv"
+    with pytest.raises(KeyError, match=r"no `\[data.train\]`"):
+        run.data("train")
+    monkeypatch.setenv("TRACKWAY_DATA", '{"train": "/data/fold.csv"}')
+    assert run.data("train", "mine.csv") == "/data/fold.csv"

@@ -82,3 +82,4 @@ pub use rehearsal_plan::RehearsalPlan;
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
 pub use together::{NOTICE_SECONDS, is_given_up};
+pub use trackway_formats::rehearsal::loss_rank;

@@ -389,15 +389,18 @@ impl Recorder {
         inner.resume_by(Root::resume_read)
     }
 
-    /// The checkpoint whose weights this rung begins with: the newest of the rung before, if the run file sets
-    /// `warm_start` and nothing was committed in this rung yet. Call it after [`Recorder::resume`] found nothing. Take
+    /// The checkpoint whose weights this attempt begins with: the newest of the rung before, if the run file sets
+    /// `warm_start`, or that of another run (`run.start_from`), and nothing was committed in this rung yet. Call it after [`Recorder::resume`] found nothing. Take
     /// its weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the
     /// other rung.
     ///
     /// # Errors
     /// As [`Recorder::resume`].
     pub fn warm_start(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        let load = |view: &CheckpointView| Ok(view.resume_target()?.map(|loaded| (loaded, ())));
+        let load = |view: &CheckpointView, number: Option<u64>| match number {
+            Some(number) => Ok(Some((view.load(number)?, ()))),
+            None => Ok(view.resume_target()?.map(|loaded| (loaded, ()))),
+        };
         Ok(self.warm_start_by(load)?.map(|(loaded, ())| loaded))
     }
 
@@ -406,16 +409,19 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::resume`].
     pub fn warm_start_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
-        self.warm_start_by(CheckpointView::resume_read)
+        self.warm_start_by(|view, number| match number {
+            Some(number) => view.read(number).map(Some),
+            None => view.resume_read(),
+        })
     }
 
     fn warm_start_by<T>(
         &self,
-        load: impl FnOnce(&CheckpointView) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
+        load: impl FnOnce(&CheckpointView, Option<u64>) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
     ) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError> {
-        let warm_start = self.inner.as_ref().and_then(|inner| inner.settings.warm_start.as_ref());
-        let Some(root) = warm_start else { return Ok(None) };
-        let loaded = CheckpointView::open(root).and_then(|view| load(&view));
+        let Some(settings) = self.inner.as_ref().map(|inner| &inner.settings) else { return Ok(None) };
+        let Some(root) = &settings.warm_start else { return Ok(None) };
+        let loaded = CheckpointView::open(root).and_then(|view| load(&view, settings.warm_start_number));
         match &loaded {
             Ok(None) => {}
             Ok(Some((loaded, _))) => {

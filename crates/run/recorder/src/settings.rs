@@ -22,8 +22,10 @@ pub(crate) struct Settings {
     pub control_file: Option<PathBuf>,
     /// `TRACKWAY_CHECKPOINTS`: the checkpoint root.
     pub checkpoint_root: Option<PathBuf>,
-    /// `TRACKWAY_WARM_START`: the checkpoint root of the rung before, whose weights this one begins with.
+    /// `TRACKWAY_WARM_START`: the checkpoint root of the rung before or of another run, whose weights this one begins with.
     pub warm_start: Option<PathBuf>,
+    /// `TRACKWAY_WARM_START_NUMBER`: the number of the checkpoint there; the newest if absent.
+    pub warm_start_number: Option<u64>,
     /// `TRACKWAY_ARTIFACTS`: the folder for artifacts.
     pub artifact_folder: Option<PathBuf>,
     /// `TRACKWAY_EPOCH`.
@@ -82,6 +84,7 @@ impl Settings {
             control_file: path(Variable::Control.as_str()),
             checkpoint_root: path(Variable::Checkpoints.as_str()),
             warm_start: path(Variable::WarmStart.as_str()),
+            warm_start_number: number(Variable::WarmStartNumber.as_str()),
             artifact_folder: path(Variable::Artifacts.as_str()),
             epoch: number(Variable::Epoch.as_str()),
             best_metric: text(Variable::CheckpointKeepBest.as_str())

@@ -256,7 +256,7 @@ fn first_values(source: &Source) -> Option<Vec<Values>> {
             rows += chunk.batch.num_rows();
             if rows < HEAD_ROWS { Ok(()) } else { Err(Stop::Cancelled) }
         };
-        match source.read(&unit, &mut ChunkSink::new(unit.file, source, &mut take)) {
+        match source.read(&unit, &mut ChunkSink::new(unit.file, source, false, &mut take)) {
             Ok(()) | Err(Stop::Cancelled) => {}
             Err(Stop::Failed(_)) => return None,
         }

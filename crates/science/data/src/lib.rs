@@ -13,6 +13,7 @@
 
 mod budget;
 mod cache;
+pub mod clean;
 pub mod drift;
 mod error;
 mod examine;
@@ -22,6 +23,7 @@ mod identifier;
 mod identity;
 mod infer;
 pub mod integrity;
+pub mod join;
 pub mod leakage;
 pub mod limits;
 mod manifest;

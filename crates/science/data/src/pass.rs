@@ -11,12 +11,18 @@ use std::sync::{Mutex, PoisonError};
 use trackway_core::boundary::contained;
 
 use crate::error::DataError;
-use crate::read::{Chunk, ChunkSink, Coverage, Source, Stop, Unit, Units};
+use crate::read::{Chunk, ChunkSink, Coverage, RejectedRow, Source, Stop, Unit, Units};
 
 /// An accumulator over the chunks of a source.
 pub trait Pass: Send {
+    /// Whether the pass gets the rows that cannot be read, and chunks list every misfit.
+    const WANTS_FAULTY: bool = false;
+
     /// Takes the next rows. Chunks of one unit come in row order.
     fn observe(&mut self, chunk: &Chunk);
+
+    /// Takes the rows of a unit that cannot be read, after the others; called only if they are wanted.
+    fn rejected(&mut self, _rows: Vec<RejectedRow>) {}
 
     /// Adds what another accumulator took from rows that come later. A fresh accumulator changes nothing.
     fn merge(&mut self, later: Self);
@@ -243,13 +249,16 @@ impl<F> Worker<'_, F> {
             pass.observe(chunk);
             Ok(())
         };
-        let mut sink = ChunkSink::new(unit.file, self.source, &mut take);
+        let mut sink = ChunkSink::new(unit.file, self.source, P::WANTS_FAULTY, &mut take);
         match self.source.read(unit, &mut sink) {
             Ok(()) => {}
             Err(Stop::Cancelled) => return Err(DataError::Cancelled { set: self.source.set().to_owned() }),
             Err(Stop::Failed(error)) => return Err(error),
         }
-        let coverage = sink.coverage;
+        let mut coverage = sink.coverage;
+        if let Some(rejected) = coverage.rejected.take() {
+            pass.rejected(rejected);
+        }
         let before = self.done.fetch_add(coverage.bytes_read, Ordering::Relaxed);
         let total = self.source.size_bytes();
         (self.watch.progress)((before + coverage.bytes_read).min(total), total);

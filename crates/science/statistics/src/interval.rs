@@ -168,6 +168,22 @@ pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence:
     Interval { low: mean - half, high: mean + half }
 }
 
+/// The interval of the mean over the folds of a cross-validation. Folds share most of their training rows, so that Student's
+/// interval is too narrow: the variance is multiplied by `1 / folds + held out / training` rows (C. Nadeau and Y. Bengio 2003).
+/// Infinite for fewer than two folds.
+#[must_use]
+pub fn fold_mean_interval(
+    mean: f64,
+    standard_deviation: f64,
+    folds: usize,
+    held_out_by_training: f64,
+    confidence: f64,
+) -> Interval {
+    let count = folds as f64;
+    let corrected = standard_deviation * (1.0 / count + held_out_by_training).sqrt() * count.sqrt();
+    mean_interval(mean, corrected, count, confidence)
+}
+
 /// The interval of the difference of two independent numbers, from the interval of each (MOVER: G. Zou and A. Donner
 /// 2008; with Wilson's intervals of two proportions it is R. Newcombe's of 1998, method 10).
 #[must_use]

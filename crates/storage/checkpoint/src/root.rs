@@ -272,7 +272,20 @@ impl CheckpointRoot {
         Ok(commit(number, body, written_bytes, self.seconds_since(started_micros)))
     }
 
-    /// The same for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    /// Commits a checkpoint of another root in this one, with the same files: they are linked where both are on one file system, else
+    /// copied. Its root is only read, and deleting it does not change this one.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::save`]; [`CheckpointError::Damaged`] when a file is not what was committed.
+    pub fn save_copy(&mut self, source: &LoadedCheckpoint) -> Result<Commit, CheckpointError> {
+        let metrics: Vec<(&str, f64)> =
+            source.manifest.metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        // The ranks that saved it together.
+        self.settings.world_size = source.manifest.world_size;
+        self.save(source.step, &metrics, |writer| writer.copy(source))
+    }
+
+    /// The same as [`CheckpointRoot::save`] for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
     ///
     /// # Errors
     /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.

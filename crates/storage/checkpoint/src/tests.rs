@@ -462,6 +462,30 @@ fn a_failing_closure_commits_nothing() {
     );
 }
 
+/// Proves that a copy in another run's root is resumed from by a later epoch there with the same bytes, also when the original is
+/// gone, and that the original's log is not written.
+#[test]
+fn a_copy_is_a_checkpoint_of_the_other_run() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let saved = root
+        .save(7, &[("loss", 0.5)], |writer| {
+            writer.file("w", Kind::Weights, b"weights")?;
+            writer.file("rng", Kind::Rng, b"rng")
+        })
+        .unwrap();
+    let source = world.view().load(saved.number).unwrap();
+    let before = world.view().list();
+    let other = World::new();
+    other.open(0).unwrap().save_copy(&source).unwrap();
+    assert_eq!(world.view().list(), before);
+    std::fs::remove_dir_all(world.path()).unwrap();
+    let resumed = other.open(1).unwrap().resume_target().unwrap().unwrap();
+    assert_eq!((resumed.step, resumed.read("w").unwrap()), (7, b"weights".to_vec()));
+    assert_eq!(resumed.manifest.state_digest, saved.state_digest);
+    assert_eq!((resumed.manifest.run_id, resumed.manifest.metrics["loss"]), (other.run_id, 0.5));
+}
+
 /// Proves that a root of one run refuses another run by name.
 #[test]
 fn a_root_belongs_to_one_run() {

@@ -6,6 +6,7 @@ use trackway_store::Disk;
 use crate::bulk::{DraftFile, Figures, FileWriter, Parent, WrittenFile};
 use crate::error::CheckpointError;
 use crate::group::RankGroup;
+use crate::load::LoadedCheckpoint;
 
 /// The files of the commit that training continues from: those that did not change are shared with it.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +65,23 @@ impl<'a> CheckpointWriter<'a> {
         self.figures.add(&written.figures);
         let owned = |(written, rank): (WrittenFile, Option<u32>)| ManifestFile { rank, ..written.file };
         self.files.extend(written.files.into_iter().zip(owners).map(owned));
+        Ok(())
+    }
+
+    /// The files of another checkpoint, as it has them.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`] when one is not what was committed, [`CheckpointError::Storage`] when the disk refuses.
+    pub(crate) fn copy(&mut self, source: &LoadedCheckpoint) -> Result<(), CheckpointError> {
+        let disk = source.disk.as_ref();
+        for file in source.files() {
+            self.check_name(&file.name)?;
+            let to = self.folder.join(&file.name);
+            if disk.link(&source.folder.join(&file.name), &to).is_err() {
+                write_durably(disk, &to, &source.read(&file.name)?)?;
+            }
+            self.files.push(ManifestFile { stored_in: None, ..file.clone() });
+        }
         Ok(())
     }
 

@@ -7,10 +7,10 @@ use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
-    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, EvaluationMetricRow, EvaluationRow,
-    EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
-    ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
-    RollBackRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
+    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow,
+    EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow,
+    ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow,
+    RetryRow, RollBackRow, RunCostRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Value};
 
@@ -212,6 +212,14 @@ impl Ledger {
         self.backend().select(&format!("WHERE run_id IN ({})", marks(ids.len())), &ids)
     }
 
+    /// What a training run took, and what its evaluations, diagnoses and rehearsals took.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn run_cost(&self, run_id: RunId) -> Result<Option<RunCostRow>, LedgerError> {
+        Ok(self.backend().select("WHERE run_id = ?", &[run_id.to_value()])?.pop())
+    }
+
     /// The launches of other kinds of several runs, by run, oldest first.
     ///
     /// # Errors
@@ -392,12 +400,16 @@ lists! {
     slices_of_evaluation(evaluation_id: &str) -> EvaluationSliceRow, "slice";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
+    /// How far the data of a run was from what it was compared with, by data set and column.
+    drift_results_of(run_id: RunId) -> DriftResultRow, "data_set, compared_with, column_name";
     /// The rungs of a run that were launched, from the smallest.
     rungs_of_run(run_id: RunId) -> RungRow, "place";
     /// What detectors found in a run, oldest first.
     detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
     /// What detectors found in an attempt, oldest first.
     detections_of_attempt(attempt_id: AttemptId) -> DetectionRow, "at, detection_id";
+    /// Diagnoses of attempts of a run, oldest first.
+    diagnoses_of_run(run_id: RunId) -> DiagnosisRow, "at, diagnosis_run_id";
     /// Where a run went back to, oldest first.
     roll_backs_of_run(run_id: RunId) -> RollBackRow, "at, roll_back_id";
     /// Evaluations of exactly these weights, oldest first.

@@ -13,9 +13,10 @@ use crate::error::LedgerError;
 use crate::evaluations::{EvaluationEnd, use_of};
 use crate::ledger::{Ledger, update_run};
 use crate::records::{
-    AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, EvaluationRow,
-    EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow,
-    PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, TABLES,
+    AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, DiagnosisRow,
+    DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow,
+    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    TABLES,
 };
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
@@ -106,8 +107,8 @@ impl KeptRows {
 
     /// What was checked before a run was launched.
     #[must_use]
-    pub fn of_checks(checks: &[PreflightCheckRow]) -> Self {
-        Self::default().of(checks)
+    pub fn of_checks(checks: &[PreflightCheckRow], drift: &[DriftResultRow]) -> Self {
+        Self::default().of(checks).of(drift)
     }
 
     /// A run that went back.
@@ -154,6 +155,12 @@ impl KeptRows {
     #[must_use]
     pub fn of_amendment(amendment: &AmendmentRow) -> Self {
         Self::default().of(std::slice::from_ref(amendment))
+    }
+
+    /// A diagnosis of an attempt.
+    #[must_use]
+    pub fn of_diagnosis(diagnosis: &DiagnosisRow) -> Self {
+        Self::default().of(std::slice::from_ref(diagnosis))
     }
 
     /// An approval.
@@ -277,7 +284,9 @@ impl Ledger {
             added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
             added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;
             added |= absent(backend, &kept.rows_of::<AmendmentRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<DiagnosisRow>()?)?;
             added |= absent(backend, &kept.rows_of::<PreflightCheckRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<DriftResultRow>()?)?;
             for evaluation in kept.rows_of::<EvaluationRow>()? {
                 added |= restore_evaluation(backend, kept, &evaluation)?;
             }

@@ -12,8 +12,8 @@ use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow,
-    RollBackRow, RunDataRow, RunRow,
+    DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow,
+    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow,
 };
 use crate::text::Door;
 use crate::value::{Field, Record, Value};
@@ -332,6 +332,14 @@ impl Ledger {
         self.backend().transaction(true, |backend| backend.insert_once(proof))
     }
 
+    /// Adds a diagnosis of an attempt. Adding the same one again changes nothing. True when it was new.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another diagnosis has its id, or the run does not exist.
+    pub fn insert_diagnosis(&self, diagnosis: &DiagnosisRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(diagnosis))
+    }
+
     /// Adds what was checked before a run was launched. Adding the same again changes nothing.
     ///
     /// # Errors
@@ -339,6 +347,17 @@ impl Ledger {
     pub fn insert_preflight_checks(&self, checks: &[PreflightCheckRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
             checks.iter().try_for_each(|check| backend.insert_once(check).map(|_| ()))
+        })
+    }
+
+    /// Adds how far the columns of a run's data were from what they were compared with. Adding the same again changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the run has a different result of a column already, or the run does not exist.
+    pub fn insert_drift_results(&self, results: &[DriftResultRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            results.iter().try_for_each(|result| backend.insert_once(result).map(|_| ()))
         })
     }
 

@@ -45,12 +45,12 @@ pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use records::{
     AmendedAttemptRow, AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow,
-    CheckpointRowState, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow,
-    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow,
-    GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow,
-    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow,
-    RunRow, RunState, RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow,
-    VIEWS, ValidationSetRow,
+    CheckpointRowState, CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, DiagnosisRow,
+    DriftResultRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow,
+    GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow,
+    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
+    RunCostRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow,
+    TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};

@@ -5,7 +5,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
 use trackway_core::{
-    AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, LaunchKind, ProofId, RetryOutlook, RunId,
+    TerminationReason, Timestamp,
 };
 
 /// The type of a column, in terms of both backends.
@@ -276,6 +277,8 @@ word_field!(GateVerdict, GateVerdict::Inconclusive);
 word_field!(ModelStage, ModelStage::Candidate);
 word_field!(ModelChange, ModelChange::Register);
 word_field!(LaunchKind, LaunchKind::Train);
+word_field!(DiagnosisKind, DiagnosisKind::Numeric);
+word_field!(DiagnosisVerdict, DiagnosisVerdict::Incomplete);
 
 /// 26 zeros after the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use trackway_core::{Clock as _, Rung};
+use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_launch::Seen;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
-use trackway_tower::decide::DecisionRule;
+use trackway_tower::decide::{DecisionRule, SpentBeside};
 
 use super::changes::{Changes, plan_values};
 use super::detect::{Detecting, DetectionLog};
@@ -24,11 +24,13 @@ use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::sight::PATIENCE_SECONDS;
+use super::stacks;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
 use super::watchdog::Limits;
 use crate::Context;
 use crate::actions::{self, ActionKind};
+use crate::budgets::spent_beside;
 use crate::checkpoints::{mirror_now, mirror_run};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
@@ -178,6 +180,14 @@ pub struct Rehearsal {
     pub handshake_seconds: Option<f64>,
     /// How long it may take; the run file's own limit counts too.
     pub timeout_seconds: Option<f64>,
+    /// How long it may be without a new step; the run file's own limit counts too.
+    pub hang_after_seconds: Option<f64>,
+    /// The last step that is needed.
+    pub last_step: Option<Step>,
+    /// The rung of the data; `None`: all of it.
+    pub rung: Option<Rung>,
+    /// Whether the stacks of its processes are taken every two seconds, as many as are kept of an attempt.
+    pub takes_stacks: bool,
 }
 
 /// Launches, watches and seals one rehearsal; no decision follows from it.
@@ -193,7 +203,8 @@ pub fn rehearse(
 ) -> Result<Sealed, AppError> {
     context.become_supervisor();
     context.set_run_state(prepared.run.run_id, RunState::Running)?;
-    let additions = Additions { own: rehearsal.environment.clone(), ..Additions::default() };
+    let additions =
+        Additions { own: rehearsal.environment.clone(), rung: rehearsal.rung, ..Additions::default() };
     let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
     let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
     match watch(context, prepared, &launched, rehearsal.injection, looks, reporter)? {
@@ -264,13 +275,15 @@ fn watch(
     let channel = launcher
         .channel(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
+    let beside = spent_beside(context, row.run_id)?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
+    let stacks_in = rehearsal.filter(|rehearsal| rehearsal.takes_stacks).map(|_| files.clone());
     let watched = Watched {
         placement: &launched.placement,
         files,
         channel,
-        limits: limits_of(limits(&launched.run, prepared), rehearsal),
+        limits: limits_of(limits(&launched.run, prepared, beside), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
         injection,
@@ -284,6 +297,10 @@ fn watch(
     let mut noted_drops = false;
     let mut mirrored = None;
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
+        if let Some(files) = &stacks_in {
+            // How many there are is said with what they show.
+            let _ = stacks::take(launcher, &launched.placement, files);
+        }
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
         if let (Some(text), false) = (dropped, noted_drops) {
             noted_drops = true;
@@ -350,25 +367,34 @@ fn remember_dropped_uploads(context: &Context, row: &AttemptRow, text: &str) {
 /// A rehearsal has separate bounds; the shorter time limit counts.
 fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
     let Some(rehearsal) = rehearsal else { return limits };
-    let own = rehearsal.timeout_seconds.into_iter();
-    let timeout_seconds = own.chain(limits.timeout_seconds).min_by(f64::total_cmp);
-    Limits { timeout_seconds, handshake_seconds: rehearsal.handshake_seconds, ..limits }
+    let shorter =
+        |own: Option<f64>, of_file: Option<f64>| own.into_iter().chain(of_file).min_by(f64::total_cmp);
+    Limits {
+        timeout_seconds: shorter(rehearsal.timeout_seconds, limits.timeout_seconds),
+        hang_after_seconds: shorter(rehearsal.hang_after_seconds, limits.hang_after_seconds),
+        handshake_seconds: rehearsal.handshake_seconds,
+        last_step: rehearsal.last_step,
+        ..limits
+    }
 }
 
 /// What the run may still take, from its budgets and what its sealed attempts took.
-fn limits(run: &RunRow, prepared: &Prepared) -> Limits {
+fn limits(run: &RunRow, prepared: &Prepared, beside: SpentBeside) -> Limits {
     let plan = &prepared.job.plan;
+    let usd = run.cost_usd.unwrap_or(0.0) + beside.cost_usd;
+    let (gpu_seconds, seconds) = (run.gpu_seconds + beside.gpu_seconds, run.wall_seconds + beside.seconds);
     let gpus = f64::from(plan.resources.gpus);
     let usd_per_second = plan.resources.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
     Limits {
         timeout_seconds: plan.supervise.timeout_seconds,
         hang_after_seconds: plan.supervise.hang_after_seconds,
-        usd_left: plan.retry.max_usd.map(|limit| limit - run.cost_usd.unwrap_or(0.0)),
+        usd_left: plan.retry.max_usd.map(|limit| limit - usd),
         usd_per_second,
-        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - run.gpu_seconds),
-        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - run.wall_seconds),
+        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - gpu_seconds),
+        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - seconds),
         gpus,
         handshake_seconds: None,
+        last_step: None,
     }
 }
 

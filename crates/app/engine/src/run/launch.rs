@@ -8,7 +8,7 @@ use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, Rung};
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
-use trackway_formats::runfile::canonical_json;
+use trackway_formats::runfile::{DataSpec, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
     EngineRequest, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
@@ -17,6 +17,7 @@ use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::evaluator::evaluator_versions;
 use super::inputs::LaunchInputs;
+use super::job::Job;
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
@@ -295,6 +296,7 @@ fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
 
 fn note_warm_start(row: &mut AttemptRow, warm_start: Option<&WarmStart>) {
     if let Some(from) = warm_start {
+        row.warm_start_run_id = from.run_id;
         row.warm_start_rung = Some(from.rung.clone());
         row.warm_start_step = Some(from.step);
         row.warm_start_manifest_sha256.clone_from(&from.manifest_sha256);
@@ -411,6 +413,17 @@ fn lock_source(lock: &EnvironmentLock) -> Option<String> {
     }
 }
 
+/// The path of each data set by its name, as JSON; of what is not a URL from the root.
+fn data_paths(job: &Job) -> String {
+    let path = |set: &DataSpec| match set.path.contains("://") {
+        true => set.path.clone(),
+        false => job.base.join(&set.path).to_string_lossy().into_owned(),
+    };
+    let paths: BTreeMap<&String, String> =
+        job.plan.data.iter().map(|(name, set)| (name, path(set))).collect();
+    serde_json::json!(paths).to_string()
+}
+
 fn spec_of(
     context: &Context,
     prepared: &Prepared,
@@ -423,11 +436,16 @@ fn spec_of(
     environment.extend(additions.set.clone());
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
+    if !plan.data.is_empty() {
+        environment.insert(Variable::Data.as_str().into(), data_paths(&prepared.job));
+    }
     if let Some(remote) = &prepared.remote {
         environment.insert(Variable::CheckpointRemote.as_str().into(), remote.at(rung_of(row)).location());
     }
     if let Some(warm_start) = warm_start {
         environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
+        let number = warm_start.number.map(|number| number.to_string());
+        environment.extend(number.map(|number| (Variable::WarmStartNumber.as_str().to_owned(), number)));
     }
     LaunchSpec {
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),

@@ -38,6 +38,6 @@ pub use launch::{has_ended, may_be_starting, note_placement, note_seen};
 pub use outcome::outcome;
 pub(crate) use policy::{Decided, decide};
 pub use prepare::record_data;
-pub use prepare::{Prepared, Start, begin, capture_surroundings, read, reopen};
+pub use prepare::{Prepared, Start, begin, capture_surroundings, read, read_again, reopen};
 pub use supervision::supervise_with;
 pub use supervision::try_supervise;

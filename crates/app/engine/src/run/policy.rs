@@ -12,7 +12,7 @@ use super::changes::Changes;
 use super::ladder::Judged;
 use super::roll_back;
 use crate::Context;
-use crate::budgets::{policy_of, retry_section};
+use crate::budgets::{policy_of, retry_section, spent_beside};
 use crate::error::AppError;
 
 /// A decision, ready to be stored.
@@ -174,7 +174,8 @@ fn history(context: &Context, row: &AttemptRow) -> Result<History, AppError> {
         leave(&mut past, &attempts, &left);
     }
     let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
-    Ok(History { attempts: past, data_manifest_now, next_rung: None, roll_back: None })
+    let beside = spent_beside(context, row.run_id)?;
+    Ok(History { attempts: past, data_manifest_now, beside, next_rung: None, roll_back: None })
 }
 
 /// What was committed after the place that the run went back to no longer counts as progress; what comes after the

@@ -18,6 +18,7 @@ use trackway_ledger::{
 use trackway_tower::worn::worn;
 
 use super::job::{Job, RunSource, StoredJob, data_sha256};
+use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
 use super::supervision::{Supervision, Taken};
@@ -51,6 +52,10 @@ pub struct Start {
     pub data_sha256: Option<String>,
     /// The hash of what the data is checked against.
     contract_sha256: Option<String>,
+    /// The checkpoint of another run whose weights it starts with.
+    pub start_from: Option<WarmStart>,
+    /// The training run that it serves; none for a training.
+    pub for_run_id: Option<RunId>,
     manifests: Vec<DataManifest>,
     /// What the files were when they were hashed.
     states: FileStates,
@@ -65,9 +70,19 @@ impl Start {
             capture,
             data_sha256: None,
             contract_sha256: None,
+            start_from: None,
+            for_run_id: None,
             manifests: Vec::new(),
             states: FileStates::default(),
         }
+    }
+
+    /// The hash of the data set of this name; `None` where it was not resolved.
+    pub fn data_sha256_of(&self, set: &str) -> Option<&str> {
+        self.manifests
+            .iter()
+            .find(|manifest| manifest.name == set)
+            .map(|manifest| manifest.data_sha256.as_str())
     }
 }
 
@@ -78,7 +93,24 @@ pub fn read(
     retry_data_error: bool,
     reporter: &dyn Reporter,
 ) -> Result<Start, AppError> {
-    let job = Job::read(source, &context.redactor)?;
+    let start = start_of(context, Job::read(source, &context.redactor)?, reporter)?;
+    if !retry_data_error {
+        refuse_known_data_error(context, &start)?;
+    }
+    Ok(start)
+}
+
+/// The same for a run that was planned before: what it launched, with its data and its surroundings as they are now.
+///
+/// # Errors
+/// When its plan cannot be read or launched again, or its data cannot be resolved.
+pub fn read_again(context: &Context, run: &RunRow, reporter: &dyn Reporter) -> Result<Start, AppError> {
+    let mut start = start_of(context, planned_job(context, run)?, reporter)?;
+    start.start_from = WarmStart::kept_for(context, run.run_id)?;
+    Ok(start)
+}
+
+fn start_of(context: &Context, job: Job, reporter: &dyn Reporter) -> Result<Start, AppError> {
     job.check_command()?;
     refuse_unmet(context, &job)?;
     let manifests = resolve_data(context, &job, reporter)?;
@@ -88,10 +120,25 @@ pub fn read(
     let data_sha256 = data_sha256(&hashes);
     let capture = capture_surroundings(context, &job);
     let contract_sha256 = contract_sha256(&job);
-    if !retry_data_error {
-        refuse_known_data_error(context, &job, &capture, data_sha256.as_deref(), contract_sha256.as_deref())?;
-    }
-    Ok(Start { job, capture, data_sha256, contract_sha256, manifests, states })
+    Ok(Start {
+        job,
+        capture,
+        data_sha256,
+        contract_sha256,
+        start_from: None,
+        for_run_id: None,
+        manifests,
+        states,
+    })
+}
+
+/// What a run launches, from its folder.
+fn planned_job(context: &Context, run: &RunRow) -> Result<Job, AppError> {
+    let path = context.home.layout.run(run.run_id).plan_json();
+    let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let stored: StoredJob = serde_json::from_str(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    Job::restore(stored, &context.redactor)
 }
 
 /// Stores a new run and its plan, and becomes its supervisor.
@@ -101,10 +148,12 @@ pub fn begin(
     kind: LaunchKind,
     reporter: &dyn Reporter,
 ) -> Result<Prepared, AppError> {
-    let Start { job, capture, data_sha256, contract_sha256, manifests, states } = start;
+    let Start { job, capture, data_sha256, contract_sha256, start_from, for_run_id, manifests, states } =
+        start;
     let run_id = RunId::new(&context.ids);
     let mut run = run_row(context, run_id, job, data_sha256.clone(), capture)?;
     run.kind = kind;
+    run.for_run_id = *for_run_id;
     run.data_contract_sha256.clone_from(contract_sha256);
     let files = context.home.layout.run(run_id);
     let lock = RunLock::try_take(&files)
@@ -112,6 +161,7 @@ pub fn begin(
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
     store_plan(context, run_id, job, data_sha256.clone())?;
     keep_states(&files.data_files_json(), states)?;
+    start_from.iter().try_for_each(|chosen| chosen.keep_for(context, run_id))?;
     let snapshots = record_data(context, manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, job, manifest)).collect();
     context.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
@@ -146,7 +196,7 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
         let (run_id, kind) = (run.run_id, run.kind.as_str());
         let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
         return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("start a new proof or rehearsal: `trackway prove`, `trackway rehearse`"));
+            .hint("start a new one: `trackway prove`, `trackway rehearse`, `trackway diagnose`"));
     }
     // A stopped or failed run may continue from its last checkpoint, for example after the code was fixed.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
@@ -156,11 +206,7 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
         )
         .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
-    let path = context.home.layout.run(run.run_id).plan_json();
-    let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    let stored: StoredJob = serde_json::from_str(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
-    let job = Job::restore(stored, &context.redactor)?;
+    let job = planned_job(context, &run)?;
     let capture = capture_surroundings(context, &job);
     let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
     Ok(Prepared { run, job, capture, remote, supervision })
@@ -242,17 +288,12 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
 
 /// C4: what the data stopped is not launched again until the data, what it is checked against, or the code changes. Another
 /// seed or learning rate changes none of them.
-fn refuse_known_data_error(
-    context: &Context,
-    job: &Job,
-    capture: &Capture,
-    data_sha256: Option<&str>,
-    contract_sha256: Option<&str>,
-) -> Result<(), AppError> {
+fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppError> {
+    let Start { job, capture, data_sha256, contract_sha256, .. } = start;
     let Some(data_sha256) = data_sha256 else { return Ok(()) };
     let same = RunFilter {
         name: Some(job.plan.run.name.clone()),
-        data_sha256: Some(data_sha256.to_owned()),
+        data_sha256: Some(data_sha256.clone()),
         limit: Some(1),
         ..RunFilter::default()
     };
@@ -265,7 +306,7 @@ fn refuse_known_data_error(
     };
     let git = &capture.git;
     let script = capture.script.as_ref().and_then(|script| script.blake3.as_deref());
-    let is_changed = run.data_contract_sha256.as_deref() != contract_sha256
+    let is_changed = run.data_contract_sha256 != *contract_sha256
         || last.git_commit != git.commit
         || last.git_diff_blake3 != git.dirty_diff_blake3
         || last.script_blake3.as_deref() != script;

@@ -447,6 +447,7 @@ impl<'a> Supervisor<'a> {
                 let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
                 self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
             }
+            Intervention::Enough => self.stop(ActionKind::EarlyStop, &why),
             Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
         }
     }

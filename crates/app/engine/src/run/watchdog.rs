@@ -23,6 +23,8 @@ pub struct Limits {
     pub gpus: f64,
     /// Longest until the script speaks to the recorder, in seconds: a rehearsal is pointless without.
     pub handshake_seconds: Option<f64>,
+    /// The last step that is needed, of a launch that only observes.
+    pub last_step: Option<Step>,
 }
 
 /// What is known of the attempt now. All seconds are on a clock that never goes backwards.
@@ -53,6 +55,8 @@ pub enum Intervention {
     Hang,
     /// The script did not speak to the recorder in time.
     NoHandshake,
+    /// All steps that are needed were made.
+    Enough,
     /// Money, GPU time or wall time is spent.
     Budget,
 }
@@ -65,6 +69,7 @@ pub fn intervention(
     injection: Option<&Injection>,
 ) -> Option<(Intervention, String)> {
     injected(vitals, injection)
+        .or_else(|| passed(vitals, limits))
         .or_else(|| timed_out(vitals, limits))
         .or_else(|| spent(vitals, limits))
         .or_else(|| hung(vitals, limits))
@@ -88,6 +93,12 @@ fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervent
         }
     };
     Some((Intervention::Inject(injection.fault), why))
+}
+
+/// A script with the recorder ends at its last step by itself; the step after it is the sign of one that does not.
+fn passed(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    let last = limits.last_step.filter(|last| vitals.step.is_some_and(|step| step > *last))?;
+    Some((Intervention::Enough, format!("step {last} was the last one that is needed")))
 }
 
 fn timed_out(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
@@ -163,7 +174,9 @@ mod tests {
             change(&mut limits);
             limits
         };
-        let table: [(Limits, Option<Intervention>); 8] = [
+        let table: [(Limits, Option<Intervention>); 10] = [
+            (limits(|l| l.last_step = Some(6)), Some(Intervention::Enough)),
+            (limits(|l| l.last_step = Some(7)), None),
             (limits(|l| l.timeout_seconds = Some(10.0)), Some(Intervention::Timeout)),
             (limits(|l| l.timeout_seconds = Some(10.1)), None),
             (limits(|l| l.hang_after_seconds = Some(5.0)), Some(Intervention::Hang)),

@@ -51,6 +51,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// The number of its commit on this disk; none: its bytes are only at the remote.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.number
+    }
+
     /// Whether it must be fetched to be read.
     pub fn is_far(&self) -> bool {
         self.number.is_none()
@@ -58,6 +63,17 @@ impl Chosen {
 }
 
 impl CheckpointRef {
+    /// A run, and after `@` its checkpoint, such as `income@best`; without one the newest.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn of_run(text: &str) -> Result<(&str, Self), AppError> {
+        match text.rsplit_once('@') {
+            Some((run, checkpoint)) => Ok((run, Self::parse(checkpoint)?)),
+            None => Ok((text, Self::Latest)),
+        }
+    }
+
     /// `latest`, `first`, `best`, `min METRIC`, `max METRIC`, a step, or at least six digits of a manifest's SHA-256; digits alone
     /// are a step.
     ///

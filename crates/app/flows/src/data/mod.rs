@@ -1,8 +1,10 @@
 //! Data sets by themselves, outside of a run: no home and no ledger is needed, but for snapshots.
 
 pub mod check;
+pub mod clean;
 pub mod drift;
 pub mod images;
+pub mod join;
 pub mod leakage;
 pub mod profile;
 mod remote;

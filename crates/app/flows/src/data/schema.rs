@@ -67,7 +67,7 @@ pub(crate) fn validate_with(
     obey(source, &schema, (&there, Some("train")), onlooker)
 }
 
-fn read_schema(base: &Path, schema_path: &Path) -> Result<Schema, AppError> {
+pub(super) fn read_schema(base: &Path, schema_path: &Path) -> Result<Schema, AppError> {
     let path = base.join(schema_path);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| AppError::file("read the schema in", &path, &error))?;
@@ -107,7 +107,7 @@ fn obey(
     })
 }
 
-fn compile(rule: &SqlRule) -> Result<Box<dyn RowRule>, String> {
+pub(super) fn compile(rule: &SqlRule) -> Result<Box<dyn RowRule>, String> {
     Ok(Box::new(Predicate(RowPredicate::new(&rule.sql))))
 }
 

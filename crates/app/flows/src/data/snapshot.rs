@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use trackway_api::data::{DiffAnswer, SnapshotAnswer, SnapshotList, StoredSnapshot};
+use trackway_api::data::{
+    DiffAnswer, SnapshotAnswer, SnapshotExpired, SnapshotList, SnapshotRestored, SnapshotVerified,
+    StoredSnapshot,
+};
 use trackway_core::Clock as _;
 use trackway_core::name::Name;
 use trackway_data::drift::{DriftSettings, compare};
@@ -30,6 +33,8 @@ pub struct SnapshotRequest {
     pub label: Option<String>,
     /// A name that points to it from now on.
     pub name: Option<Name>,
+    /// Whether the bytes of the files are kept.
+    pub keep_bytes: bool,
 }
 
 /// The snapshots of a home.
@@ -74,6 +79,30 @@ pub fn kept_profile(
     profile.map(Some).ok_or_else(no_table)
 }
 
+/// The profile that is kept of the data with this hash, in a snapshot or because a run read it.
+///
+/// # Errors
+/// When a stored profile cannot be read.
+pub(crate) fn profile_of_data(
+    store: &SnapshotStore,
+    data_sha256: &str,
+    label: Option<&str>,
+) -> Result<Option<Profile>, AppError> {
+    store.profile_of_data(data_sha256, label).map_err(|error| snapshot_error(&error))
+}
+
+/// Keeps the profile of data that a run reads, unless one is kept already.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn keep_profile_of_data(
+    store: &SnapshotStore,
+    data_sha256: &str,
+    profile: &Profile,
+) -> Result<(), AppError> {
+    store.keep_profile_of_data(data_sha256, profile).map_err(|error| snapshot_error(&error))
+}
+
 /// Reads data, as far as it changed since it was last read, and keeps what it consists of: in the home, and in the
 /// ledger under the hash that runs over the same data record.
 ///
@@ -93,6 +122,14 @@ pub fn snapshot_data(
     let snapshot = taken.snapshot;
     let kept = store.put(&snapshot, taken.profile.as_ref());
     let is_new = kept.map_err(|error| snapshot_error(&error))?;
+    let bytes = match request.keep_bytes {
+        true => {
+            let from = (base, &request.table.read_context);
+            let kept = store.keep_bytes(&snapshot, &taken.manifest, from, &onlooker.watch());
+            Some(kept.map_err(|error| snapshot_error(&error))?)
+        }
+        false => None,
+    };
     if let Some(name) = &request.name {
         let entry = NameEntry {
             data_sha256: snapshot.data_sha256.clone(),
@@ -112,7 +149,83 @@ pub fn snapshot_data(
         rows_rejected: snapshot.rows_rejected,
         data_sha256: snapshot.data_sha256,
         schema: snapshot.schema,
+        bytes,
         notes: snapshot.notes,
+    })
+}
+
+/// Writes the files of a snapshot into a folder that does not exist or is empty. `word` is a name, an id or the beginning of
+/// one.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Usage`] for one without bytes, and a folder that is not
+/// empty; [`ErrorKind::Integrity`] for bytes that are missing or different: nothing is restored then.
+pub fn restore(
+    home: &Home,
+    word: &str,
+    folder: &Path,
+    onlooker: &Onlooker<'_>,
+) -> Result<SnapshotRestored, AppError> {
+    let store = store(home);
+    let id = known(&store, word)?;
+    make_parents(folder).map_err(|error| AppError::file("make the folder of", folder, &error))?;
+    let restored = store.restore(&id, folder, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
+    Ok(SnapshotRestored {
+        data_sha256: id.as_str().to_owned(),
+        folder: folder.to_owned(),
+        files: restored.files,
+        size_bytes: restored.size_bytes,
+    })
+}
+
+/// Makes the folders above a folder that a person named, with the rights that this person gives.
+fn make_parents(folder: &Path) -> std::io::Result<()> {
+    let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return Ok(()) };
+    let missing: Vec<&Path> = parent.ancestors().take_while(|above| !above.exists()).collect();
+    std::fs::create_dir_all(parent)?;
+    missing.into_iter().filter(|made| !made.as_os_str().is_empty()).try_for_each(trackway_files::give_to_user)
+}
+
+/// Hashes the kept bytes of a snapshot again.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Usage`] for one without bytes.
+pub fn verify(home: &Home, word: &str, onlooker: &Onlooker<'_>) -> Result<SnapshotVerified, AppError> {
+    let store = store(home);
+    let id = known(&store, word)?;
+    let verified = store.verify_bytes(&id, &onlooker.watch()).map_err(|error| snapshot_error(&error))?;
+    Ok(SnapshotVerified {
+        data_sha256: id.as_str().to_owned(),
+        intact: verified.faults.is_empty(),
+        files: verified.files,
+        bytes_read: verified.bytes_read,
+        faults: verified.faults,
+    })
+}
+
+/// Lets snapshots keep no bytes any more, and deletes bytes that no snapshot needs.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for what is not a snapshot; [`ErrorKind::Integrity`] for a snapshot that cannot be read: what it
+/// needs is not known, and nothing is deleted.
+pub fn expire(home: &Home, words: &[String], dry_run: bool) -> Result<SnapshotExpired, AppError> {
+    let store = store(home);
+    let ids: Vec<SnapshotId> = words.iter().map(|word| known(&store, word)).collect::<Result<_, _>>()?;
+    let collected = store.expire_bytes(&ids, dry_run).map_err(|error| snapshot_error(&error))?;
+    Ok(SnapshotExpired {
+        dry_run,
+        expired: ids.iter().map(|id| id.as_str().to_owned()).collect(),
+        files: collected.files,
+        freed_bytes: collected.size_bytes,
+    })
+}
+
+/// The snapshot of a name, an id or the beginning of one.
+fn known(store: &SnapshotStore, word: &str) -> Result<SnapshotId, AppError> {
+    let word = word.strip_prefix(SNAPSHOT_MARK).unwrap_or(word);
+    store.find(word).map_err(|error| snapshot_error(&error))?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("there is no snapshot `{word}`"))
+            .hint("list them with: trackway data ls")
     })
 }
 
@@ -163,7 +276,7 @@ pub fn list(home: &Home) -> Result<SnapshotList, AppError> {
     let mut list = SnapshotList { snapshots: Vec::new(), names, damaged: Vec::new() };
     for id in store.ids() {
         match store.snapshot(&id) {
-            Ok(snapshot) => list.snapshots.push(kept(&list.names, &snapshot)),
+            Ok(snapshot) => list.snapshots.push(kept(&list.names, &snapshot, store.has_bytes(&id))),
             Err(error) => list.damaged.push(error.to_string()),
         }
     }
@@ -171,7 +284,7 @@ pub fn list(home: &Home) -> Result<SnapshotList, AppError> {
     Ok(list)
 }
 
-fn kept(names: &[NamedSnapshot], snapshot: &Snapshot) -> StoredSnapshot {
+fn kept(names: &[NamedSnapshot], snapshot: &Snapshot, has_bytes: bool) -> StoredSnapshot {
     let id = &snapshot.data_sha256;
     let points_here =
         |named: &&NamedSnapshot| named.history.last().is_some_and(|last| last.data_sha256 == *id);
@@ -184,6 +297,7 @@ fn kept(names: &[NamedSnapshot], snapshot: &Snapshot) -> StoredSnapshot {
         size_bytes: snapshot.size_bytes,
         rows: snapshot.rows,
         rows_rejected: snapshot.rows_rejected,
+        has_bytes,
     }
 }
 
@@ -229,7 +343,13 @@ pub fn diff(
 fn snapshot_error(error: &SnapshotError) -> AppError {
     let kind = match error {
         SnapshotError::Ambiguous { .. } => ErrorKind::NotFound,
-        SnapshotError::Damaged { .. } => ErrorKind::Integrity,
+        SnapshotError::Damaged { .. } | SnapshotError::Lost { .. } => ErrorKind::Integrity,
+        SnapshotError::NoBytes { .. }
+        | SnapshotError::Occupied { .. }
+        | SnapshotError::Outside { .. }
+        | SnapshotError::Changed { .. } => ErrorKind::Usage,
+        SnapshotError::Busy { .. } => ErrorKind::Locked,
+        SnapshotError::Cancelled => ErrorKind::Cancelled,
         _ => ErrorKind::Fault,
     };
     AppError::new(kind, error.to_string())

@@ -6,6 +6,7 @@ use trackway_data::model::Frame;
 use trackway_data::personal::{masked, masked_value};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
+use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::metrics::is_over_all_rows;
 use trackway_evaluate::reported::ReportedMetrics;
 use trackway_evaluate::search::{ERROR_METRIC, shown_predicate};
@@ -21,7 +22,7 @@ use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, Evaluat
 use super::outputs::Outputs;
 use super::task_set::Tasks;
 use crate::assess::{NamedPredicate, slices};
-use crate::baseline::{self, TASKS_UNMATCHED, spec_of};
+use crate::baseline::{self, PROBES, TASKS_UNMATCHED, probed, spec_of};
 
 /// The name of a slice whose rows only the evaluator has.
 const REPORTED: &str = "reported by the evaluator";
@@ -39,6 +40,8 @@ pub struct Judged {
     assessment: Option<Assessment>,
     /// Why the rows were not matched with the task set, where there is one.
     unmatched: Option<String>,
+    /// What changed inputs do to the predictions.
+    probes: Option<ProbeAnswer>,
     /// Notes for a reader.
     pub notes: Vec<String>,
 }
@@ -71,6 +74,7 @@ impl Judged {
             Tasks::Unreadable(why) => (None, Some(why.clone())),
         };
         judged.take_reported(&outputs.metrics, count);
+        judged.probes.clone_from(&outputs.probes);
         judged.unmatched = judged.unmatched.or(unreadable);
         judged.note_unmatched(terms.section.unmatched_tasks);
         Ok(judged)
@@ -118,6 +122,7 @@ impl Judged {
                 notes: [notes, assessment.notes.clone()].concat(),
                 assessment: Some(assessment),
                 unmatched,
+                probes: None,
             }),
             Err(error) if asks_for_numbers(section) => Err(refused(error)),
             Err(error) => {
@@ -199,13 +204,22 @@ impl Judged {
                 });
             }
         }
+        for (name, measured) in self.probes.iter().flat_map(probed) {
+            metrics.extend(metric_rows(id, &name, &measured));
+        }
         let comparison = assessment.and_then(|it| it.comparison.as_ref());
         let evaluation = EvaluationRow {
             metrics_json: Some(json!(self.metrics)),
             slices_json: Some(masked_value(json!(self.slices))),
             fairness_json: assessment.map(|it| masked_value(json!(it.fairness))),
             comparison_json: comparison.map(|it| masked_value(json!(it))),
-            assessment_json: with_unmatched(assessment.map(rest_of), self.unmatched.as_deref()),
+            assessment_json: with_parts(
+                assessment.map(rest_of),
+                [
+                    (TASKS_UNMATCHED, self.unmatched.as_deref().map(Json::from)),
+                    (PROBES, self.probes.as_ref().map(|probes| masked_value(json!(probes)))),
+                ],
+            ),
             ..row.clone()
         };
         EvaluationEnd { evaluation, metrics, slices, gate_receipt: None }
@@ -260,12 +274,16 @@ fn rest_of(assessment: &Assessment) -> Json {
     masked_value(rest)
 }
 
-/// The assessment with why the rows were not matched with the task set.
-fn with_unmatched(assessment: Option<Json>, unmatched: Option<&str>) -> Option<Json> {
-    let Some(why) = unmatched else { return assessment };
-    let mut assessment = assessment.unwrap_or_else(|| json!({}));
-    assessment[TASKS_UNMATCHED] = why.into();
-    Some(assessment)
+/// The assessment with further members.
+fn with_parts(assessment: Option<Json>, parts: [(&str, Option<Json>); 2]) -> Option<Json> {
+    parts.into_iter().fold(assessment, |assessment, (name, part)| match part {
+        None => assessment,
+        Some(part) => {
+            let mut assessment = assessment.unwrap_or_else(|| json!({}));
+            assessment[name] = part;
+            Some(assessment)
+        }
+    })
 }
 
 /// The evaluator's number of a metric over all rows, beside the rows that there should be.

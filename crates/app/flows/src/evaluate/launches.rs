@@ -1,17 +1,20 @@
 //! Launches the evaluator, and again where it failed and its budget allows it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_engine::run::seal::Sealed;
 use trackway_engine::run::{Rehearsal, rehearse, wait};
+use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, Decision};
 
 use super::Case;
-use crate::checkpoints::ReadOnly;
+use super::subject::Asked;
+use crate::checkpoints::{Chosen, ReadOnly};
 
 /// How much longer than its launch a checkpoint is held, for what comes after.
 const HOLD_SLACK_SECONDS: f64 = 900.0;
@@ -116,9 +119,27 @@ impl Reporter for Listening<'_> {
     }
 }
 
-/// Trackway's variables for an evaluator.
-pub fn variables(
-    pairs: impl IntoIterator<Item = (&'static str, Option<String>)>,
+/// What an evaluator finds in its environment, but for the id of the evaluation.
+pub fn evaluator_variables(
+    asked: &Asked,
+    chosen: &Chosen,
+    checkpoint: &Path,
+    out: &Path,
 ) -> BTreeMap<String, String> {
-    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    let section = &asked.section;
+    let judge = section.judge.as_ref();
+    let shown = |path: &Path| Some(path.to_string_lossy().into_owned());
+    let tasks = section.task_set.as_ref().map(|path| asked.job.base.join(path));
+    let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
+    let pairs = [
+        (Variable::EvaluationOut, shown(out)),
+        (Variable::CheckpointDir, shown(checkpoint)),
+        (Variable::CheckpointStep, Some(chosen.step.to_string())),
+        (Variable::CheckpointManifestSha256, Some(chosen.manifest_sha256.clone())),
+        (Variable::TaskSet, tasks.as_deref().and_then(shown)),
+        (Variable::Decoding, decoding),
+        (Variable::JudgeModel, judge.map(|judge| judge.model.clone())),
+        (Variable::JudgeRubric, judge.and_then(|judge| judge.rubric.clone())),
+    ];
+    pairs.into_iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value?))).collect()
 }

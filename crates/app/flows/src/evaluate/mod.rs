@@ -15,6 +15,7 @@ mod outputs;
 mod receipt;
 mod subject;
 pub(crate) mod task_set;
+mod trial;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,11 +32,10 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
 pub use self::import::ImportRequest;
-use self::launches::{Launched, Launches, variables};
+use self::launches::{Launched, Launches, evaluator_variables};
 pub(crate) use self::outputs::DRAFT_PREFIX;
-use self::subject::Asked;
 pub use self::subject::EvaluationSubject;
-pub(crate) use self::subject::{Subject, check_scorer};
+pub(crate) use self::subject::{Asked, Subject, check_scorer};
 use self::task_set::TaskSet;
 use crate::baseline::{self, Candidate};
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
@@ -43,6 +43,7 @@ pub(crate) use close::close_lost_evaluations;
 pub use import::import_evaluations;
 pub use list::{evaluation, evaluations, evaluations_of, write_evaluation_numbers};
 use trackway_engine::run::evaluator::{Evaluator, EvaluatorCode, evaluator};
+pub(crate) use trial::try_evaluator;
 
 /// The request of `trackway eval run`.
 #[derive(Debug, Clone)]
@@ -53,9 +54,12 @@ pub struct EvaluateRequest {
     pub checkpoint: Option<CheckpointRef>,
     /// The values of `--set`.
     pub overrides: Vec<String>,
+    /// The test sets by their names, `main` for that of `[evaluate]` itself; empty: all.
+    pub test_sets: Vec<String>,
 }
 
-/// Evaluates a checkpoint, and writes down what came out.
+/// Evaluates a checkpoint on its test sets, and writes down what came out. The receipt of the main one has the results of the
+/// others too.
 ///
 /// # Errors
 /// `ErrorKind::Usage` and `ErrorKind::NotFound` before anything is launched; `ErrorKind::Integrity` when the checkpoint
@@ -66,7 +70,33 @@ pub fn evaluate(
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let subject = Subject::find(context, &request.subject, &request.overrides, reporter)?;
-    evaluate_subject(context, &subject, request.checkpoint.as_ref(), reporter)
+    evaluate_on(context, subject, request.checkpoint.as_ref(), &request.test_sets, reporter)
+}
+
+/// Evaluates one checkpoint on the named test sets, or all; on the main one last, so that it is the newest.
+///
+/// # Errors
+/// As [`evaluate`].
+pub(crate) fn evaluate_on(
+    context: &Context,
+    subject: Subject,
+    reference: Option<&CheckpointRef>,
+    names: &[String],
+    reporter: &dyn Reporter,
+) -> Result<EvaluationReceipt, AppError> {
+    let of_run_file = subject.asked.section.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
+    let mut reference = reference.cloned().or(of_run_file).unwrap_or_default();
+    let (last, before) = subject.on_test_sets(names)?;
+    before.iter().chain([&last]).try_for_each(|subject| subject.asked.check(context))?;
+    for subject in before {
+        let receipt = evaluate_subject(context, &subject, &reference, reporter)?;
+        if context.cancel.stop_requests() > 0 {
+            return Ok(receipt);
+        }
+        // Those that follow are of the same weights, even if the run commits others meanwhile.
+        reference = CheckpointRef::Manifest(receipt.checkpoint_manifest_sha256);
+    }
+    evaluate_subject(context, &last, &reference, reporter)
 }
 
 /// Refuses, before a training costs anything, a following evaluation that could not begin.
@@ -78,8 +108,11 @@ pub(crate) fn check_before_launch(
     let usage_error = |error: AppError| {
         error.hint("the evaluation after the run could not start; run it with `trackway eval run`, or set `evaluate.after = false`")
     };
-    asked.check(context).map_err(usage_error)?;
-    asked.task_set(context).map_err(usage_error).map(drop)
+    for asked in asked.all_test_sets() {
+        asked.check(context).map_err(usage_error)?;
+        asked.task_set(context).map_err(usage_error)?;
+    }
+    Ok(())
 }
 
 /// One evaluation that was begun.
@@ -95,16 +128,13 @@ pub(crate) struct Case<'a> {
     baseline_evaluation_id: Option<String>,
 }
 
-pub(crate) fn evaluate_subject(
+fn evaluate_subject(
     context: &Context,
     subject: &Subject,
-    reference: Option<&CheckpointRef>,
+    reference: &CheckpointRef,
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let asked = &subject.asked;
-    let of_run_file = asked.section.checkpoint.as_deref().map(CheckpointRef::parse).transpose()?;
-    let reference = reference.cloned().or(of_run_file).unwrap_or_default();
-    asked.check(context)?;
     let job = asked.evaluator_job(context)?;
     let task_set = asked.task_set(context)?;
     let code = match &asked.section.scorer {
@@ -113,7 +143,7 @@ pub(crate) fn evaluate_subject(
     };
     let evaluator = evaluator(&job, code, &asked.data_paths())?;
     let checkpoints = checkpoints::checkpoints(context, subject.run.run_id)?;
-    let chosen = checkpoints.chosen(&reference)?;
+    let chosen = checkpoints.chosen(reference)?;
     let candidate = Candidate {
         run: &subject.run,
         manifest_sha256: &chosen.manifest_sha256,
@@ -124,7 +154,8 @@ pub(crate) fn evaluate_subject(
     let baseline = named.map(|named| baseline::baseline(context, named, &candidate)).transpose()?.flatten();
     let baseline_evaluation_id = baseline.map(|row| row.evaluation_id);
     let evaluation_id = EvaluationId::new(&context.ids).to_string();
-    let start = Start::without_data(context, job);
+    let mut start = Start::without_data(context, job);
+    start.for_run_id = Some(subject.run.run_id);
     let prepared = begin(context, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
     let case = Case {
         context,
@@ -140,8 +171,12 @@ pub(crate) fn evaluate_subject(
     context.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
     reporter.notice(&Notice::Note {
         text: format!(
-            "evaluating step {} of `{}` with `{}` ({})",
-            case.chosen.step, subject.run.name, row.evaluator_name, case.evaluation_id
+            "evaluating step {} of `{}`{} with `{}` ({})",
+            case.chosen.step,
+            subject.run.name,
+            asked.test_set.as_ref().map(|name| format!(" on test set `{name}`")).unwrap_or_default(),
+            row.evaluator_name,
+            case.evaluation_id
         ),
     });
     let mut launches = Launches::default();
@@ -202,6 +237,8 @@ impl Case<'_> {
             "margin": section.margin,
             "costs": section.costs,
             "blind_spots": section.blind_spots,
+            "probe_rows": section.probe_rows,
+            "test_sets": section.test_sets,
             "fairness": section.fairness,
             "baseline": section.baseline,
             "gates": section.gates,
@@ -226,6 +263,7 @@ impl Case<'_> {
             container_digest: capture.container.digest.clone(),
             spec_json: Some(spec),
             baseline_evaluation_id: self.baseline_evaluation_id.clone(),
+            test_set: self.subject.asked.test_set.clone(),
             ..EvaluationRow::begun(
                 self.evaluation_id.clone(),
                 self.subject.run.run_id,
@@ -287,21 +325,8 @@ impl Case<'_> {
 
     /// What the evaluator finds in its environment (`docs/evaluations.md`).
     fn environment(&self, checkpoint: &Path, out: &Path) -> BTreeMap<String, String> {
-        let section = self.section();
-        let judge = section.judge.as_ref();
-        let shown = |path: &Path| Some(path.to_string_lossy().into_owned());
-        let tasks = section.task_set.as_ref().map(|path| self.subject.asked.job.base.join(path));
-        let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
-        variables([
-            (Variable::Evaluation.as_str(), Some(self.evaluation_id.clone())),
-            (Variable::EvaluationOut.as_str(), shown(out)),
-            (Variable::CheckpointDir.as_str(), shown(checkpoint)),
-            (Variable::CheckpointStep.as_str(), Some(self.chosen.step.to_string())),
-            (Variable::CheckpointManifestSha256.as_str(), Some(self.chosen.manifest_sha256.clone())),
-            (Variable::TaskSet.as_str(), tasks.as_deref().and_then(shown)),
-            (Variable::Decoding.as_str(), decoding),
-            (Variable::JudgeModel.as_str(), judge.map(|judge| judge.model.clone())),
-            (Variable::JudgeRubric.as_str(), judge.and_then(|judge| judge.rubric.clone())),
-        ])
+        let mut environment = evaluator_variables(&self.subject.asked, &self.chosen, checkpoint, out);
+        environment.insert(Variable::Evaluation.as_str().into(), self.evaluation_id.clone());
+        environment
     }
 }

@@ -11,6 +11,7 @@ use trackway_data::split::write_parts;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::Home;
+use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::failures::{Failures, Wrong, failures};
 use trackway_evaluate::reported::{
     REPORT_BYTES_MAX, ReportedEvaluation, ReportedMetrics, read_evaluation, read_metrics,
@@ -27,6 +28,8 @@ const PREDICTIONS: [&str; 5] =
 const METRICS: &str = "metrics.json";
 /// What it reports about itself.
 pub const EVALUATION: &str = "evaluation.json";
+/// What changed inputs do to its predictions.
+const PROBES: &str = "probes.json";
 /// The prefix of folders in which rows are collected before they are kept.
 pub const DRAFT_PREFIX: &str = ".new";
 /// Becomes, with that prefix, the name of such a folder.
@@ -45,6 +48,8 @@ pub struct Outputs {
     pub metrics: ReportedMetrics,
     /// What it reports about itself.
     pub reported: ReportedEvaluation,
+    /// Its probes of the model.
+    pub probes: Option<ProbeAnswer>,
     /// Notes for a reader.
     pub notes: Vec<String>,
 }
@@ -73,6 +78,29 @@ pub fn read_outputs(
     section: &EvaluateSection,
     seed: u64,
 ) -> Result<Outputs, AppError> {
+    read_with(folder, section, |name| read_predictions(context, folder, name, section, seed))
+}
+
+/// Whether the outputs in `folder` can be read; nothing is kept.
+///
+/// # Errors
+/// As [`read_outputs`].
+pub fn check_outputs(
+    context: &Context,
+    folder: &Path,
+    section: &EvaluateSection,
+    seed: u64,
+) -> Result<(), AppError> {
+    let check = |name: &str| opened(context, folder, name, section, seed).map(|_| (None, Vec::new()));
+    read_with(folder, section, check).map(drop)
+}
+
+/// Reads everything; the table of predictions with `table`.
+fn read_with(
+    folder: &Path,
+    section: &EvaluateSection,
+    table: impl FnOnce(&str) -> Result<(Option<Predictions>, Vec<String>), AppError>,
+) -> Result<Outputs, AppError> {
     let mut outputs = Outputs::default();
     let metrics = text_of(folder, METRICS)?;
     if let Some(text) = &metrics {
@@ -81,13 +109,17 @@ pub fn read_outputs(
     if let Some(text) = text_of(folder, EVALUATION)? {
         outputs.reported = read_evaluation(&text, EVALUATION).map_err(|error| broken(error.to_string()))?;
     }
+    if let Some(text) = text_of(folder, PROBES)? {
+        let probes = serde_json::from_str(&text).map_err(|error| broken(format!("`{PROBES}`: {error}")))?;
+        outputs.probes = Some(probes);
+    }
     let found: Vec<&str> = PREDICTIONS.into_iter().filter(|name| folder.join(name).is_file()).collect();
     match found.as_slice() {
         [] if metrics.is_none() => return Err(nothing_left(folder)),
         [] => check_no_columns(section)?,
         [name] => {
-            let (predictions, notes) = read_predictions(context, folder, name, section, seed)?;
-            outputs.predictions = Some(predictions);
+            let (predictions, notes) = table(name)?;
+            outputs.predictions = predictions;
             outputs.notes.extend(notes);
         }
         [one, other, ..] => {
@@ -159,15 +191,8 @@ fn read_predictions(
     name: &str,
     section: &EvaluateSection,
     seed: u64,
-) -> Result<(Predictions, Vec<String>), AppError> {
-    let spec = DataSpec { path: name.to_owned(), ..DataSpec::default() };
-    let unreadable = |error: trackway_data::DataError| broken(error.to_string());
-    let mut source = Source::open(folder, SET, &spec, &context.read_context).map_err(unreadable)?;
-    check_columns(&source, section)?;
-    let (frame, coverage) =
-        Frame::sample(&mut source, None, (usize::MAX, seed), &UNWATCHED).map_err(unreadable)?;
-    check_rows(name, &coverage)?;
-    let rows = coverage.rows_read;
+) -> Result<(Option<Predictions>, Vec<String>), AppError> {
+    let (source, frame, rows) = opened(context, folder, name, section, seed)?;
     let mut notes = source.notes().to_vec();
     notes.extend(frame.left_out().iter().cloned());
     if (frame.rows() as u64) < rows {
@@ -177,7 +202,25 @@ fn read_predictions(
         ));
     }
     let (path, sha256) = keep(&context.home, &source, rows)?;
-    Ok((Predictions { path, sha256, rows, frame }, notes))
+    Ok((Some(Predictions { path, sha256, rows, frame }), notes))
+}
+
+/// The table of predictions, checked, in memory, and the number of its rows.
+fn opened(
+    context: &Context,
+    folder: &Path,
+    name: &str,
+    section: &EvaluateSection,
+    seed: u64,
+) -> Result<(Source, Frame, u64), AppError> {
+    let spec = DataSpec { path: name.to_owned(), ..DataSpec::default() };
+    let unreadable = |error: trackway_data::DataError| broken(error.to_string());
+    let mut source = Source::open(folder, SET, &spec, &context.read_context).map_err(unreadable)?;
+    check_columns(&source, section)?;
+    let (frame, coverage) =
+        Frame::sample(&mut source, None, (usize::MAX, seed), &UNWATCHED).map_err(unreadable)?;
+    check_rows(name, &coverage)?;
+    Ok((source, frame, coverage.rows_read))
 }
 
 /// Columns that the run file names must be there.

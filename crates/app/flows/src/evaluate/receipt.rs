@@ -2,16 +2,19 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use trackway_api::evaluations::{EvaluationReceipt, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet};
+use trackway_api::evaluations::{
+    EvaluationReceipt, Evaluator, EvaluatorLaunch, Judge, Metrics, RawOutputs, TaskSet, TestSetResult,
+};
 use trackway_core::{LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
 use trackway_ledger::{AttemptRow, EvaluationRow, RunRow, TestSetRow};
 
+use trackway_tower::gate::JudgedGate;
 use trackway_tower::worn::worn;
 
-use crate::baseline::TASKS_UNMATCHED;
+use crate::baseline::{PROBES, TASKS_UNMATCHED, section_of};
 
 /// The receipt of a row.
 ///
@@ -38,6 +41,8 @@ struct Beside {
     task_sets: Vec<TestSetRow>,
     /// Launches of evaluators.
     launches: Vec<AttemptRow>,
+    /// Evaluations on further test sets, of the weights of those rows whose run file has some.
+    on_test_sets: Vec<EvaluationRow>,
 }
 
 impl Beside {
@@ -51,14 +56,56 @@ impl Beside {
         }
         task_sets.sort_unstable();
         task_sets.dedup();
+        let with_sets = rows.iter().filter(|row| has_test_sets(row));
+        let mut weights: Vec<&str> = with_sets.map(|row| row.checkpoint_manifest_sha256.as_str()).collect();
+        weights.sort_unstable();
+        weights.dedup();
         context.ledger_read(|ledger| {
+            let mut on_test_sets = Vec::new();
+            for manifest_sha256 in &weights {
+                on_test_sets.extend(ledger.evaluations_of_checkpoint(manifest_sha256)?);
+            }
+            on_test_sets.retain(|row| row.test_set.is_some());
             Ok(Self {
+                on_test_sets,
                 runs: ledger.runs_by_id(&run_ids)?,
                 task_sets: ledger.test_sets(&task_sets)?,
                 launches: ledger.launches_of_all(&launch_run_ids)?,
             })
         })
     }
+}
+
+fn has_test_sets(row: &EvaluationRow) -> bool {
+    row.spec("test_sets").and_then(Json::as_object).is_some_and(|sets| !sets.is_empty())
+}
+
+fn test_sets(row: &EvaluationRow, beside: &Beside) -> Result<Vec<TestSetResult>, AppError> {
+    if !has_test_sets(row) {
+        return Ok(Vec::new());
+    }
+    let result = |name: String| {
+        let of_set = |other: &&EvaluationRow| {
+            other.test_set.as_ref() == Some(&name)
+                && other.checkpoint_manifest_sha256 == row.checkpoint_manifest_sha256
+        };
+        let newest = beside.on_test_sets.iter().rfind(of_set);
+        let metrics: Option<Metrics> =
+            newest.map(|it| stored(it, "metrics_json", it.metrics_json.as_ref())).transpose()?.flatten();
+        let gates: Option<Vec<JudgedGate>> =
+            newest.map(|it| stored(it, "gates_json", it.gates_json.as_ref())).transpose()?.flatten();
+        let main_metric = newest.and_then(|it| it.assessment_json.as_ref()?.get("main_metric")?.as_str());
+        Ok(TestSetResult {
+            evaluation_id: newest.map(|it| it.evaluation_id.clone()),
+            state: newest.map(|it| it.state),
+            rows: newest.and_then(|it| it.raw_outputs_rows),
+            main_metric: main_metric.map(str::to_owned),
+            metrics: metrics.unwrap_or_default(),
+            verdict: gates.unwrap_or_default().iter().map(|gate| gate.verdict).min(),
+            name,
+        })
+    };
+    section_of(row)?.test_sets.into_keys().map(result).collect()
 }
 
 fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, AppError> {
@@ -79,6 +126,7 @@ fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, Ap
         checkpoint_manifest_sha256: row.checkpoint_manifest_sha256.clone(),
         origin: row.origin.clone(),
         evaluator: evaluator(row)?,
+        test_set: row.test_set.clone(),
         task_set: task_set(row, beside)?,
         decoding: stored(row, "decoding_json", row.decoding_json.as_ref())?,
         judge: judged.then(|| Judge { model: row.judge_model.clone(), rubric: row.judge_rubric.clone() }),
@@ -96,6 +144,8 @@ fn receipt(row: &EvaluationRow, beside: &Beside) -> Result<EvaluationReceipt, Ap
         baseline_evaluation_id: row.baseline_evaluation_id.clone(),
         assessment: stored(row, "assessment_json", assessment)?,
         tasks_unmatched,
+        probes: stored(row, "assessment_json", row.assessment_json.as_ref().and_then(|it| it.get(PROBES)))?,
+        test_sets: test_sets(row, beside)?,
         gates: stored(row, "gates_json", row.gates_json.as_ref())?.unwrap_or_default(),
         launches: launches(row, beside),
         notes: stored(row, "notes_json", row.notes_json.as_ref())?.unwrap_or_default(),

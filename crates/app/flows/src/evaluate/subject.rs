@@ -9,7 +9,9 @@ use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{Notice, Reporter};
 use trackway_engine::run::{Job, RunSource, StoredJob};
-use trackway_formats::runfile::{CheckpointSection, DataSpec, DetectSection, EvaluateSection, Plan};
+use trackway_formats::runfile::{
+    CheckpointSection, DataSpec, DetectSection, EvaluateSection, MAIN_TEST_SET, Plan,
+};
 use trackway_formats::shell::words;
 use trackway_ledger::{RunFilter, RunRow};
 
@@ -36,9 +38,11 @@ pub struct Subject {
     pub asked: Asked,
 }
 
-/// The request of an `[evaluate]`.
+/// The request of an `[evaluate]`, for one of its test sets.
 pub struct Asked {
     pub section: EvaluateSection,
+    /// The name of a further test set; none: the main one.
+    pub test_set: Option<String>,
     /// The run's job, whose folder and environment the evaluator has.
     pub job: Job,
 }
@@ -73,12 +77,48 @@ impl Subject {
         })?;
         Ok(Self { run, asked })
     }
+
+    /// The subject on the named test sets, or on all: the last one, and those before it. The main one is the last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a name that the run file does not have.
+    pub fn on_test_sets(self, names: &[String]) -> Result<(Self, Vec<Self>), AppError> {
+        let Self { run, asked } = self;
+        let is_wanted =
+            |asked: &Asked| names.is_empty() || names.iter().any(|name| *name == asked.test_set_name());
+        let all = asked.all_test_sets();
+        if let Some(name) = names.iter().find(|name| all.iter().all(|asked| asked.test_set_name() != **name))
+        {
+            let known: Vec<String> = all.iter().map(|asked| format!("`{}`", asked.test_set_name())).collect();
+            let message = format!("`[evaluate.test_sets]` has no `{name}`");
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint(format!("the test sets are {}", known.join(", "))));
+        }
+        let mut wanted: Vec<Self> =
+            all.into_iter().filter(is_wanted).map(|asked| Self { run: run.clone(), asked }).collect();
+        let last = wanted.pop().unwrap_or(Self { run, asked });
+        Ok((last, wanted))
+    }
 }
 
 impl Asked {
     /// The request of a job; none: it has no `[evaluate]`.
     pub fn of(job: &Job) -> Option<Self> {
-        Some(Self { section: job.plan.evaluate.clone()?, job: job.clone() })
+        Some(Self { section: job.plan.evaluate.clone()?, test_set: None, job: job.clone() })
+    }
+
+    /// The request for each test set, the main one last.
+    pub fn all_test_sets(&self) -> Vec<Self> {
+        let of = |name: &String| {
+            let section = self.section.of_test_set(name)?;
+            Some(Self { section, test_set: Some(name.clone()), job: self.job.clone() })
+        };
+        let main = Self { section: self.section.clone(), test_set: None, job: self.job.clone() };
+        self.section.test_sets.keys().filter_map(of).chain([main]).collect()
+    }
+
+    fn test_set_name(&self) -> &str {
+        self.test_set.as_deref().unwrap_or(MAIN_TEST_SET)
     }
 
     /// What is launched: the evaluator where the script ran, with the script's environment, and with nothing of the training's
@@ -87,9 +127,17 @@ impl Asked {
     /// # Errors
     /// When the plan cannot be redacted.
     pub fn evaluator_job(&self, context: &Context) -> Result<Job, AppError> {
-        let Self { section, job } = self;
+        self.evaluator_job_for(context, None)
+    }
+
+    /// The same; the built-in evaluator scores the first rows only, and does not probe the model, if a limit is given.
+    ///
+    /// # Errors
+    /// When the plan cannot be redacted.
+    pub fn evaluator_job_for(&self, context: &Context, limit: Option<u64>) -> Result<Job, AppError> {
+        let Self { section, job, .. } = self;
         let mut plan: Plan = job.plan.clone();
-        plan.run.command = self.command(context)?;
+        plan.run.command = self.command(context, limit)?;
         plan.run.seed = section.seed.or(plan.run.seed);
         plan.data.clear();
         plan.ladder = None;
@@ -106,17 +154,19 @@ impl Asked {
     }
 
     /// The evaluator's own command, or the built-in one's.
-    fn command(&self, context: &Context) -> Result<Vec<String>, AppError> {
+    fn command(&self, context: &Context, limit: Option<u64>) -> Result<Vec<String>, AppError> {
         let Some(request) = self.score_request(&context.read_context) else {
             return Ok(self.section.command.clone());
         };
+        let probe_rows = if limit.is_some() { Some(0) } else { request.probe_rows };
+        let request = ScoreRequest { limit, probe_rows, ..request };
         let binary = context.binary.to_string_lossy().into_owned();
         Ok([vec![binary], request.arguments()?].concat())
     }
 
     /// What the built-in evaluator scores; none: the evaluator is a command.
     pub fn score_request(&self, read_context: &ReadContext) -> Option<ScoreRequest> {
-        let Self { section, job } = self;
+        let Self { section, job, .. } = self;
         let rows = section.rows_spec(&job.plan.data)?;
         // It starts where the script does, and paths start at the run file's folder.
         let path = match rows.path.contains("://") {
@@ -142,6 +192,7 @@ impl Asked {
             skip: section.skip.clone(),
             batch_rows: BATCH_ROWS,
             limit: None,
+            probe_rows: section.probe_rows,
         })
     }
 

@@ -5,6 +5,7 @@
 //! | `accuracy`, … | the metrics of all rows |
 //! | `slice.NAME.METRIC` | the curated slices |
 //! | `blind_spot.all.error`, `blind_spot.1.error`, … | the mean error of all rows, and of each blind spot that held-out rows confirm, the worst first |
+//! | `probe.FEATURE.CHANGE.flipped`, `probe.FEATURE.importance`, … | what probes found |
 //! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns |
 //! | `size_bytes`, `weights_bytes`, `training_seconds`, `gpu_seconds`, `cost_usd` | facts, which need no interval |
 
@@ -15,13 +16,14 @@ use serde_json::Value;
 use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_engine::error::AppError;
 use trackway_engine::stored::read_stored;
+use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::search::{BlindSpots, ERROR_METRIC, SliceVerdict};
 use trackway_evaluate::{Comparison, Estimate, Fairness, Method, Metrics, Slice};
 use trackway_formats::gate::BLIND_SPOT;
 use trackway_ledger::EvaluationRow;
 use trackway_tower::gate::{GateEvidence, Measured, Numbers};
 
-use crate::baseline::TASKS_UNMATCHED;
+use crate::baseline::{PROBES, TASKS_UNMATCHED, probed};
 
 const RATIO: &str = "_ratio";
 
@@ -96,6 +98,11 @@ fn numbers(row: &EvaluationRow, facts: ModelFacts) -> Result<Numbers, AppError> 
             let error = slice.held_out.as_ref().and_then(|it| it.average_error);
             numbers.extend(error.map(|it| (format!("{BLIND_SPOT}{number}.{ERROR_METRIC}"), measured(&it))));
         }
+    }
+    let probes = row.assessment_json.as_ref().and_then(|assessment| assessment.get(PROBES));
+    let probes: Option<ProbeAnswer> = read(row, "assessment_json", probes)?;
+    for (of, metrics) in probes.iter().flat_map(probed) {
+        numbers.extend(metrics.iter().map(|(name, estimate)| (format!("{of}.{name}"), measured(estimate))));
     }
     let fairness: Vec<Fairness> = read(row, "fairness_json", row.fairness_json.as_ref())?;
     fairness.iter().for_each(|one| take_fairness(one, &measured, &mut numbers));

@@ -207,14 +207,21 @@ fn facts(context: &Context, row: &EvaluationRow) -> Result<ModelFacts, AppError>
     })
 }
 
-/// The gates of a run file.
+/// The gates of a run file, those of its further test sets too.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: a run file with mistakes, or without gates.
 pub fn gates_of_file(context: &Context, path: &Path, overrides: &[String]) -> Result<Vec<String>, AppError> {
     let source = RunSource::File { path: path.to_owned(), overrides: overrides.to_vec() };
     let job = Job::read(&source, &context.redactor)?;
-    let gates = job.plan.evaluate.map(|evaluate| evaluate.gates).unwrap_or_default();
+    let section = job.plan.evaluate.unwrap_or_default();
+    let further = section.test_sets.into_values().flat_map(|set| set.gates);
+    let mut gates = section.gates;
+    for gate in further {
+        if !gates.contains(&gate) {
+            gates.push(gate);
+        }
+    }
     if gates.is_empty() {
         let message = format!("`{}` has no gates", path.display());
         return Err(AppError::new(ErrorKind::Usage, message)

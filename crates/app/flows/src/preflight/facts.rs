@@ -11,6 +11,8 @@ pub struct PlanFacts<'f> {
     pub plan: &'f Plan,
     /// Its data sets.
     pub sets: Vec<SetFacts<'f>>,
+    /// Why the script is not rehearsed with one batch.
+    pub one_batch: Result<(), String>,
 }
 
 /// The known facts of a data set for planning.
@@ -22,6 +24,8 @@ pub struct SetFacts<'f> {
     pub role: Option<DataRole>,
     /// It is a table (which may turn out to be unreadable).
     pub is_table: bool,
+    /// It is a folder of images or texts.
+    pub is_media: bool,
 }
 
 impl PlanFacts<'_> {
@@ -30,9 +34,20 @@ impl PlanFacts<'_> {
         self.sets.iter().filter(|set| set.is_table)
     }
 
-    /// Whether there are training data and evaluation data.
+    /// Whether there are tables to train on and tables to evaluate on.
     pub fn has_split(&self) -> bool {
-        let has = |wanted: fn(DataRole) -> bool| self.tables().any(|set| set.role.is_some_and(wanted));
+        self.has_split_of(|set| set.is_table)
+    }
+
+    /// Whether there are folders of images to train on and to evaluate on.
+    pub fn has_media_split(&self) -> bool {
+        self.has_split_of(|set| set.is_media)
+    }
+
+    fn has_split_of(&self, fits: fn(&SetFacts<'_>) -> bool) -> bool {
+        let has = |wanted: fn(DataRole) -> bool| {
+            self.sets.iter().any(|set| fits(set) && set.role.is_some_and(wanted))
+        };
         has(|role| role == DataRole::Train) && has(|role| role != DataRole::Train)
     }
 

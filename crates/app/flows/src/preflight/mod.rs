@@ -9,6 +9,7 @@ mod charts;
 mod facts;
 mod graph;
 mod history;
+mod last_good;
 mod plan;
 mod quote;
 mod record;
@@ -18,8 +19,10 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::start::read_start;
 use trackway_api::preflight::{PreflightReport, Quote, Skipped};
 use trackway_core::Clock as _;
 use trackway_core::checks::Example;
@@ -28,7 +31,7 @@ use trackway_engine::Context;
 use trackway_engine::capture::Capture;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{Job, RunSource, Start, read};
+use trackway_engine::run::{Job, RunSource, Start};
 
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
@@ -92,13 +95,13 @@ pub fn preflight(
 ) -> Result<PreflightReport, AppError> {
     let job = Job::read(&request.source, &context.redactor)?;
     job.check_command()?;
-    let section = job.plan.preflight.as_ref();
-    if section.is_some_and(|it| it.one_batch || it.overfit_batches.is_some()) {
+    let capture = trackway_engine::run::capture_surroundings(context, &job);
+    let overfits = job.plan.preflight.as_ref().is_some_and(|section| section.overfit_batches.is_some());
+    if overfits || steps::rehearses_one_batch(context, &job, &capture)?.is_ok() {
         // A rehearsal is a launch, and starts from what a launch starts from.
-        let start = read(context, &request.source, true, reporter)?;
+        let start = read_start(context, &request.source, true, reporter)?;
         return check(context, (&start.job, &start.capture, Some(&start)), &request.selection, reporter);
     }
-    let capture = trackway_engine::run::capture_surroundings(context, &job);
     check(context, (&job, &capture, None), &request.selection, reporter)
 }
 
@@ -112,7 +115,8 @@ pub(crate) fn check(
     let began = context.clock.monotonic_micros();
     let sets = DataSets::open(job, &context.read_context)?;
     let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
-    let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan), &policy);
+    let one_batch = steps::rehearses_one_batch(context, job, capture)?;
+    let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan, one_batch), &policy);
     let quote = quote::quote(&planned, &sets);
     reporter.preflight(&PreflightEvent::Quote(&quote));
     let cancelled: &AtomicBool = context.cancel.is_stopped();
@@ -126,6 +130,9 @@ pub(crate) fn check(
         .map(|it| with_texts(it, &clean))
         .collect();
     let stopped = cancelled.load(Ordering::Relaxed);
+    if let Some(start) = start {
+        record::keep_profiles(context, start, &sets.profiles(&shared.evidence))?;
+    }
     let profiles = charts::in_order(sets.profiles(&shared.evidence));
     Ok(PreflightReport {
         name: job.plan.run.name.clone(),
@@ -136,8 +143,10 @@ pub(crate) fn check(
         required: policy.required(),
         quote,
         cost: shared.cost.into_inner(),
+        drift: shared.drift.into_inner().unwrap_or_else(PoisonError::into_inner),
         imbalance: shared.imbalance.into_inner(),
         memory: shared.memory.into_inner(),
+        rehearsals: shared.rehearsed.into_inner().unwrap_or_else(PoisonError::into_inner).runs,
         charts: charts::charts(&profiles, context.clock.now()),
         seconds: (context.clock.monotonic_micros() - began) as f64 / 1e6,
     })

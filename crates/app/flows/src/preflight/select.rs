@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use trackway_api::preflight::Skipped;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict, overall};
+use trackway_data::leakage::CERTAIN;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
@@ -22,10 +23,9 @@ pub struct Selection {
     pub skip_all: Option<String>,
 }
 
-/// Findings of these checks warn at most, unless the run file sets their severity: they may be intended.
-const NEVER_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
-/// Findings of theirs that are: a file is what it is.
-const CERTAIN: [&str; 2] = ["leakage.same_file", "leakage.no_rows"];
+/// Findings of these checks warn at most, unless they leave no doubt or the run file sets their severity: they may be
+/// intended.
+const SELDOM_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
 
 /// The rules by which results are weighed.
 pub struct Policy {
@@ -53,7 +53,7 @@ impl Policy {
         // What the run file requests must not be skipped silently.
         let asked = [
             ("data.label_noise", label_noise),
-            ("rehearsal.one_batch", one_batch),
+            ("rehearsal.one_batch", one_batch == Some(true)),
             ("rehearsal.overfit", overfit_batches.is_some()),
         ];
         let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name.to_owned());
@@ -144,7 +144,7 @@ impl Policy {
                 (_, Severity::Note) => Severity::Note,
                 (Some(severity), _) => severity,
                 (None, Severity::Block)
-                    if NEVER_CERTAIN.iter().any(|family| covers(family, check))
+                    if SELDOM_CERTAIN.iter().any(|family| covers(family, check))
                         && !CERTAIN.contains(&finding.check.as_str()) =>
                 {
                     Severity::Warn

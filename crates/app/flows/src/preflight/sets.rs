@@ -8,6 +8,7 @@ use trackway_core::checks::CheckResult;
 use trackway_data::DataError;
 use trackway_data::ReadContext;
 use trackway_data::integrity::{TableEvidence, unreadable};
+use trackway_data::media::are_images;
 use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::run::Job;
@@ -39,7 +40,9 @@ pub struct DataSet {
 pub enum Content {
     /// A table.
     Table(Box<Source>),
-    /// Files that are not tables: images, texts of unknown form.
+    /// A folder of images, or of texts with labels.
+    Media,
+    /// Other files that are not tables.
     Files,
     /// A table that cannot be opened: the result of `data.values`.
     Unreadable(CheckResult),
@@ -68,7 +71,7 @@ impl DataSets {
         for (name, spec) in &job.plan.data {
             let role = spec.role.or_else(|| DataRole::of_name(name));
             let content = match spec.format {
-                Some(DataFormat::Other) => Content::Files,
+                Some(DataFormat::Other) => files(job, name, spec, context),
                 _ => open(job, name, spec, context)?,
             };
             let (name, spec, read_context) = (name.clone(), spec.clone(), context.clone());
@@ -78,13 +81,14 @@ impl DataSets {
     }
 
     /// What planning needs.
-    pub fn facts<'f>(&'f self, plan: &'f Plan) -> PlanFacts<'f> {
+    pub fn facts<'f>(&'f self, plan: &'f Plan, one_batch: Result<(), String>) -> PlanFacts<'f> {
         let facts = |set: &'f DataSet| SetFacts {
             spec: &set.spec,
             role: set.role,
-            is_table: !matches!(set.content, Content::Files),
+            is_table: set.is_table(),
+            is_media: matches!(set.content, Content::Media),
         };
-        PlanFacts { plan, sets: self.sets.iter().map(facts).collect() }
+        PlanFacts { plan, sets: self.sets.iter().map(facts).collect(), one_batch }
     }
 
     /// All of them.
@@ -96,14 +100,23 @@ impl DataSets {
     pub fn tables(&self) -> impl Iterator<Item = (&DataSet, &Source)> {
         self.sets.iter().filter_map(|set| match &set.content {
             Content::Table(source) => Some((set, source.as_ref())),
-            Content::Files | Content::Unreadable(_) => None,
+            Content::Media | Content::Files | Content::Unreadable(_) => None,
         })
     }
 
-    /// The training set, beside each set that evaluates it.
+    /// The training set, beside each set that evaluates it, where both are tables.
     pub fn pairs(&self) -> Vec<(&DataSet, &DataSet)> {
+        self.pairs_of(DataSet::is_table)
+    }
+
+    /// The same where both are folders of images or texts.
+    pub fn media_pairs(&self) -> Vec<(&DataSet, &DataSet)> {
+        self.pairs_of(|set| matches!(set.content, Content::Media))
+    }
+
+    fn pairs_of(&self, fits: fn(&DataSet) -> bool) -> Vec<(&DataSet, &DataSet)> {
         let of = |wanted: fn(DataRole) -> bool| {
-            self.sets.iter().filter(move |set| set.role.is_some_and(wanted) && set.is_table())
+            self.sets.iter().filter(move |set| set.role.is_some_and(wanted) && fits(set))
         };
         let train = of(|role| role == DataRole::Train).next();
         let judges = of(|role| role != DataRole::Train);
@@ -136,7 +149,7 @@ impl DataSets {
 
 impl DataSet {
     fn is_table(&self) -> bool {
-        !matches!(self.content, Content::Files)
+        matches!(self.content, Content::Table(_) | Content::Unreadable(_))
     }
 
     /// The data set as the commands about data take it.
@@ -170,10 +183,21 @@ impl Gathered {
     }
 }
 
+/// Files that are not a table. Those behind a URL are not read one by one.
+fn files(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Content {
+    let has_labels = spec.masks.is_some() || spec.labels.is_some();
+    let is_here = !spec.path.contains("://");
+    // A path that cannot be read is reported where the data is hashed.
+    let images = || are_images(&job.base, name, std::slice::from_ref(&spec.path), context).unwrap_or(false);
+    if is_here && (has_labels || images()) { Content::Media } else { Content::Files }
+}
+
 fn open(job: &Job, name: &str, spec: &DataSpec, context: &ReadContext) -> Result<Content, AppError> {
     let source = match Source::open(&job.base, name, spec, context) {
         Ok(source) => source,
-        Err(DataError::NotATable { .. }) if spec.format.is_none() => return Ok(Content::Files),
+        Err(DataError::NotATable { .. }) if spec.format.is_none() => {
+            return Ok(files(job, name, spec, context));
+        }
         // Of a run file, everything it names must be there.
         Err(error) => {
             let usage = |error| AppError { kind: ErrorKind::Usage, ..data_error(error) };

@@ -20,8 +20,11 @@ fn facts(plan: &Plan) -> PlanFacts<'_> {
         spec,
         role: spec.role.or_else(|| DataRole::of_name(name)),
         is_table: true,
+        is_media: false,
     });
-    PlanFacts { plan, sets: sets.collect() }
+    let asked = plan.preflight.as_ref().is_some_and(|section| section.one_batch == Some(true));
+    let one_batch = if asked { Ok(()) } else { Err("it takes no batches from Trackway".to_owned()) };
+    PlanFacts { plan, sets: sets.collect(), one_batch }
 }
 
 fn policy(plan: &Plan, selection: &Selection) -> Policy {
@@ -65,7 +68,7 @@ fn a_run_file_decides_which_steps_apply() {
     let all = Selection::default();
     assert_eq!(steps("", &all), ["commands", "settings"]);
     assert_eq!(steps("[checkpoint]\nevery = { steps = 5 }\n", &all), ["commands", "settings", "store"]);
-    assert_eq!(steps(TRAIN, &all), ["commands", "read", "integrity", "imbalance", "settings"]);
+    assert_eq!(steps(TRAIN, &all), ["commands", "read", "integrity", "imbalance", "drift", "settings"]);
     let both = format!("{TRAIN}{TEST}");
     let expected = ["commands", "read", "integrity", "imbalance", "drift", "leakage", "settings"];
     assert_eq!(steps(&both, &all), expected);

@@ -12,7 +12,7 @@ use trackway_evaluate::search::Loss;
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 pub use crate::scoring::BatchFormat;
-use crate::scoring::{Asked, Scorer};
+use crate::scoring::{Asked, PATIENCE_SECONDS, Scorer};
 
 /// The model and the rows.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct ProbeRequest {
     pub rows: usize,
     /// What is found out.
     pub settings: ProbeSettings,
+    /// The longest wait for the answers to a batch; if absent, as for scoring.
+    pub patience_seconds: Option<f64>,
 }
 
 /// Probes a scoring command with rows of a table and with changes of them. `told` is called with the part that begins.
@@ -75,7 +77,12 @@ pub fn probe(
         Some(positive) => of_class(&truth, positive),
         None => Ok(truth),
     });
-    let asked = Asked { command: &request.command, format: request.format, gradients: false };
+    let asked = Asked {
+        command: &request.command,
+        format: request.format,
+        gradients: false,
+        patience_seconds: request.patience_seconds.unwrap_or(PATIENCE_SECONDS),
+    };
     let mut scorer = Scorer::new(base, asked, &features, onlooker.cancelled);
     let mut score = |columns: &[FrameColumn]| scorer.score(columns);
     // A separate process, which is not started before it is used.

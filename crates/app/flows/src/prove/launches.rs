@@ -177,9 +177,8 @@ impl<'a> Launches<'a> {
         ];
         Rehearsal {
             environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
-            injection: None,
             handshake_seconds: Some(self.request.handshake_seconds),
-            timeout_seconds: None,
+            ..Rehearsal::default()
         }
     }
 

@@ -9,13 +9,14 @@ mod launches;
 
 use std::collections::BTreeSet;
 
+use crate::start::read_start;
 use trackway_api::rehearsal::{Difference, Digests, Proof};
 use trackway_checkpoint::Kind;
 use trackway_core::{Clock as _, ProofId, Step, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
-use trackway_engine::run::{RunSource, Start, read};
+use trackway_engine::run::{RunSource, Start};
 pub use trackway_ledger::ProofVerdict;
 use trackway_ledger::ResumeProofRow;
 
@@ -60,7 +61,7 @@ pub fn prove(context: &Context, request: &ProveRequest, reporter: &dyn Reporter)
             .hint(format!("take at least {STEPS_MIN}, and enough that the optimizer and the data move on")));
     }
     let started_at = context.clock.now();
-    let start = read(context, &request.source, true, reporter)?;
+    let start = read_start(context, &request.source, true, reporter)?;
     let mut launches = Launches::new(context, &start, request, reporter);
     let judgement = judge(&mut launches)?;
     let proof = proof(ProofId::new(&context.ids), &start, request.steps, &launches, judgement);

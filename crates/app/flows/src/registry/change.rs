@@ -13,7 +13,7 @@ use trackway_formats::{model_policy, sha256_hex};
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, refusals};
 
-use super::evidence::{PromotionEvidence, approval_digest};
+use super::evidence::PromotionEvidence;
 use super::{Model, NewChange, check_name};
 use crate::checkpoints::BytesProgress;
 use crate::registry::{self, artifact, deploy, evidence, views};
@@ -291,6 +291,7 @@ fn policy_of_file(path: &Path, model: &str) -> Result<Policy, AppError> {
         rung_fraction_min: file.rung.map_or(usual.rung_fraction_min, Rung::fraction),
         receipt: file.receipt.unwrap_or(usual.receipt),
         test_set_uses_max: file.test_set_uses_max,
+        test_sets: file.test_sets.unwrap_or_default(),
     })
 }
 
@@ -312,7 +313,7 @@ pub fn approve_model(context: &Context, request: &Approve) -> Result<Approved, A
         AppError::new(ErrorKind::NotFound, message).hint("run: trackway gates judge EVALUATION")
     })?;
     let at = context.clock.now();
-    let digest = approval_digest(version, Some(gates));
+    let digest = evidence.facts.approval_digest.clone();
     let approval = ApprovalRow {
         approval_id: sha256_hex(format!("{digest} {approver} {}", at.as_micros()).as_bytes())[..26]
             .to_owned(),

@@ -1,5 +1,7 @@
 //! The evidence about a version: its evaluation, the verdicts of its gates, its approvals.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use trackway_core::registry::{GateVerdict, ReceiptField};
 use trackway_engine::Context;
@@ -10,9 +12,10 @@ use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, ModelVersionRow};
 use trackway_tower::gate::JudgedGate;
-use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts};
+use trackway_tower::registry::{Approval, EvaluationFacts, GateFacts, PromotionFacts, TestSetFacts};
 
 use super::Model;
+use crate::baseline::{PROBES, section_of};
 use crate::gates::{self, is_verified};
 
 /// The rows of [`PromotionFacts`].
@@ -32,7 +35,20 @@ pub(super) fn evidence(
 ) -> Result<PromotionEvidence, AppError> {
     let manifest_sha256 = &version.checkpoint_manifest_sha256;
     let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
-    let evaluation = newest(evaluations);
+    let on_set = |wanted: Option<&str>| {
+        let rows = evaluations.iter().filter(|row| row.test_set.as_deref() == wanted);
+        newest(rows.cloned().collect())
+    };
+    let evaluation = on_set(None);
+    let mut names = model.standing.policy.test_sets.clone();
+    names.extend(evaluation.as_ref().map(test_sets_of).transpose()?.into_iter().flatten());
+    let mut test_sets = BTreeMap::new();
+    let mut receipts = Vec::new();
+    for name in names {
+        let (set, receipt) = test_set_facts(context, model, on_set(Some(&name)))?;
+        receipts.extend(receipt.map(|id| (name.clone(), id)));
+        test_sets.insert(name, set);
+    }
     let gates = evaluation.as_ref().map(|row| newest_gates(context, row)).transpose()?.flatten();
     let mut approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
     approvals.retain(|row| row.version == version.version);
@@ -44,11 +60,33 @@ pub(super) fn evidence(
         damage,
         evaluation: evaluation.as_ref().map(|row| evaluation_facts(context, row)).transpose()?,
         gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
-        approval_digest: approval_digest(version, gates.as_ref()),
+        test_sets,
+        approval_digest: approval_digest(version, gates.as_ref(), &receipts),
         approvals: approvals.iter().map(approval).collect(),
         production: model.standing.production(),
     };
     Ok(PromotionEvidence { evaluation, gates, approvals, facts })
+}
+
+/// The further test sets of the run file that an evaluation was made with.
+fn test_sets_of(row: &EvaluationRow) -> Result<Vec<String>, AppError> {
+    Ok(section_of(row)?.test_sets.into_keys().collect())
+}
+
+/// What is known of a further test set, and the receipt of its gates.
+fn test_set_facts(
+    context: &Context,
+    model: &Model,
+    evaluation: Option<EvaluationRow>,
+) -> Result<(TestSetFacts, Option<String>), AppError> {
+    let Some(row) = evaluation else { return Ok((TestSetFacts::default(), None)) };
+    let gates = newest_gates(context, &row)?;
+    let facts = TestSetFacts {
+        has_gates: !gates::rules_of(context, &row)?.is_empty(),
+        gates: gates.as_ref().map(|gates| gate_facts(context, model, gates)).transpose()?,
+        evaluation: Some(evaluation_facts(context, &row)?),
+    };
+    Ok((facts, gates.map(|gates| gates.gate_receipt_id)))
 }
 
 /// The newest receipt over an evaluation with all gates of its run file: others may be applied, and permit nothing.
@@ -105,12 +143,13 @@ fn newest(rows: Vec<EvaluationRow>) -> Option<EvaluationRow> {
 
 fn evaluation_facts(context: &Context, row: &EvaluationRow) -> Result<EvaluationFacts, AppError> {
     use ReceiptField::{
-        BlindSpots, Comparison, Environment, EvaluatorDigest, Fairness, Metrics, Outputs, Slices, TaskSet,
+        BlindSpots, Comparison, Environment, EvaluatorDigest, Fairness, Metrics, Outputs, Probes, Slices,
+        TaskSet,
     };
     let is_list =
         |json: &Option<Value>| json.as_ref().and_then(Value::as_array).is_some_and(|it| !it.is_empty());
     let is_there = |json: &Option<Value>| json.as_ref().is_some_and(|it| !it.is_null());
-    let searched = row.assessment_json.as_ref().and_then(|it| it.get("blind_spots"));
+    let part = |name: &str| row.assessment_json.as_ref().and_then(|it| it.get(name));
     let fields = [
         (EvaluatorDigest, row.evaluator_digest.is_some()),
         (Outputs, row.raw_outputs_location.is_some()),
@@ -119,7 +158,8 @@ fn evaluation_facts(context: &Context, row: &EvaluationRow) -> Result<Evaluation
         (Environment, row.environment_lock_sha256.is_some()),
         (Slices, is_list(&row.slices_json)),
         (Fairness, is_list(&row.fairness_json)),
-        (BlindSpots, searched.is_some_and(|it| !it.is_null())),
+        (BlindSpots, part("blind_spots").is_some_and(|it| !it.is_null())),
+        (Probes, part(PROBES).is_some()),
         (Comparison, is_there(&row.comparison_json)),
     ];
     let task_set: Vec<&str> = row.task_set_sha256.as_deref().into_iter().collect();
@@ -137,14 +177,21 @@ fn approval(row: &ApprovalRow) -> Approval {
     Approval { by: row.approver.clone(), digest: row.digest.clone(), expires_at: row.expires_at }
 }
 
-/// What an approval is bound to: these weights with this lineage, and the verdicts of their gates.
-pub(super) fn approval_digest(version: &ModelVersionRow, gates: Option<&GateReceiptRow>) -> String {
-    let bound: Value = json!({
+/// What an approval is bound to: these weights with this lineage, and the verdicts of their gates on each test set.
+fn approval_digest(
+    version: &ModelVersionRow,
+    gates: Option<&GateReceiptRow>,
+    on_test_sets: &[(String, String)],
+) -> String {
+    let mut bound: Value = json!({
         "model": version.model,
         "version": version.version,
         "checkpoint_manifest_sha256": version.checkpoint_manifest_sha256,
         "lineage_sha256": version.lineage_sha256,
         "gate_receipt_id": gates.map(|gates| &gates.gate_receipt_id),
     });
+    if !on_test_sets.is_empty() {
+        bound["test_sets"] = json!(on_test_sets);
+    }
     sha256_hex(canonical_json(&bound).as_bytes())
 }

@@ -2,31 +2,34 @@
 //! §3.1, §3.8). The script is launched as usual, with a separate kind, checkpoint root and receipts;
 //! [`trackway_tower::rehearsal`] evaluates what its recorder reports.
 //!
-//! A rehearsal is a run of kind `one_batch` or `overfit` with one or two launches: one that learns, and for one batch
-//! another that resumes from its checkpoint and makes a single step. They are in `launches` and in `trackway explain`,
+//! A rehearsal is a run of kind `one_batch` or `overfit` with up to three launches: one that learns, for one batch
+//! another that resumes from its checkpoint and makes a single step, and the evaluator of the run file on the last checkpoint. They are in `launches` and in `trackway explain`,
 //! never among the training attempts.
 
 mod record;
 
 use std::collections::BTreeMap;
 
+use crate::evaluate::{Asked, try_evaluator};
+use crate::start::read_start;
 use trackway_api::rehearsal::{RehearsalLaunch, RehearsalPart, RehearsalReport};
 pub use trackway_core::LaunchKind;
 use trackway_core::checks::CheckResult;
 pub use trackway_core::checks::{Severity, Verdict};
-use trackway_core::{Clock as _, Step, TerminationReason};
+use trackway_core::{Clock as _, RunId, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
-use trackway_engine::run::{Prepared, Rehearsal, RunSource, Start, begin, read, rehearse as launch};
+use trackway_engine::run::{Prepared, Rehearsal, RunSource, Start, begin, rehearse as launch};
 use trackway_formats::Variable;
 use trackway_formats::runfile::PreflightSection;
 use trackway_ledger::AttemptRow;
 use trackway_system::Cancel;
 use trackway_tower::config_checks::TrainingConfig;
 use trackway_tower::rehearsal::{
-    Ending, LaunchEvidence, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge, measured,
+    Ending, EvaluatorTrial, LaunchEvidence, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge,
+    measured,
 };
 
 /// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
@@ -77,11 +80,11 @@ impl RehearsalSettings {
         }
     }
 
-    /// The request of the run file's `[preflight]`; none if it requests no rehearsal of this kind.
+    /// How a rehearsal of a run file is made; none for a number of batches that it does not name.
     #[must_use]
-    pub fn asked_for(section: &PreflightSection, kind: LaunchKind) -> Option<Self> {
+    pub fn of(section: &PreflightSection, kind: LaunchKind) -> Option<Self> {
         let settings = match (kind, section.overfit_batches) {
-            (LaunchKind::OneBatch, _) if section.one_batch => Self::one_batch(),
+            (LaunchKind::OneBatch, _) => Self { target_loss: section.target_loss, ..Self::one_batch() },
             (LaunchKind::Overfit, Some(batches)) => {
                 Self { target_loss: section.target_loss, ..Self::overfit(u64::from(batches)) }
             }
@@ -113,6 +116,8 @@ pub struct RehearseRequest {
 pub(crate) struct Rehearsed {
     pub report: RehearsalReport,
     pub config: TrainingConfig,
+    /// The run of the evaluator's launch.
+    pub evaluator_run_id: Option<RunId>,
 }
 
 /// Rehearses a run file.
@@ -124,7 +129,7 @@ pub fn rehearse(
     request: &RehearseRequest,
     reporter: &dyn Reporter,
 ) -> Result<RehearsalReport, AppError> {
-    let start = read(context, &request.source, true, reporter)?;
+    let start = read_start(context, &request.source, true, reporter)?;
     Ok(rehearse_start(context, &start, request.kind, &request.settings, reporter)?.report)
 }
 
@@ -147,27 +152,38 @@ pub(crate) fn rehearse_start(
     let began_micros = context.clock.monotonic_micros();
     let reporter = NotesOnly(reporter);
     let prepared = begin(context, start, kind, &reporter)?;
-    let mut launches =
-        Launches { context, settings, prepared: &prepared, reporter: &reporter, done: Vec::new() };
+    let mut launches = Launches {
+        context,
+        settings,
+        prepared: &prepared,
+        reporter: &reporter,
+        done: Vec::new(),
+        evaluator_run_id: None,
+    };
     let (learned, evidence) = launches.learn()?;
     let mut resumed = None;
     if settings.resume && evidence.ending.in_order && evidence.facts.sdk.is_some() {
         resumed = launches.resume(&learned)?;
     }
+    let evaluator = match evidence.ending.in_order && evidence.facts.sdk.is_some() {
+        true => launches.evaluate()?,
+        false => None,
+    };
     let evidence = RehearsalEvidence {
         kind,
         batch_count: settings.batch_count,
         learned: evidence,
         resumed,
+        evaluator,
         target_share: settings.target_share,
         target_loss: settings.target_loss,
     };
-    let done = launches.done;
+    let (done, evaluator_run_id) = (launches.done, launches.evaluator_run_id);
     let mut result = answer(&evidence, settings, &context.cancel, &done);
     result.seconds = Some((context.clock.monotonic_micros() - began_micros) as f64 / 1e6);
     redact(context, &mut result);
     let config = config_of(&evidence.learned.facts);
-    Ok(Rehearsed { report: report(&prepared, result, &evidence, &done), config })
+    Ok(Rehearsed { report: report(&prepared, result, &evidence, &done), config, evaluator_run_id })
 }
 
 /// The result, but for what only the supervisor knows.
@@ -235,6 +251,7 @@ struct Launches<'a> {
     prepared: &'a Prepared,
     reporter: &'a NotesOnly<'a>,
     done: Vec<(RehearsalPart, AttemptRow)>,
+    evaluator_run_id: Option<RunId>,
 }
 
 impl Launches<'_> {
@@ -258,6 +275,22 @@ impl Launches<'_> {
         environment.remove(Variable::RehearsalTargetLoss.as_str());
         let sealed = self.launch(RehearsalPart::Resumes, Some(learned), environment)?;
         Ok(Some(self.evidence(&sealed)))
+    }
+
+    /// The evaluator of the run file on the last checkpoint; none without one, or if nothing was committed.
+    fn evaluate(&mut self) -> Result<Option<EvaluatorTrial>, AppError> {
+        let committed = self.done.iter().rev().find_map(|(_, row)| row.last_committed_step);
+        let Some(step) = committed.filter(|_| self.context.cancel.stop_requests() == 0) else {
+            return Ok(None);
+        };
+        let Some(asked) = Asked::of(&self.prepared.job) else { return Ok(None) };
+        self.say(format!("rehearsal: evaluating the checkpoint of step {step}"));
+        let run_id = self.prepared.run.run_id;
+        let tried =
+            try_evaluator(self.context, &asked, run_id, step, self.settings.timeout_seconds, self.reporter)?;
+        self.done.push((RehearsalPart::Evaluates, tried.launch));
+        self.evaluator_run_id = Some(tried.run_id);
+        Ok(Some(tried.trial))
     }
 
     fn subject(&self) -> String {
@@ -291,9 +324,9 @@ impl Launches<'_> {
     ) -> Result<Sealed, AppError> {
         let rehearsal = Rehearsal {
             environment,
-            injection: None,
             handshake_seconds: Some(self.settings.handshake_seconds),
             timeout_seconds: Some(self.settings.timeout_seconds),
+            ..Rehearsal::default()
         };
         let sealed = launch(self.context, self.prepared, previous, &rehearsal, self.reporter)?;
         self.done.push((part, sealed.row.clone()));
@@ -331,18 +364,16 @@ mod tests {
     #[test]
     fn the_run_file_is_obeyed() {
         let mut section = PreflightSection::default();
-        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::OneBatch), None);
-        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::Overfit), None);
-        section.one_batch = true;
+        assert_eq!(RehearsalSettings::of(&section, LaunchKind::Overfit), None);
         section.overfit_batches = Some(4);
         section.rehearsal_timeout_seconds = Some(30.0);
         section.target_loss = Some(0.1);
-        let one = RehearsalSettings::asked_for(&section, LaunchKind::OneBatch).unwrap();
+        let one = RehearsalSettings::of(&section, LaunchKind::OneBatch).unwrap();
         assert_eq!(
             (one.batch_count, one.timeout_seconds, one.target_loss, one.resume),
-            (1, 30.0, None, true)
+            (1, 30.0, Some(0.1), true)
         );
-        let few = RehearsalSettings::asked_for(&section, LaunchKind::Overfit).unwrap();
+        let few = RehearsalSettings::of(&section, LaunchKind::Overfit).unwrap();
         assert_eq!(
             (few.batch_count, few.timeout_seconds, few.target_loss, few.resume),
             (4, 30.0, Some(0.1), false)

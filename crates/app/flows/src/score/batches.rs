@@ -23,7 +23,7 @@ use super::answers::Answers;
 use super::outputs::write_error;
 use super::request::{Given, ScoreRequest};
 use crate::data::table::data_error;
-use crate::scoring::{Asked, Scorer};
+use crate::scoring::{Asked, PATIENCE_SECONDS, Scorer};
 
 /// What is scored, and where progress is reported.
 pub(super) struct Asking<'a> {
@@ -159,7 +159,12 @@ impl BatchScorer<'_> {
         }
         let column = |index: &usize| FrameColumn::of(&given.columns[*index], batch.column(*index));
         let features: Vec<FrameColumn> = given.indexes.iter().filter_map(column).collect();
-        let asked = Asked { command: &request.command, format: request.format, gradients: false };
+        let asked = Asked {
+            command: &request.command,
+            format: request.format,
+            gradients: false,
+            patience_seconds: PATIENCE_SECONDS,
+        };
         let scorer = self.scorer.get_or_insert_with(|| Scorer::new(base, asked, &features, cancelled));
         let began_micros = self.asking.clock.monotonic_micros();
         let answered = scorer.score(&features);

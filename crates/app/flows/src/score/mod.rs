@@ -5,11 +5,12 @@ mod answers;
 mod batches;
 mod labels;
 mod outputs;
+mod probes;
 mod request;
 
 use std::path::Path;
 
-use trackway_api::models::ScoreReport;
+use trackway_api::models::{PredictionKind, ScoreReport};
 use trackway_data::pass::scan;
 use trackway_data::read::{Coverage, Source};
 use trackway_engine::error::{AppError, ErrorKind};
@@ -19,6 +20,7 @@ use self::answers::{Answers, BinaryClasses};
 use self::batches::{Asking, answer_all};
 use self::labels::LabelClasses;
 pub use self::outputs::ScoreOutputs;
+use self::probes::{Scored, probes};
 use self::request::Given;
 pub use self::request::{BATCH_ROWS, ScoreRequest};
 use crate::data::table::{Onlooker, data_error};
@@ -84,6 +86,13 @@ pub fn score(
     };
     let done = answer_all(source, &asking, Answers::new(chances))?;
     let metrics = latency(&done.times);
+    if let Some(path) = &outputs.probes {
+        let scored = Scored { given: &given, kind: done.kind, times: &done.times };
+        match probes(base, request, &scored, onlooker)? {
+            Ok(found) => outputs::write_json(path, &serde_json::json!(found))?,
+            Err(why) => notes.push(why),
+        }
+    }
     outputs.write_beside(&metrics, &notes)?;
     Ok(ScoreReport {
         out: outputs.table.display().to_string(),

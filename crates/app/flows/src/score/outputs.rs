@@ -20,6 +20,8 @@ pub struct ScoreOutputs {
     pub metrics: Option<PathBuf>,
     /// The scorer and notes for a reader, as an evaluator's `evaluation.json`.
     pub evaluation: Option<PathBuf>,
+    /// What changed inputs do to the predictions, as an evaluator's `probes.json`.
+    pub probes: Option<PathBuf>,
 }
 
 impl ScoreOutputs {
@@ -30,12 +32,14 @@ impl ScoreOutputs {
             table: folder.join("predictions.parquet"),
             metrics: Some(folder.join("metrics.json")),
             evaluation: Some(folder.join("evaluation.json")),
+            probes: Some(folder.join("probes.json")),
         }
     }
 
     /// Every file that is written.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        let beside = [&self.metrics, &self.evaluation].into_iter().flatten().map(PathBuf::as_path);
+        let beside =
+            [&self.metrics, &self.evaluation, &self.probes].into_iter().flatten().map(PathBuf::as_path);
         std::iter::once(self.table.as_path()).chain(beside)
     }
 
@@ -62,14 +66,17 @@ impl ScoreOutputs {
             (&self.metrics, as_json(metrics)),
             (&self.evaluation, json!({ "evaluator": evaluator, "notes": notes })),
         ] {
-            if let Some(path) = path {
-                fs::write(path, format!("{document:#}\n"))
-                    .and_then(|()| trackway_files::give_to_user(path))
-                    .map_err(|error| AppError::file("write", path, &error))?;
-            }
+            path.iter().try_for_each(|path| write_json(path, &document))?;
         }
         Ok(())
     }
+}
+
+/// Writes a file that belongs to the user.
+pub(super) fn write_json(path: &Path, document: &Json) -> Result<(), AppError> {
+    fs::write(path, format!("{document:#}\n"))
+        .and_then(|()| trackway_files::give_to_user(path))
+        .map_err(|error| AppError::file("write", path, &error))
 }
 
 pub(super) fn write_error(error: WriteError) -> AppError {

@@ -32,6 +32,8 @@ pub struct ScoreRequest {
     pub batch_rows: usize,
     /// The first rows only.
     pub limit: Option<u64>,
+    /// How many rows the model of an evaluation is probed with; if absent, a few where that takes little time.
+    pub probe_rows: Option<u64>,
 }
 
 impl ScoreRequest {
@@ -65,6 +67,7 @@ impl ScoreRequest {
             option("batches", "arrow");
         }
         self.limit.iter().for_each(|limit| option("limit", &limit.to_string()));
+        self.probe_rows.iter().for_each(|rows| option("probe-rows", &rows.to_string()));
         let table = &self.table;
         for (name, values) in
             [("features", &self.features), ("skip", &self.skip), ("columns", &table.columns)]

@@ -18,6 +18,8 @@ use rows::Encoder;
 
 /// Rows of a batch, at most.
 pub(crate) const BATCH_ROWS_MAX: usize = 4096;
+/// The longest wait for the answers to a batch by default.
+pub(crate) const PATIENCE_SECONDS: f64 = 600.0;
 /// How often a command that ended is restarted. A model may crash on unknown values.
 const RESTARTS_MAX: usize = 50;
 
@@ -47,6 +49,8 @@ pub(crate) struct Asked<'a> {
     pub format: BatchFormat,
     /// For gradients too.
     pub gradients: bool,
+    /// The longest wait for the answers to a batch, the start of the command included.
+    pub patience_seconds: f64,
 }
 
 pub(crate) struct Scorer<'s> {
@@ -131,7 +135,7 @@ impl<'s> Scorer<'s> {
             None => self.start(columns)?,
         };
         let batch = encoder.batch(columns, rows).map_err(unwritten)?;
-        match process.exchange(batch, count, self.cancelled) {
+        match process.exchange(batch, count, self.asked.patience_seconds, self.cancelled) {
             Ok(answers) => {
                 self.process = Some((process, encoder));
                 Ok(answers)
@@ -225,7 +229,7 @@ mod tests {
     }
 
     fn plain(command: &str) -> Asked<'_> {
-        Asked { command, format: BatchFormat::Csv, gradients: false }
+        Asked { command, format: BatchFormat::Csv, gradients: false, patience_seconds: PATIENCE_SECONDS }
     }
 
     fn asked(command: &str, batches: &[Vec<FrameColumn>]) -> Vec<Result<Cells, Unscored>> {
@@ -288,7 +292,12 @@ mod tests {
             let script = format!(
                 "[ \"$TRACKWAY_SCORING_GRADIENTS\" = 1 ] || exit 9; read -r header; while read -r x; do [ -z \"$x\" ] || echo '{answer}'; done"
             );
-            let asked = Asked { command: &script, format: BatchFormat::Csv, gradients: true };
+            let asked = Asked {
+                command: &script,
+                format: BatchFormat::Csv,
+                gradients: true,
+                patience_seconds: PATIENCE_SECONDS,
+            };
             Scorer::new(Path::new(""), asked, &two, &NEVER).gradients(&two)
         };
         let gradients = of("0.5,-1e-3,").unwrap();

@@ -15,8 +15,6 @@ use trackway_system::SystemClock;
 
 use super::BATCH_ROWS_MAX;
 
-/// Longest wait for the answers to a batch.
-const BATCH_SECONDS_MAX: f64 = 600.0;
 /// The longest answer to a row.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// How long a command may take to end once its input did.
@@ -66,11 +64,12 @@ impl Process {
         self.input.is_some()
     }
 
-    /// Answers to a batch of so many rows.
+    /// Answers to a batch of so many rows, waited for at most so long.
     pub(super) fn exchange(
         &mut self,
         batch: Vec<u8>,
         rows: usize,
+        patience_seconds: f64,
         cancelled: &AtomicBool,
     ) -> Result<Vec<String>, Exchange> {
         if self.lines.try_recv().is_ok() {
@@ -83,7 +82,7 @@ impl Process {
             let _ = input.write_all(&batch).and_then(|()| input.flush());
             let _ = give_back.send(input);
         });
-        let answers = self.answers(rows, cancelled);
+        let answers = self.answers(rows, patience_seconds, cancelled);
         if matches!(answers, Err(Exchange::Broken(_) | Exchange::Cancelled)) {
             self.kill();
         }
@@ -100,7 +99,12 @@ impl Process {
         }
     }
 
-    fn answers(&self, rows: usize, cancelled: &AtomicBool) -> Result<Vec<String>, Exchange> {
+    fn answers(
+        &self,
+        rows: usize,
+        patience_seconds: f64,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<String>, Exchange> {
         let began_micros = SystemClock.monotonic_micros();
         let mut answers = Vec::with_capacity(rows);
         while answers.len() < rows {
@@ -115,10 +119,10 @@ impl Process {
                         return Err(Exchange::Cancelled);
                     }
                     let waited = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
-                    if waited > BATCH_SECONDS_MAX {
+                    if waited > patience_seconds {
                         let got = answers.len();
                         let why = format!(
-                            "answered {got} of {rows} rows within {BATCH_SECONDS_MAX:.0} s; it must read by lines, not by \
+                            "answered {got} of {rows} rows within {patience_seconds:.0} s; it must read by lines, not by \
                              blocks, and flush its answers at the end of a batch"
                         );
                         return Err(Exchange::Broken(why));

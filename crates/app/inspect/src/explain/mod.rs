@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
+use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
-    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptTag, Diff, ExplainedAttempt,
-    ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary, RecordedCheck,
-    ResumeProofSummary, RetryDecision, SameInputsRun,
+    AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptTag, CostBeside, Diff,
+    ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
+    RecordedCheck, ResumeProofSummary, RetryDecision, SameInputsRun,
 };
 use trackway_core::checks::{Finding, Severity};
-use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
+use trackway_core::{AttemptId, DiagnosisKind, DiagnosisVerdict, LaunchKind, RunId, Step, TerminationReason};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Stream;
@@ -30,6 +31,7 @@ use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
 use trackway_flows::amend::amendments_of;
 use trackway_flows::checkpoints;
+use trackway_flows::diagnose;
 use trackway_flows::evaluate;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
@@ -37,7 +39,7 @@ use trackway_formats::record::is_fingerprint;
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
-    RunFilter, RunRow, RunState,
+    RunCostRow, RunFilter, RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
@@ -106,6 +108,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         next_actions: unlaunched_actions(&preflight),
         preflight,
         detections: Vec::new(),
+        diagnoses: Vec::new(),
         placement: None,
         timeline: timeline::timeline(&[], &events, &[]),
         termination: None,
@@ -144,6 +147,8 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let (machine, metrics) = machine_card(&summaries);
     let detections = detections_of(context, run.run_id)?;
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
+    let diagnoses = diagnose::diagnoses_of(context, run.run_id)?;
+    let diagnosis = proposed_diagnosis(context, attempt, &diagnoses)?;
     Ok(Explanation {
         run: run_card(run),
         attempt: Some(attempt_card(context, attempt)?),
@@ -181,9 +186,10 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         parameters: parameters::card(context, attempt)?,
         tags: tags(context, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
-        cost: cost(run, attempt, &attempts),
+        cost: cost(run, attempt, &attempts, context.ledger_read(|ledger| ledger.run_cost(run.run_id))?),
         last_lines: last_lines(context, attempt),
-        next_actions: actions_for(run, attempt, &retries),
+        next_actions: actions_for(run, attempt, &retries, diagnosis),
+        diagnoses,
         attempts: attempt_lines(&attempts),
         rungs: context.rungs_of(run.run_id)?,
     })
@@ -429,6 +435,7 @@ fn inputs(attempt: &AttemptRow) -> AttemptInputs {
         rung_rows_total: attempt.rung_rows_total,
         skip_batches: attempt.skip_batches.clone(),
         skipped_batch_count: attempt.skipped_batch_count,
+        warm_start_run_id: attempt.warm_start_run_id,
         warm_start_rung: attempt.warm_start_rung.clone(),
         warm_start_step: attempt.warm_start_step,
         warm_start_manifest_sha256: attempt.warm_start_manifest_sha256.clone(),
@@ -486,8 +493,19 @@ fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(Str
         .collect()
 }
 
-fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> AttemptCost {
+fn cost(
+    run: &RunRow,
+    attempt: &AttemptRow,
+    attempts: &[AttemptRow],
+    beside: Option<RunCostRow>,
+) -> AttemptCost {
     AttemptCost {
+        beside: beside.filter(|row| row.run_count_beside > 0).map(|row| CostBeside {
+            runs: row.run_count_beside,
+            wall_seconds: row.wall_seconds_beside,
+            gpu_seconds: row.gpu_seconds_beside,
+            cost_usd: row.cost_usd_beside,
+        }),
         wall_seconds: attempt.wall_seconds,
         gpu_seconds: attempt.gpu_seconds,
         cpu_seconds: attempt.cpu_seconds,
@@ -522,7 +540,24 @@ fn unlaunched_actions(preflight: &[RecordedCheck]) -> Vec<String> {
     actions
 }
 
-fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<String> {
+/// What another launch would show the cause of, unless a diagnosis has found it.
+fn proposed_diagnosis(
+    context: &Context,
+    attempt: &AttemptRow,
+    diagnoses: &[AttemptDiagnosis],
+) -> Result<Option<DiagnosisKind>, AppError> {
+    let of_attempt = diagnoses.iter().filter(|found| found.attempt_id == attempt.attempt_id);
+    let is_found =
+        |kind| of_attempt.clone().any(|it| it.kind == kind && it.verdict == DiagnosisVerdict::Found);
+    Ok(diagnose::diagnosis_for(context, attempt)?.filter(|kind| !is_found(*kind)))
+}
+
+fn actions_for(
+    run: &RunRow,
+    attempt: &AttemptRow,
+    retries: &[RetryRow],
+    diagnosis: Option<DiagnosisKind>,
+) -> Vec<String> {
     let Some(reason) = attempt.termination_reason else {
         return vec![
             format!("follow it: trackway watch {}", run.run_id),
@@ -538,6 +573,9 @@ fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<
     if followed {
         actions.push(format!("see its result: trackway explain {}", run.run_id));
     }
+    let diagnosis = diagnosis
+        .map(|kind| format!("{}: trackway diagnose {}", diagnose::promise(kind), attempt.attempt_id));
+    actions.extend(diagnosis);
     actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
     actions.extend(resume_action(run, reason));
     actions

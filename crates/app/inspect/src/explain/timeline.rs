@@ -4,8 +4,13 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 4] =
-    [EventKind::CheckpointReason, EventKind::DataCursor, EventKind::RungCut, EventKind::SeedTaken];
+const SHOWN_ELSEWHERE: [EventKind; 5] = [
+    EventKind::CheckpointReason,
+    EventKind::DataCursor,
+    EventKind::RungCut,
+    EventKind::SeedTaken,
+    EventKind::DiagnosisFacts,
+];
 
 /// What happened, oldest first: launches and ends of attempts, events, decisions.
 pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<TimelineEvent> {

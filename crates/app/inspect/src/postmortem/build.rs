@@ -93,6 +93,12 @@ fn failed(row: &AttemptRow, late: &[Amendment], explanation: &Explanation) -> Op
         termination,
         amendments: late.to_vec(),
         detections: explanation.detections.iter().filter(seen_in_it).cloned().collect(),
+        diagnoses: explanation
+            .diagnoses
+            .iter()
+            .filter(|found| found.attempt_id == row.attempt_id)
+            .cloned()
+            .collect(),
     })
 }
 

@@ -268,6 +268,14 @@ fn cause(text: &mut Markdown, failure: &FailedAttempt) {
         );
         md!(text, "Likely: {}\n", Sentence(&found.cause));
     }
+    if !failure.diagnoses.is_empty() {
+        md!(text, "\n**What diagnoses showed**\n\n");
+    }
+    for found in failure.diagnoses.iter().take(LISTED_MAX) {
+        let (verdict, run) = (found.verdict.as_str().replace('_', " "), found.diagnosis_run_id.to_string());
+        md!(text, "- {} ({}), run {}: ", Code(found.kind.as_str()), verdict, Code(&run));
+        md!(text, "{}\n", Sentence(&found.finding));
+    }
 }
 
 /// What speaks against the reason: other reasons, a confidence below certain, late facts.

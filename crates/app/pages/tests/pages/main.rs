@@ -1,5 +1,7 @@
 //! Every page in its main states.
 
+#![recursion_limit = "256"]
+
 mod run_samples;
 mod samples;
 
@@ -148,6 +150,7 @@ fn empty_answers_make_pages() {
     explained.rungs.clear();
     explained.preflight.clear();
     explained.detections.clear();
+    explained.diagnoses.clear();
     explained.timeline.clear();
     explained.checkpoints.clear();
     explained.retries.clear();

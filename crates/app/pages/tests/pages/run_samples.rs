@@ -53,6 +53,12 @@ fn detection(text: &str) -> Value {
             "rolled_back": text, "stacks": [text] })
 }
 
+fn diagnosis(text: &str) -> Value {
+    json!({ "diagnosis_run_id": RUN, "launch_id": ATTEMPTS[0], "attempt_id": ATTEMPTS[1], "run_id": RUN, "kind": "numeric", "why": text,
+            "verdict": "found", "finding": text, "from_step": 20, "until_step": 50, "step": 30, "batch": 29, "facts": { "numeric": [] },
+            "files": [text], "at": END, "wall_seconds": 4.0, "gpu_seconds": 0.0, "cost_usd": null })
+}
+
 fn checkpoint(text: &str) -> Value {
     json!({ "number": 4, "run_id": RUN, "attempt_id": ATTEMPTS[1], "step": 20, "epoch": 1, "object_prefix": text, "folder": text,
             "manifest_sha256": text, "state": "committed", "where": "local", "reason": text, "size_bytes": 2048, "shared_bytes": 0,
@@ -99,7 +105,7 @@ pub fn explanation(text: &str) -> Explanation {
             "environment_lock_source": text, "container_digest": text, "started_at": START, "ended_at": END, "resumed_from_step": 20,
             "resumed_from_manifest_sha256": text, "last_step": 35, "last_committed_step": 20, "exit_code": null, "signal": 9, "folder": text,
             "inputs": { "seed": 17, "seed_seen": 18, "rung_rows": 10, "rung_rows_total": 100, "skip_batches": text, "skipped_batch_count": 3,
-                        "warm_start_rung": text, "warm_start_step": 9, "warm_start_manifest_sha256": text },
+                        "warm_start_run_id": null, "warm_start_rung": text, "warm_start_step": 9, "warm_start_manifest_sha256": text },
             "evaluators": [{ "name": text, "digest": text, "why": null }], "amendments": [amendment(text)],
         },
         "attempts": [attempt(1, text), attempt(2, text)],
@@ -109,7 +115,7 @@ pub fn explanation(text: &str) -> Explanation {
         "config_diff": diff(text), "parent_diff": diff(text), "data": { "sets": sets(text) }, "data_diff": diff(text),
         "preflight": [{ "name": text, "verdict": "warn", "blocks": true, "seconds": 1.0, "why": text, "skipped_why": text, "findings": [] },
                       { "name": text, "verdict": "pass", "blocks": false, "seconds": 1.0, "why": null, "skipped_why": null, "findings": [] }],
-        "detections": [detection(text)],
+        "detections": [detection(text)], "diagnoses": [diagnosis(text)],
         "placement": { "launcher": text, "job_id": text, "hosts": text, "devices": text, "queue": text, "cpu_count": 4, "memory_bytes": 1024 },
         "timeline": [event(text)], "termination": termination(text), "checkpoints": [checkpoint(text), retired(text)],
         "no_checkpoint_why": null, "remote": null, "fall_back": fall_back(text), "resume_step": 20, "resume_proof": proof(text), "cadence": null,
@@ -122,7 +128,7 @@ pub fn explanation(text: &str) -> Explanation {
         "parameters": [{ "name": text, "value": text }], "tags": [{ "name": text, "value": text }], "artifacts": [],
         "same_inputs": [{ "run_id": RUN, "state": "completed", "differing_metrics": [[text, 1.0, 2.0]] }],
         "cost": { "wall_seconds": 90.0, "gpu_seconds": 180.0, "cpu_seconds": 80.0, "cost_usd": 0.1, "run_cost_usd": 0.2, "run_gpu_seconds": 360.0,
-                  "run_wall_seconds": 180.0, "lost_steps": 15 },
+                  "run_wall_seconds": 180.0, "beside": { "runs": 2, "wall_seconds": 30.0, "gpu_seconds": 0.0, "cost_usd": null }, "lost_steps": 15 },
         "last_lines": [text], "next_actions": [text],
     }));
     found.evaluations.push(samples::evaluation(text));
@@ -144,7 +150,8 @@ pub fn postmortem(text: &str) -> Postmortem {
         "failures": [{ "attempt_id": ATTEMPTS[1], "attempt_number": 2, "rung": text, "started_at": START, "ended_at": END, "hosts": text,
                        "exit_code": null, "signal": 9, "last_step": 35, "last_committed_step": 20, "lost_steps": 15, "next_attempt_number": null,
                        "recovery_seconds": null, "peak_rss_bytes": 1048576, "host_memory_bytes": null, "spent": spent(0.5),
-                       "termination": termination(text), "amendments": [amendment(text)], "detections": [detection(text)] }],
+                       "termination": termination(text), "amendments": [amendment(text)], "detections": [detection(text)],
+                       "diagnoses": [diagnosis(text)] }],
         "tried": [decision(text)],
         "inputs": { "sets": sets(text),
                     "inputs": [{ "what": "data", "changed": true, "versions": [version(Some(text), 1), version(None, 2)] },

@@ -6,11 +6,13 @@ use trackway_api::compare::{
 };
 use trackway_api::evaluations::{
     CodeFile, EvaluationReceipt, EvaluationState, Evaluator, EvaluatorLaunch, Judge, RawOutputs, TaskSet,
+    TestSetResult,
 };
 use trackway_api::models::ProbeReport;
 use trackway_api::preflight::{ColumnChart, PreflightReport, Quote, Scale, Series, SetQuote, Skipped};
 use trackway_api::runs::RunState;
 use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity, Verdict};
+use trackway_core::registry::GateVerdict;
 use trackway_core::{TerminationReason, Timestamp};
 use trackway_evaluate::debug::{
     Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
@@ -198,6 +200,7 @@ pub fn preflight(text: &str) -> PreflightReport {
         usd_per_moved_gb: 0.0,
     };
     PreflightReport {
+        rehearsals: Vec::new(),
         name: name(),
         verdict: Verdict::Block,
         stopped: false,
@@ -214,6 +217,7 @@ pub fn preflight(text: &str) -> PreflightReport {
         },
         seconds: 0.5,
         cost: Some(cost.estimate()),
+        drift: Vec::new(),
         imbalance: imbalance(&[(name(), 900), ("rare".into(), 10)]),
         memory: Some(super::memory_report()),
         charts: vec![
@@ -293,6 +297,7 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
             environment_lock_sha256: Some(name()),
             container_digest: Some(name()),
         },
+        test_set: Some(name()),
         task_set: Some(TaskSet {
             path: Some(name()),
             version: Some(name()),
@@ -314,6 +319,16 @@ pub fn evaluation(text: &str) -> EvaluationReceipt {
         baseline_evaluation_id: Some(name()),
         assessment,
         tasks_unmatched: None,
+        probes: Some(probe(text).found),
+        test_sets: vec![TestSetResult {
+            name: name(),
+            evaluation_id: Some(name()),
+            state: Some(EvaluationState::Completed),
+            rows: Some(40),
+            main_metric: Some("accuracy".into()),
+            metrics: parsed(json!({})),
+            verdict: Some(GateVerdict::Pass),
+        }],
         gates: parsed(json!([{ "verdict": "fail", "rule": text, "comparisons": [], "why": text }])),
         launches: vec![EvaluatorLaunch {
             attempt_id: "att_01jz0000000000000000000002".parse().expect("an id"),

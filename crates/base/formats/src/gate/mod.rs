@@ -2,7 +2,8 @@
 //!
 //! A rule ([`crate::rule`]) in which a name is a number of the evidence: a metric (`accuracy`), a slice's
 //! (`slice.women.recall`), a measure of fairness (`fairness.equal_opportunity`), a fact (`size_bytes`, `cost_usd`).
-//! `min(slice.recall)` and `max(slice.recall)` go over all slices, `max(blind_spot.error)` over all blind spots. `baseline` is the same number of the model to
+//! `min(slice.recall)` and `max(slice.recall)` go over all slices, `max(blind_spot.error)` over all blind spots, `max(probe.flipped)` over
+//! all probes. `baseline` is the same number of the model to
 //! compare with; `baseline(…)` names it. `value(accuracy)` uses the number alone, without its interval.
 
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub struct Number {
     pub baseline: bool,
 }
 
-/// One number, or the extreme one of all slices.
+/// One number, or the extreme one of all slices, blind spots or probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Over {
     /// The one of this name.
@@ -48,6 +49,8 @@ pub enum Over {
 pub const SLICE: &str = "slice.";
 /// What the names of blind spots begin with.
 pub const BLIND_SPOT: &str = "blind_spot.";
+/// What the names of probes begin with.
+pub const PROBE: &str = "probe.";
 const FAIRNESS: &str = "fairness.";
 
 /// What a gate is about: one kind for each of its numbers.
@@ -64,6 +67,7 @@ fn kind(number: &Number) -> GateKind {
         "training_seconds" | "gpu_seconds" | "cost_usd" => GateKind::Cost,
         _ if is_of(SLICE) => GateKind::Slice,
         _ if is_of(BLIND_SPOT) => GateKind::BlindSpot,
+        _ if is_of(PROBE) => GateKind::Robustness,
         _ if is_of(FAIRNESS) => GateKind::Fairness,
         _ => GateKind::Quality,
     }
@@ -99,10 +103,10 @@ impl rule::Operand for Number {
 fn slices(words: &mut Parser) -> Result<String, RuleError> {
     let wrong = words
         .wrong("goes over all slices, so it needs a slice metric here")
-        .hint("write `min(slice.recall)` or `max(blind_spot.error)`");
+        .hint("write `min(slice.recall)`, `max(blind_spot.error)` or `max(probe.flipped)`");
     let name = words.metric(KEYWORDS)?;
     let is_of = |prefix: &str| name.len() > prefix.len() && name.starts_with(prefix);
-    if is_of(SLICE) || is_of(BLIND_SPOT) { Ok(name) } else { Err(wrong) }
+    if [SLICE, BLIND_SPOT, PROBE].into_iter().any(is_of) { Ok(name) } else { Err(wrong) }
 }
 
 /// As a gate names it, such as `baseline(min(slice.recall))`.

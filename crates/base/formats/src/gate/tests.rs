@@ -28,7 +28,7 @@ fn gates_are_read() {
         ("slice.women.recall > 0.5", "slice.women.recall"),
         (
             "min(recall) > 0.5",
-            "recall: goes over all slices, so it needs a slice metric here (write `min(slice.recall)` or `max(blind_spot.error)`)",
+            "recall: goes over all slices, so it needs a slice metric here (write `min(slice.recall)`, `max(blind_spot.error)` or `max(probe.flipped)`)",
         ),
         (
             "best(recall) > 0.5",
@@ -84,5 +84,6 @@ fn gates_have_kinds() {
         ["fairness", "latency"]
     );
     assert_eq!(of("size_bytes + weights_bytes < 2e9"), ["size"]);
+    assert_eq!(of("max(probe.flipped) < 0.2 or probe.age.missing.increase < 1"), ["robustness"]);
     assert_eq!(of("cost_usd < 5 and training_seconds < 9"), ["cost"]);
 }

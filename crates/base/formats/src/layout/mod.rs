@@ -108,6 +108,8 @@ layout!(
         stop = "stop",
         /// The sizes and times of the data files when they were hashed.
         data_files_json = "data-files.json",
+        /// The checkpoint of another run whose weights it starts with.
+        start_from_json = "start-from.json",
         /// What is at the remote, as the supervisor last saw it.
         remote_json = "remote.json",
         /// Copies of the ledger's rows about the run.

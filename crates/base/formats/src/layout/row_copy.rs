@@ -1,6 +1,6 @@
 //! The names of files with copies of the ledger's rows.
 
-use trackway_core::{AttemptId, closed_list};
+use trackway_core::{AttemptId, RunId, closed_list};
 
 closed_list!(
     /// What a file with copies of the ledger's rows is about.
@@ -21,6 +21,8 @@ closed_list!(
         Evaluation = "evaluation",
         /// A late fact beside a sealed receipt.
         Amendment = "amendment",
+        /// A diagnosis of an attempt.
+        Diagnosis = "diagnosis",
     }
 );
 
@@ -53,6 +55,8 @@ pub enum RowCopy<'a> {
     Evaluation(&'a str),
     /// See [`RowCopyKind::Amendment`].
     Amendment(&'a str),
+    /// See [`RowCopyKind::Diagnosis`]; the id is that of the run that it launched.
+    Diagnosis(RunId),
 }
 
 impl RowCopy<'_> {
@@ -68,6 +72,7 @@ impl RowCopy<'_> {
             Self::RollBack(_) => RowCopyKind::RollBack,
             Self::Evaluation(_) => RowCopyKind::Evaluation,
             Self::Amendment(_) => RowCopyKind::Amendment,
+            Self::Diagnosis(_) => RowCopyKind::Diagnosis,
         }
     }
 
@@ -79,6 +84,7 @@ impl RowCopy<'_> {
             Self::Run | Self::State | Self::Checks => format!("{kind}.json"),
             Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
             Self::Evaluation(id) | Self::Amendment(id) => format!("{kind}-{id}.json"),
+            Self::Diagnosis(id) => format!("{kind}-{id}.json"),
         }
     }
 }

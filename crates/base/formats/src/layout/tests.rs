@@ -21,6 +21,7 @@ fn paths_of_a_home() {
         RowCopy::RollBack(attempt_id),
         RowCopy::Evaluation("eval_01kajn4f3s0000000000000002"),
         RowCopy::Amendment("amd_01kajn4f3s0000000000000003"),
+        RowCopy::Diagnosis(run_id),
     ];
     let mut paths = vec![
         home.ledger_db(),

@@ -10,8 +10,9 @@ use trackway_core::checks::Severity;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PreflightSection {
-    /// Run the script with one batch first.
-    pub one_batch: bool,
+    /// Run the script with one batch first; where `None`, if it takes batches from Trackway and did not pass before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_batch: Option<bool>,
     /// Overfit this many batches first.
     pub overfit_batches: Option<u32>,
     /// Let a model look for wrong labels.

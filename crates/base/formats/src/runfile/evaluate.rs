@@ -11,11 +11,20 @@ use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
 use super::values::{amount, command, flag, list, positive_duration, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
-use crate::gate::{BLIND_SPOT, Number};
+use crate::gate::{BLIND_SPOT, Number, PROBE};
 use crate::shell::quoted;
 
 /// How long one launch of the evaluator may take by default.
 pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;
+
+/// The most rows that a model is probed with.
+pub const PROBE_ROWS_MAX: u64 = 100_000;
+
+/// The word that means no baseline, to override one.
+const NO_BASELINE: &str = "none";
+
+/// The name by which the test set of `[evaluate]` itself is chosen.
+pub const MAIN_TEST_SET: &str = "main";
 
 /// The evaluation of committed checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +67,13 @@ pub struct EvaluateSection {
     /// Search the rows for slices where the model is worst; where `None`, if there are rows to search.
     #[serde(skip_serializing_if = "is_default")]
     pub blind_spots: Option<bool>,
+    /// How many rows the model is probed with, 0: it is not; where `None`, as many as take little time. Only of the built-in
+    /// evaluator.
+    #[serde(skip_serializing_if = "is_default")]
+    pub probe_rows: Option<u64>,
+    /// Further test sets by name; each is a separate evaluation.
+    #[serde(skip_serializing_if = "is_default")]
+    pub test_sets: BTreeMap<String, TestSetSection>,
     /// Which checkpoint is evaluated: `latest`, `best`, or the best by a metric, such as `min val_loss`.
     #[serde(skip_serializing_if = "is_default")]
     pub checkpoint: Option<String>,
@@ -81,7 +97,7 @@ pub struct EvaluateSection {
     pub group: Option<String>,
     /// Columns whose values define the groups of fairness.
     pub fairness: Vec<String>,
-    /// What the result is compared with: `last`, an evaluation's id, or `MODEL@ALIAS` of the registry.
+    /// What the result is compared with: `last`, `parent`, an evaluation's id, or `MODEL@ALIAS` of the registry.
     pub baseline: Option<String>,
     /// Decoding parameters, as they are.
     pub decoding: BTreeMap<String, Json>,
@@ -95,6 +111,22 @@ pub struct EvaluateSection {
     pub retry: Option<RetryRule>,
     /// Evaluate when the run completed.
     pub after: bool,
+}
+
+/// A further test set, evaluated like the main one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TestSetSection {
+    /// As [`EvaluateSection::rows`].
+    pub rows: Option<String>,
+    /// As [`EvaluateSection::task_set`].
+    pub task_set: Option<String>,
+    /// As [`EvaluateSection::task_set_version`].
+    pub task_set_version: Option<String>,
+    /// As [`EvaluateSection::slices`]; those of the main test set are not taken over.
+    pub slices: BTreeMap<String, SliceSection>,
+    /// Rules that block promotion, over the numbers of this test set.
+    pub gates: Vec<String>,
 }
 
 /// A named part of the rows.
@@ -176,6 +208,8 @@ impl Default for EvaluateSection {
             margin: None,
             costs: BTreeMap::new(),
             blind_spots: None,
+            probe_rows: None,
+            test_sets: BTreeMap::new(),
             checkpoint: None,
             gates: Vec::new(),
             label: None,
@@ -206,6 +240,26 @@ impl EvaluateSection {
         Some(known.cloned().unwrap_or_else(|| DataSpec { path: path.clone(), ..DataSpec::default() }))
     }
 
+    /// The request for a further test set: its rows, slices and gates in place of the main one's. It is compared with the baseline
+    /// only where a gate names that.
+    #[must_use]
+    pub fn of_test_set(&self, name: &str) -> Option<Self> {
+        let set = self.test_sets.get(name)?;
+        let compares = set.gates.iter().any(|gate| gate.contains("baseline"));
+        Some(Self {
+            rows: set.rows.clone(),
+            task_set: set.task_set.clone(),
+            task_set_version: set.task_set_version.clone(),
+            slices: set.slices.clone(),
+            gates: set.gates.clone(),
+            fairness: Vec::new(),
+            probe_rows: Some(0),
+            baseline: self.baseline.clone().filter(|_| compares),
+            test_sets: BTreeMap::new(),
+            ..self.clone()
+        })
+    }
+
     /// The path of the tasks, by which uses are counted.
     #[must_use]
     pub fn tasks(&self) -> Option<&str> {
@@ -225,6 +279,7 @@ pub(super) fn evaluate(
 ) -> EvaluateSection {
     let section = keys(scope, problems);
     check_roles(&section, scope, problems);
+    check_test_sets(&section, scope, problems);
     match scope.node("scorer") {
         None => without_scorer(scope, problems),
         Some(node) => return with_scorer(section, scope, node, data, problems),
@@ -248,7 +303,7 @@ fn check_roles(section: &EvaluateSection, scope: &Scope, problems: &mut Problems
 
 fn without_scorer(scope: &Scope, problems: &mut Problems) {
     scope.require("command", "[\"python\", \"eval.py\"]", problems);
-    for key in ["rows", "features", "skip"] {
+    for key in ["rows", "features", "skip", "probe_rows"] {
         if let Some(node) = scope.node(key) {
             let message = format!(
                 "`{}` is for the built-in evaluator, but `evaluate.scorer` is not set",
@@ -322,6 +377,11 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         margin: scope.read("margin", problems, amount(false)),
         costs: scope.section("costs", problems).map(|costs| costs_of(&costs, problems)).unwrap_or_default(),
         blind_spots: scope.read("blind_spots", problems, flag),
+        probe_rows: scope.read("probe_rows", problems, whole(0, PROBE_ROWS_MAX)),
+        test_sets: scope
+            .section("test_sets", problems)
+            .map(|sets| test_sets_of(&sets, problems))
+            .unwrap_or_default(),
         checkpoint: scope.read("checkpoint", problems, checkpoint),
         gates: scope.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
         label: scope.read("label", problems, text),
@@ -332,7 +392,7 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         unmatched_tasks: scope.read("unmatched_tasks", problems, unmatched_tasks).unwrap_or_default(),
         group: scope.read("group", problems, text),
         fairness: scope.read("fairness", problems, one_or_more_texts).unwrap_or_default(),
-        baseline: scope.read("baseline", problems, text),
+        baseline: scope.read("baseline", problems, text).filter(|named| named != NO_BASELINE),
         decoding: scope.read("decoding", problems, decoding).unwrap_or_default(),
         judge: scope.section("judge", problems).map(|judge| judge_of(&judge, problems)),
         seed: scope.read("seed", problems, whole(0, u64::MAX)),
@@ -401,9 +461,9 @@ fn checkpoint(node: &Node) -> Result<String, Fault> {
 fn slices_of(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, SliceSection> {
     let mut slices = BTreeMap::new();
     for (name, entry) in scope.entries() {
-        if name.starts_with(BLIND_SPOT) {
+        for reserved in [BLIND_SPOT, PROBE].into_iter().filter(|reserved| name.starts_with(reserved)) {
             let message = format!("`{}` is the name of a slice that is found", scope.path_of(name));
-            let hint = format!("another name, without `{BLIND_SPOT}` before it");
+            let hint = format!("another name, without `{reserved}` before it");
             problems.add(entry.key_place.clone(), message, Some(hint));
         }
         if !matches!(entry.node.value, Value::Table(_)) {
@@ -425,6 +485,52 @@ fn slices_of(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, SliceSe
         slices.insert(name.clone(), section);
     }
     slices
+}
+
+/// What each test set holds in place of the main one's.
+fn test_sets_of(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, TestSetSection> {
+    let mut sets = BTreeMap::new();
+    for (name, entry) in scope.entries() {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+        if name == MAIN_TEST_SET || !name.chars().all(letter) {
+            let message = format!("`{}` cannot be the name of a test set", scope.path_of(name));
+            let hint = format!("use letters, digits, `-` and `_`; `{MAIN_TEST_SET}` is `[evaluate]` itself");
+            problems.add(entry.key_place.clone(), message, Some(hint));
+        }
+        let Some(set) = scope.table_of(name, "evaluate.test_sets.*", problems) else { continue };
+        let slices = set.table_of("slices", "evaluate.test_sets.*.slices", problems);
+        let section = TestSetSection {
+            rows: set.read("rows", problems, text),
+            task_set: set.read("task_set", problems, text),
+            task_set_version: set.read("task_set_version", problems, text),
+            slices: slices.map(|slices| slices_of(&slices, problems)).unwrap_or_default(),
+            gates: set.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
+        };
+        sets.insert(name.clone(), section);
+    }
+    sets
+}
+
+/// The key with which a test set names its rows or tasks is there, and the other evaluator's is not.
+fn check_test_sets(section: &EvaluateSection, scope: &Scope, problems: &mut Problems) {
+    let (wanted, other) = match section.scorer {
+        Some(_) => ("rows", None),
+        None => ("task_set", Some("rows")),
+    };
+    let Some(node) = scope.node("test_sets") else { return };
+    for (name, set) in &section.test_sets {
+        let (rows, tasks) = (set.rows.is_some(), set.task_set.is_some());
+        if (wanted == "rows" && !rows) || (wanted == "task_set" && !tasks) {
+            let message = format!("`evaluate.test_sets.{name}.{wanted}` is missing");
+            problems.add(node.place.clone(), message, Some(format!("add `{wanted} = \"eval/{name}.csv\"`")));
+        }
+        if other.is_some() && rows {
+            let message = format!(
+                "`evaluate.test_sets.{name}.rows` is for the built-in evaluator, but `evaluate.scorer` is not set"
+            );
+            problems.add(node.place.clone(), message, Some("name the tasks as `task_set`".to_owned()));
+        }
+    }
 }
 
 fn judge_of(scope: &Scope, problems: &mut Problems) -> JudgeSection {

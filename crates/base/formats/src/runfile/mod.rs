@@ -31,7 +31,10 @@ pub use document::RunFile;
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
 pub(crate) use error::line_and_column;
-pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection, SliceSection};
+pub use evaluate::{
+    DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection, MAIN_TEST_SET, PROBE_ROWS_MAX,
+    SliceSection, TestSetSection,
+};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};

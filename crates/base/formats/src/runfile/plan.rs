@@ -114,7 +114,7 @@ impl Plan {
 
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
-    /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world size and
+    /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind (they decide the world size and
     /// the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
     /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
     /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, launcher,
@@ -142,6 +142,10 @@ impl Plan {
         // Runs that do not stop early keep the hash that they had before there was such a thing.
         if let Some(early_stop) = &self.early_stop {
             config["early_stop"] = json!(early_stop);
+        }
+        // The same holds for runs that start with random weights.
+        if let Some(start_from) = &self.run.start_from {
+            config["start_from"] = json!(start_from);
         }
         config
     }

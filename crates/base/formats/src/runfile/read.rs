@@ -42,6 +42,7 @@ pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
         command: scope.read("command", problems, command).unwrap_or_default(),
         seed: scope.read("seed", problems, whole(0, u64::MAX)),
         working_directory: scope.read("working_directory", problems, text),
+        start_from: scope.read("start_from", problems, text),
         environment: scope.read("environment", problems, variables).unwrap_or_default(),
         pass_environment: passed.into_iter().collect(),
     }
@@ -111,6 +112,8 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         reference: scope.read("reference", problems, text),
         group_by: scope.read("group_by", problems, one_or_more_texts).unwrap_or_default(),
         ignore: scope.read("ignore", problems, one_or_more_texts).unwrap_or_default(),
+        masks: scope.read("masks", problems, text),
+        labels: scope.read("labels", problems, text),
         role: scope.read("role", problems, role),
     }
 }
@@ -247,10 +250,17 @@ const RETRIED_BY_PLAN: [&str; 3] = ["device_oom", "host_oom", "numeric_divergenc
 /// What has no effect in the table of this reason is refused: a setting that is ignored would be believed.
 fn check_retry_rule(key: &str, scope: &Scope, problems: &mut Problems) {
     let has_plan = RETRIED_BY_PLAN.contains(&key);
-    let refused: &[&str] = if has_plan { &["attempts", "backoff", "refill"] } else { &["plan"] };
+    let refused: &[&str] = match has_plan {
+        true => &["attempts", "backoff", "refill", "max_usd", "max_gpu_hours"],
+        false if key == ROLL_BACK => &["plan", "max_usd", "max_gpu_hours"],
+        false => &["plan"],
+    };
     for (name, entry) in scope.entries().filter(|(name, _)| refused.contains(&name.as_str())) {
         let hint = match has_plan {
             true => "it is retried once with each entry of its `plan`, and not without one",
+            false if name != "plan" => {
+                "`max_usd` and `max_gpu_hours` in `[retry]` bound all attempts together"
+            }
             false => "only `device_oom`, `host_oom` and `numeric_divergence` have a `plan`",
         };
         let message = format!("`retry.{key}.{name}` has no effect");

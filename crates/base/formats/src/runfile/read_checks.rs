@@ -35,7 +35,7 @@ const MAX_RANK: u64 = 1024;
 
 pub(super) fn preflight(scope: &Scope, problems: &mut Problems) -> PreflightSection {
     PreflightSection {
-        one_batch: scope.read("one_batch", problems, flag).unwrap_or(false),
+        one_batch: scope.read("one_batch", problems, flag),
         overfit_batches: scope.read("overfit_batches", problems, count(1)),
         label_noise: scope.read("label_noise", problems, flag).unwrap_or(false),
         require: scope.read("require", problems, list(0, text)).unwrap_or_default(),

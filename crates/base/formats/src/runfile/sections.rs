@@ -24,6 +24,9 @@ pub struct RunSection {
     pub environment: BTreeMap<String, String>,
     /// Variables whose values may be recorded in the receipt, besides Trackway's own allow-list. Sorted.
     pub pass_environment: Vec<String>,
+    /// The run, and after `@` its checkpoint, whose weights the script starts with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_from: Option<String>,
 }
 
 /// What the run is given.
@@ -103,6 +106,12 @@ pub struct DataSpec {
     /// Its purpose; derived from its name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<DataRole>,
+    /// Of a folder of images: a mask or a file of labels for each, by the name without its extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masks: Option<String>,
+    /// Of a folder of images or texts: a table with a column that names the files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
 }
 
 impl DataSpec {
@@ -116,6 +125,8 @@ impl DataSpec {
             group_by: Vec::new(),
             ignore: Vec::new(),
             role: None,
+            masks: None,
+            labels: None,
             ..self.clone()
         }
     }

@@ -193,7 +193,7 @@ fn what_is_not_done_is_named() {
         .into_iter()
         .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
         .collect();
-    let expected = ["retry.infrastructure.max_usd at \"max_usd\"", "launch.on = \"ray\" at \"\\\"ray\\\"\""];
+    let expected = ["launch.on = \"ray\" at \"\\\"ray\\\"\""];
     assert_eq!(named, expected);
 }
 
@@ -840,6 +840,38 @@ fn terms_of_slices_are_read() {
         ("costs.rich = { poor = \"5\" }\n", "must be a finite number"),
         ("recall = 1.5\n", "must be at most 1"),
         ("checkpoint = \"newest one\"\n", "must be `latest`, `best`, `min METRIC` or `max METRIC`"),
+    ] {
+        let errors = of(text).unwrap_err();
+        assert!(errors.contains(reported), "{errors:?}");
+    }
+}
+
+/// Proves that further test sets take their rows, slices and gates, that everything else is the main one's, and that mistakes
+/// are reported.
+#[test]
+fn further_test_sets_are_read() {
+    let of = |text: &str| read(&format!("{MINIMAL}[evaluate]\ncommand = [\"true\"]\n{text}"));
+    let text = "task_set = \"main.csv\"\nlabel = \"y\"\nbaseline = \"last\"\ngates = [\"accuracy > 0.5\"]\nfairness = \"sex\"\n\
+                [evaluate.test_sets.rare]\ntask_set = \"rare-v2.csv\"\ntask_set_version = \"2\"\nslices.old = \"age > 60\"\n\
+                gates = [\"recall >= baseline - 0.01\"]\n[evaluate.test_sets.plain]\ntask_set = \"plain.csv\"\n";
+    let section = of(text).unwrap().evaluate.unwrap();
+    let rare = section.of_test_set("rare").unwrap();
+    assert_eq!((rare.tasks(), rare.task_set_version.as_deref()), (Some("rare-v2.csv"), Some("2")));
+    assert_eq!((rare.label.as_deref(), rare.baseline.as_deref()), (Some("y"), Some("last")));
+    assert_eq!((rare.gates.len(), rare.slices.len(), rare.fairness.len()), (1, 1, 0));
+    let plain = section.of_test_set("plain").unwrap();
+    assert_eq!((plain.baseline, plain.gates.len(), section.of_test_set("main")), (None, 0, None));
+    assert_eq!(
+        serde_json::from_value::<EvaluateSection>(serde_json::json!(section)).unwrap().test_sets,
+        section.test_sets
+    );
+    for (text, reported) in [
+        ("test_sets.main.task_set = \"x\"\n", "cannot be the name of a test set"),
+        ("test_sets.rare.gates = [\"f1 > 1\"]\n", "`evaluate.test_sets.rare.task_set` is missing"),
+        ("test_sets.rare = { task_set = \"x\", rows = \"y\" }\n", "is for the built-in evaluator"),
+        ("test_sets.rare = { task_set = \"x\", lable = \"y\" }\n", "lable"),
+        ("test_sets.rare = { task_set = \"x\", gates = [\"f1 >\"] }\n", "gates"),
+        ("probe_rows = 9\n", "`evaluate.probe_rows` is for the built-in evaluator"),
     ] {
         let errors = of(text).unwrap_err();
         assert!(errors.contains(reported), "{errors:?}");

@@ -29,10 +29,8 @@ pub(super) fn is_url(text: &str) -> bool {
 pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (key, entry) in top.entries() {
-        match key.as_str() {
-            "launch" => found.extend(launcher(&entry.node)),
-            "retry" => found.extend(retry(&entry.node)),
-            _ => {}
+        if key == "launch" {
+            found.extend(launcher(&entry.node));
         }
     }
     found.sort_by_key(|unsupported| unsupported.span.start);
@@ -54,20 +52,4 @@ fn launcher(node: &Node) -> Option<Unsupported> {
         }
         _ => None,
     }
-}
-
-/// Budgets that a reason's own rule may name and nothing counts yet.
-fn retry(node: &Node) -> Vec<Unsupported> {
-    let Value::Table(rules) = &node.value else { return Vec::new() };
-    let mut found = Vec::new();
-    for (name, rule) in rules {
-        let Value::Table(rule) = &rule.node.value else { continue };
-        for key in ["max_usd", "max_gpu_hours"] {
-            if let Some(entry) = rule.get(key) {
-                let hint = format!("use `retry.{key}`: it limits all attempts together");
-                found.push(note(&entry.key_place, &format!("retry.{name}.{key}"), &hint));
-            }
-        }
-    }
-    found
 }

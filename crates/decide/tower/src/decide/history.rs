@@ -87,12 +87,26 @@ pub struct History {
     pub attempts: Vec<PastAttempt>,
     /// The hash of the data manifest and schema contract that a launch now would use.
     pub data_manifest_now: String,
+    /// What evaluations, diagnoses and rehearsals of the run took.
+    #[serde(default)]
+    pub beside: SpentBeside,
     /// The last attempt was ended to go back to an earlier checkpoint.
     #[serde(default)]
     pub roll_back: Option<RollBack>,
     /// The rung after that of the last attempt, when the ladder has one and its rule allows it.
     #[serde(default)]
     pub next_rung: Option<NextRung>,
+}
+
+/// What launches for a run took that are not its attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpentBeside {
+    /// US dollars.
+    pub cost_usd: f64,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// Wall seconds.
+    pub seconds: f64,
 }
 
 /// What is known of a roll back that is due.
@@ -109,6 +123,13 @@ pub struct RollBack {
 }
 
 impl History {
+    /// US dollars and GPU seconds of the attempts that were launched after one that ended for any of these reasons.
+    pub(super) fn spent_on(&self, reasons: &[Reason]) -> (f64, f64) {
+        let retries = self.attempts.windows(2).filter(|pair| reasons.contains(&pair[0].reason));
+        retries
+            .fold((0.0, 0.0), |(usd, seconds), pair| (usd + pair[1].cost_usd, seconds + pair[1].gpu_seconds))
+    }
+
     /// How many attempts ended for one of `reasons`.
     pub(super) fn count(&self, reasons: &[Reason]) -> u32 {
         self.attempts.iter().filter(|attempt| reasons.contains(&attempt.reason)).count() as u32

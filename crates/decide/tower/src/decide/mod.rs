@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use crate::runbook::next_actions;
-pub use history::{History, NextRung, PastAttempt, RollBack};
+pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
 pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
 pub use rule::DecisionRule;
 
@@ -254,9 +254,11 @@ fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
 
 /// Money, GPU time and wall time bound everything, evaluations and preemptions included.
 fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Option<Decision> {
-    let usd: f64 = history.attempts.iter().map(|attempt| attempt.cost_usd).sum();
-    let gpu_hours = history.attempts.iter().map(|attempt| attempt.gpu_seconds).sum::<f64>() / 3600.0;
-    let hours = history.attempts.iter().map(|attempt| attempt.seconds).sum::<f64>() / 3600.0;
+    let attempts = &history.attempts;
+    let usd = history.beside.cost_usd + attempts.iter().map(|attempt| attempt.cost_usd).sum::<f64>();
+    let gpu_seconds = history.beside.gpu_seconds + attempts.iter().map(|it| it.gpu_seconds).sum::<f64>();
+    let seconds = history.beside.seconds + attempts.iter().map(|attempt| attempt.seconds).sum::<f64>();
+    let (gpu_hours, hours) = (gpu_seconds / 3600.0, seconds / 3600.0);
     let limits = [
         (DecisionRule::MoneySpent, "max_usd", usd, policy.max_usd, "USD"),
         (DecisionRule::GpuTimeSpent, "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),

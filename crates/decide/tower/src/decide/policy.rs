@@ -21,11 +21,24 @@ pub struct AttemptBudget {
     pub backoff_min_seconds: f64,
     /// The longest delay.
     pub backoff_max_seconds: f64,
+    /// Money for the attempts that are retries of it, US dollars.
+    #[serde(default)]
+    pub max_usd: Option<f64>,
+    /// GPU time for them, hours.
+    #[serde(default)]
+    pub max_gpu_hours: Option<f64>,
 }
 
 impl AttemptBudget {
     const fn new(attempts: u32, backoff_min_seconds: f64, backoff_max_seconds: f64) -> Self {
-        Self { attempts, refill_hours: None, backoff_min_seconds, backoff_max_seconds }
+        Self {
+            attempts,
+            refill_hours: None,
+            backoff_min_seconds,
+            backoff_max_seconds,
+            max_usd: None,
+            max_gpu_hours: None,
+        }
     }
 
     const fn refilled(self, hours: f64) -> Self {

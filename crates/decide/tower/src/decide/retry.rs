@@ -3,7 +3,7 @@
 use trackway_core::TerminationReason as Reason;
 
 use super::{
-    BudgetUse, Decision, DecisionRule, FinalState, History, PastAttempt, RetryPolicy,
+    AttemptBudget, BudgetUse, Decision, DecisionRule, FinalState, History, PastAttempt, RetryPolicy,
     has_something_to_evaluate, stop,
 };
 
@@ -57,7 +57,11 @@ pub(super) fn evaluator(
     if last.reason != Reason::EvaluatorError {
         return None;
     }
-    let spent = history.count(&[Reason::EvaluatorError]);
+    let reasons = &[Reason::EvaluatorError];
+    if let Some(stopped) = money_of_reason(history, "evaluator_error", reasons, &policy.evaluator, last) {
+        return Some(stopped);
+    }
+    let spent = history.count(reasons);
     let limit = policy.evaluator.attempts;
     let budget = BudgetUse { name: "evaluator".into(), spent: f64::from(spent), limit: f64::from(limit) };
     if spent > limit {
@@ -137,6 +141,36 @@ pub(super) fn with_next_plan(
     })
 }
 
+/// C6: the money and the GPU time of the retries for one reason.
+fn money_of_reason(
+    history: &History,
+    name: &str,
+    reasons: &[Reason],
+    budget: &AttemptBudget,
+    last: &PastAttempt,
+) -> Option<Decision> {
+    let (usd, gpu_seconds) = history.spent_on(reasons);
+    let limits = [
+        (DecisionRule::ReasonMoneySpent, "max_usd", usd, budget.max_usd, "USD"),
+        (
+            DecisionRule::ReasonGpuTimeSpent,
+            "max_gpu_hours",
+            gpu_seconds / 3600.0,
+            budget.max_gpu_hours,
+            "GPU hours",
+        ),
+    ];
+    limits.into_iter().find_map(|(rule, key, spent, limit, unit)| {
+        let limit = limit.filter(|limit| spent >= *limit)?;
+        let budget = BudgetUse { name: format!("{name}.{key}"), spent, limit };
+        let why = format!(
+            "retries of the `{name}` budget took {spent:.2} of {limit:.2} {unit}; the last attempt ended as `{}`",
+            last.reason
+        );
+        Some(stop(rule, why, Some(budget), FinalState::BudgetExhausted, last.reason))
+    })
+}
+
 /// C1, C2 and the unknown: the same launch again, while its budget lasts. Committed training refills it.
 pub(super) fn same_again(
     history: &History,
@@ -145,6 +179,9 @@ pub(super) fn same_again(
     jitter: f64,
 ) -> Decision {
     let spending = policy.spending(last.reason);
+    if let Some(stopped) = money_of_reason(history, spending.name, spending.reasons, spending.budget, last) {
+        return stopped;
+    }
     let retries = history.count(spending.reasons);
     let in_use = history.in_use(spending.reasons, spending.budget.refill_hours);
     let limit = spending.budget.attempts;

@@ -36,6 +36,10 @@ closed_list!(
         GpuTimeSpent = "C6.gpu_time",
         /// `max_hours` is reached.
         TimeSpent = "C6.time",
+        /// `max_usd` of a single reason is reached.
+        ReasonMoneySpent = "C6.money_of_reason",
+        /// `max_gpu_hours` of a single reason is reached.
+        ReasonGpuTimeSpent = "C6.gpu_time_of_reason",
         /// The retries of a budget are spent.
         AttemptsSpent = "C6.attempts_spent",
         /// Attempts in a row ended alike without a newly committed step.

@@ -50,6 +50,7 @@ fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
         data_manifest_now: "v1".into(),
         next_rung: None,
         roll_back: None,
+        beside: SpentBeside::default(),
     };
     decide(&history, policy, 0.5)
 }
@@ -138,6 +139,7 @@ fn data_errors_wait_for_other_data() {
         data_manifest_now: "v2".into(),
         next_rung: None,
         roll_back: None,
+        beside: SpentBeside::default(),
     };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), DecisionRule::DataChanged);
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
@@ -194,7 +196,7 @@ proptest! {
             ..Default::default()
         });
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
-        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: SpentBeside::default() };
         let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
@@ -231,8 +233,13 @@ fn roll_backs_have_their_own_budget() {
     let decided = |reason, spent, by_person, back: Result<Back, String>, policy: &RetryPolicy| {
         let roll_back = Some(RollBack { by_person, spent, why: "a spike".into(), back });
         let last = PastAttempt { cost_usd: 10.0, ..ended(reason, None) };
-        let history =
-            History { attempts: vec![last], data_manifest_now: "v1".into(), next_rung: None, roll_back };
+        let history = History {
+            attempts: vec![last],
+            data_manifest_now: "v1".into(),
+            next_rung: None,
+            roll_back,
+            beside: SpentBeside::default(),
+        };
         decide(&history, policy, 0.0)
     };
     let policy = RetryPolicy::default();
@@ -268,6 +275,7 @@ fn a_finished_rung_leads_to_the_next() {
     let history = History {
         attempts: vec![last.clone()],
         data_manifest_now: "v1".into(),
+        beside: SpentBeside::default(),
         next_rung: Some(next),
         roll_back: None,
     };
@@ -299,8 +307,13 @@ fn simulated(
     const COMMIT_SECONDS: f64 = 600.0;
     const START_SECONDS: f64 = 300.0;
     let mut rng = trackway_core::SplitMix64::new(seed);
-    let mut history =
-        History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
+    let mut history = History {
+        attempts: vec![],
+        data_manifest_now: "v1".into(),
+        next_rung: None,
+        roll_back: None,
+        beside: SpentBeside::default(),
+    };
     let mut committed: Step = 0;
     loop {
         let lives_seconds = -mtbf_hours * 3600.0 * (1.0 - trackway_core::Rng::next_unit(&mut rng)).ln();
@@ -400,6 +413,47 @@ fn only_committed_training_refills() {
     assert_eq!(spent(&[first, half, again]), Err(DecisionRule::AttemptsSpent));
 }
 
+/// Proves that money and GPU time of one reason count the attempts that are retries for it, and no others; and that what
+/// evaluations and rehearsals took counts for all together.
+#[test]
+fn money_of_a_reason_bounds_its_retries() {
+    let base = RetryPolicy::default();
+    let of = |max_usd, max_gpu_hours| RetryPolicy {
+        infrastructure: AttemptBudget { max_usd, max_gpu_hours, ..base.infrastructure },
+        ..RetryPolicy::default()
+    };
+    let costs = |reason, number: u32, usd: f64| PastAttempt {
+        cost_usd: usd,
+        gpu_seconds: usd * 3600.0,
+        fingerprint: format!("{reason} {number}"),
+        ..ended(reason, Some(u64::from(number) * 10))
+    };
+    // The first attempt does not count: it was not a retry. The third followed a preemption.
+    let attempts = [
+        costs(Reason::NodeFailure, 1, 9.0),
+        costs(Reason::Preempted, 2, 2.0),
+        costs(Reason::NetworkError, 3, 5.0),
+    ];
+    let rule = |policy: &RetryPolicy| after(&attempts, policy).rule();
+    assert_eq!(rule(&of(Some(2.5), None)), DecisionRule::TransientFault);
+    assert_eq!(rule(&of(Some(2.0), None)), DecisionRule::ReasonMoneySpent);
+    assert_eq!(rule(&of(None, Some(2.0))), DecisionRule::ReasonGpuTimeSpent);
+    let Decision::Stop { budget: Some(budget), .. } = after(&attempts, &of(Some(2.0), None)) else {
+        panic!()
+    };
+    assert_eq!((budget.name.as_str(), budget.spent, budget.limit), ("infrastructure.max_usd", 2.0, 2.0));
+    let all = RetryPolicy { max_usd: Some(17.0), ..RetryPolicy::default() };
+    assert_eq!(rule(&all), DecisionRule::TransientFault);
+    let history = History {
+        attempts: attempts.to_vec(),
+        data_manifest_now: "v1".into(),
+        beside: SpentBeside { cost_usd: 1.0, ..SpentBeside::default() },
+        next_rung: None,
+        roll_back: None,
+    };
+    assert_eq!(decide(&history, &all, 0.5).rule(), DecisionRule::MoneySpent);
+}
+
 /// Proves that wall time bounds a run whatever its other budgets allow.
 #[test]
 fn wall_time_bounds_all_attempts_together() {
@@ -422,6 +476,7 @@ fn machines_that_failures_have_in_common_are_left_out() {
         let history = History {
             attempts: attempts.to_vec(),
             data_manifest_now: "v1".into(),
+            beside: SpentBeside::default(),
             next_rung: None,
             roll_back: None,
         };
@@ -472,7 +527,7 @@ proptest! {
             attempts.iter().flat_map(|attempt| &attempt.hosts).collect();
         let needed = attempts.last().map_or(0, |last| last.hosts.len());
         let known_count = known.len();
-        let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
+        let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: SpentBeside::default() };
         let excluded = history.suspect_hosts();
         prop_assert!(known_count - excluded.len() >= needed, "{excluded:?} of {known_count}, {needed} needed");
     }

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
-use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, SLICE};
+use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 use trackway_statistics::Interval;
 
@@ -193,10 +193,9 @@ fn look_up(number: &Number, evidence: &GateEvidence) -> Result<Found, String> {
     }
 }
 
-/// The least or greatest of all slices, or of all blind spots: of both ends of the intervals too.
+/// The least or greatest of all slices, of all blind spots or of all probes: of both ends of the intervals too.
 fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Result<Found, String> {
-    let over =
-        [SLICE, BLIND_SPOT].into_iter().find(|prefix| number.name.starts_with(prefix)).unwrap_or(SLICE);
+    let over = [SLICE, BLIND_SPOT, PROBE].into_iter().find(|it| number.name.starts_with(it)).unwrap_or(SLICE);
     let metric = number.name.strip_prefix(over).unwrap_or(&number.name);
     let of_slice = |name: &str| {
         let slice = name.strip_prefix(over).and_then(|name| name.strip_suffix(metric));
@@ -206,6 +205,7 @@ fn extreme(number: &Number, numbers: &Numbers, evidence: &GateEvidence) -> Resul
     if slices.is_empty() {
         return Err(match over {
             BLIND_SPOT => "no blind spots were searched (`evaluate.blind_spots`)".into(),
+            PROBE => format!("no probe measured `{metric}` (`evaluate.probe_rows`)"),
             _ => format!("no slice has `{metric}`"),
         });
     }

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::registry::{BaselineRule, GateKind, ModelChange, ModelStage, ReceiptField};
 
-pub use promotion::{Approval, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, refusals};
+pub use promotion::{
+    Approval, EvaluationFacts, GateFacts, PromotionFacts, Refusal, RefusalRule, TestSetFacts, refusals,
+};
 
 /// The number of a version, from 1.
 pub type Version = u32;
@@ -59,6 +61,8 @@ pub struct Policy {
     pub receipt: BTreeSet<ReceiptField>,
     /// How often its test set may have been used; `None`: as often as one likes.
     pub test_set_uses_max: Option<u32>,
+    /// The further test sets on which it must have been evaluated, beside those of its run file.
+    pub test_sets: BTreeSet<String>,
 }
 
 impl Default for Policy {
@@ -76,6 +80,7 @@ impl Default for Policy {
             rung_fraction_min: 1.0,
             receipt: [ReceiptField::EvaluatorDigest, ReceiptField::Outputs, ReceiptField::Metrics].into(),
             test_set_uses_max: None,
+            test_sets: BTreeSet::new(),
         }
     }
 }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | candidate, archived | nothing |
 //! | staging | files that verify, a complete evaluation of exactly these weights |
-//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's policy names, compared with the version that is in production now; trained on as much of the data as the policy requires; a test set that was not used more often than it permits; as many approvals as it requires, of exactly this version and these verdicts, that have not expired |
+//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, of the kinds that the model's policy names, compared with the version that is in production now; trained on as much of the data as the policy requires; a test set that was not used more often than it permits; the same of each further test set that its run file or the policy names; as many approvals as it requires, of exactly this version and these verdicts, that have not expired |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, ReceiptField};
 use trackway_core::{Rung, Timestamp, closed_list};
@@ -30,6 +30,8 @@ pub struct PromotionFacts {
     pub evaluation: Option<EvaluationFacts>,
     /// The newest receipt of gates over that evaluation.
     pub gates: Option<GateFacts>,
+    /// Each further test set on which it must be evaluated.
+    pub test_sets: BTreeMap<String, TestSetFacts>,
     /// What approvals must be bound to.
     pub approval_digest: String,
     /// All approvals of this version.
@@ -51,6 +53,17 @@ pub struct EvaluationFacts {
     pub receipt: BTreeSet<ReceiptField>,
     /// How often its test set was used so far; `None`: it has none that is known.
     pub test_set_uses: Option<u64>,
+}
+
+/// The evidence on a further test set.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TestSetFacts {
+    /// The newest evaluation of these weights on it that ended.
+    pub evaluation: Option<EvaluationFacts>,
+    /// Whether the run file has gates for it.
+    pub has_gates: bool,
+    /// The newest receipt of gates over that evaluation.
+    pub gates: Option<GateFacts>,
 }
 
 /// A receipt of gates.
@@ -108,6 +121,8 @@ closed_list!(
         Rung = "registry.rung",
         /// The test set was used more often than the policy permits.
         WornTestSet = "registry.worn_test_set",
+        /// On a further test set it was not evaluated, or a gate does not pass.
+        TestSet = "registry.test_set",
         /// The gates compared with another version than the one in production.
         StaleBaseline = "registry.stale_baseline",
         /// Valid approvals are missing.
@@ -142,8 +157,16 @@ pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Ti
             let is_evaluated = first[1].is_none();
             let gates = if is_evaluated { ungated(facts, policy) } else { Vec::new() };
             let worn = worn(facts, policy).filter(|_| is_evaluated);
+            let further = facts.test_sets.iter().filter(|_| is_evaluated);
+            let further = further.filter_map(|(name, set)| on_test_set(name, set, facts));
             let last = [part_of_data(facts, policy), worn, unapproved(facts, policy, now)];
-            first.into_iter().flatten().chain(gates).chain(last.into_iter().flatten()).collect()
+            first
+                .into_iter()
+                .flatten()
+                .chain(gates)
+                .chain(further)
+                .chain(last.into_iter().flatten())
+                .collect()
         }
     }
 }
@@ -241,6 +264,38 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
         found.push(refusal(RefusalRule::StaleBaseline, why, judge));
     }
     found
+}
+
+fn on_test_set(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<Refusal> {
+    let (why, next) = unmet_on(name, set, facts)?;
+    Some(refusal(RefusalRule::TestSet, format!("test set `{name}`: {why}"), next))
+}
+
+/// What is missing on a further test set, and what to do.
+fn unmet_on(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<(String, String)> {
+    let evaluate = format!("trackway eval run RUN --test-set {name}");
+    let Some(evaluation) = &set.evaluation else {
+        return Some(("these weights were not evaluated on it".into(), evaluate));
+    };
+    let id = &evaluation.evaluation_id;
+    if evaluation.manifest_sha256 != facts.manifest_sha256 || !evaluation.completed {
+        return Some((format!("evaluation {id} did not complete"), evaluate));
+    }
+    if !set.has_gates {
+        return None;
+    }
+    let Some(gates) = set.gates.as_ref().filter(|gates| gates.evaluation_id == *id) else {
+        return Some((format!("no gate was evaluated for {id}"), format!("trackway gates judge {id}")));
+    };
+    if gates.verdict != GateVerdict::Pass {
+        let why = format!("gate verdict {}: {}", gates.verdict, gates.unmet.join("; "));
+        return Some((why, "train a better model, or evaluate it on more rows".into()));
+    }
+    if !gates.unverified.is_empty() {
+        let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
+        return Some((why, "trackway gates test".into()));
+    }
+    None
 }
 
 fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option<Refusal> {

@@ -113,6 +113,7 @@ fn facts() -> PromotionFacts {
             kinds: [GateKind::Quality].into(),
             compared_with: Some(Some(1)),
         }),
+        test_sets: BTreeMap::new(),
         approval_digest: "d".into(),
         approvals: Vec::new(),
         production: Some(1),
@@ -233,6 +234,39 @@ fn a_policy_names_what_must_be_there() {
         rules(ModelStage::Production, &small, &Policy::default()),
         ["registry.missing_gate", "registry.not_compared", "registry.rung"]
     );
+}
+
+/// Proves that a further test set must be evaluated, and that its gates must pass and have blocked a bad model; without gates
+/// an evaluation is enough.
+#[test]
+fn further_test_sets_must_pass() {
+    let refused = |set: TestSetFacts| {
+        let facts = PromotionFacts { test_sets: [("rare".to_owned(), set)].into(), ..facts() };
+        let found = refusals(ModelStage::Production, &facts, &Policy::default(), at(100));
+        assert!(found.iter().all(|it| it.rule == RefusalRule::TestSet), "{found:?}");
+        found.into_iter().next().map(|it| it.why)
+    };
+    let passed = |change: &dyn Fn(&mut TestSetFacts)| {
+        let (evaluation, gates) = (facts().evaluation, facts().gates);
+        let mut set = TestSetFacts { evaluation, has_gates: true, gates };
+        change(&mut set);
+        refused(set)
+    };
+    let why = |text: &str| Some(format!("test set `rare`: {text}"));
+    assert_eq!(refused(TestSetFacts::default()), why("these weights were not evaluated on it"));
+    assert_eq!(passed(&|_| {}), None);
+    assert_eq!(passed(&|set| (set.gates, set.has_gates) = (None, false)), None);
+    assert_eq!(passed(&|set| set.gates = None), why("no gate was evaluated for ev"));
+    let gates = |change: &dyn Fn(&mut GateFacts)| passed(&|set| change(set.gates.as_mut().unwrap()));
+    assert_eq!(gates(&|it| it.evaluation_id = "older".into()), why("no gate was evaluated for ev"));
+    assert_eq!(gates(&|it| it.verdict = GateVerdict::Inconclusive), why("gate verdict inconclusive: "));
+    assert_eq!(
+        gates(&|it| it.unverified = vec!["f1 > 0".into()]),
+        why("never blocked a bad model: `f1 > 0`")
+    );
+    let evaluation =
+        |change: &dyn Fn(&mut EvaluationFacts)| passed(&|set| change(set.evaluation.as_mut().unwrap()));
+    assert_eq!(evaluation(&|it| it.completed = false), why("evaluation ev did not complete"));
 }
 
 /// Proves that a policy from before it named gates has the strict defaults.

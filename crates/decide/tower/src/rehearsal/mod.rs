@@ -135,10 +135,23 @@ pub struct RehearsalEvidence {
     pub learned: LaunchEvidence,
     /// The launch that resumed; none where none was made.
     pub resumed: Option<LaunchEvidence>,
+    /// The evaluator's launch on the checkpoint; none where none was made.
+    pub evaluator: Option<EvaluatorTrial>,
     /// The loss must fall to this fraction of the best constant prediction's; see [`TARGET_SHARE`].
     pub target_share: f64,
     /// The same as a loss; it takes precedence over the fraction.
     pub target_loss: Option<f64>,
+}
+
+/// How the evaluator of the run file did with the checkpoint of a rehearsal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EvaluatorTrial {
+    /// It ended well, and its output can be read.
+    Answered,
+    /// It failed, or its output cannot be read, and why.
+    Failed(String),
+    /// It was ended after so many seconds.
+    TimedOut(u64),
 }
 
 /// The name of a rehearsal's check.
@@ -218,6 +231,7 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     }
     let mut findings: Vec<Finding> = causes.iter().map(|cause| cause.finding(name, &learning)).collect();
     findings.extend(learning.finding(name));
+    findings.extend(evidence.evaluator.as_ref().and_then(|trial| of_evaluator(name, trial)));
     if !evaluated(evidence) {
         let message =
             format!("no evaluation ran in {} steps, so the evaluation code was not tested", learning.steps);
@@ -227,11 +241,29 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     CheckResult::about(name, NoRows::Launch, findings).because(learning.sentence(evidence))
 }
 
+/// What a trial of the evaluator shows: after the training it would fail in the same way.
+fn of_evaluator(name: &str, trial: &EvaluatorTrial) -> Option<Finding> {
+    match trial {
+        EvaluatorTrial::Answered => None,
+        EvaluatorTrial::Failed(why) => {
+            let message = format!("the evaluator fails on the checkpoint of the rehearsal: {why}");
+            let action =
+                "run it on any checkpoint until it works: the result of the training is judged by it";
+            Some(Finding::new(name, Severity::Block, message).about("evaluator_failed").action(action))
+        }
+        EvaluatorTrial::TimedOut(seconds) => {
+            let message = format!("the evaluator was ended after {seconds} s, so its end was not tested");
+            let action = "a smaller task set, or a larger `rehearsal_timeout` in `[preflight]`";
+            Some(Finding::new(name, Severity::Note, message).action(action))
+        }
+    }
+}
+
 fn evaluated(evidence: &RehearsalEvidence) -> bool {
     let ran = |launch: &LaunchEvidence| {
         launch.validated || launch.facts.evaluation.as_ref().is_some_and(|evaluation| evaluation.calls > 0)
     };
-    ran(&evidence.learned) || evidence.resumed.as_ref().is_some_and(ran)
+    evidence.evaluator.is_some() || ran(&evidence.learned) || evidence.resumed.as_ref().is_some_and(ran)
 }
 
 /// A script that attaches and never repeats a batch or never names its loss.

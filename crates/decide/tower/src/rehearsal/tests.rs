@@ -81,6 +81,7 @@ fn healthy() -> RehearsalEvidence {
         batch_count: 1,
         learned: launch,
         resumed: Some(resumed),
+        evaluator: None,
         target_share: TARGET_SHARE,
         target_loss: None,
     }
@@ -98,6 +99,25 @@ fn a_healthy_script_passes() {
     let why = "one batch: loss 2.300 → 0.100 in 100 steps, target 1.000; 10 of 10 parameters moved; \
                resumed from the checkpoint of step 100";
     assert_eq!(result.why.as_deref(), Some(why));
+}
+
+/// Proves that an evaluator that fails on the checkpoint blocks although the batch was learned, that one which answers counts as
+/// the evaluation that ran, and that one which was ended is a note.
+#[test]
+fn the_evaluator_is_part_of_the_rehearsal() {
+    let tried = |trial: EvaluatorTrial| {
+        let mut evidence = RehearsalEvidence { evaluator: Some(trial), ..healthy() };
+        evidence.learned.validated = false;
+        let resumed = evidence.resumed.as_mut().unwrap();
+        resumed.validated = false;
+        judge(&evidence)
+    };
+    let answered = tried(EvaluatorTrial::Answered);
+    assert_eq!((answered.verdict, answered.findings.len()), (Verdict::Pass, 0), "{:#?}", answered.findings);
+    let failed = tried(EvaluatorTrial::Failed("it ended as `code_error`".into()));
+    assert_eq!((failed.verdict, diagnosis(&failed)), (Verdict::Block, Some("evaluator_failed")));
+    let slow = tried(EvaluatorTrial::TimedOut(600));
+    assert_eq!((slow.verdict, slow.findings[0].severity), (Verdict::Pass, Severity::Note));
 }
 
 /// A fault: what it is called, what it changes in the facts, the loss it leads to, and the verdict.

@@ -62,8 +62,12 @@ Examples:
     #[command(after_help = "Examples:
   trackway data snapshot data/train --name train
   trackway data snapshot 's3://bucket/train/*.parquet' --name train --label income
-  trackway data snapshot images/ --json")]
-    Snapshot(SnapshotArgs),
+  trackway data snapshot images/ --keep-bytes --name images       keep the files too, to restore them later
+  trackway data snapshot restore images restored/
+  trackway data snapshot images/ --json
+
+A path that is called like a command below is written with a folder: ./restore.")]
+    Snapshot(Box<SnapshotArgs>),
     /// List snapshots and their names
     #[command(after_help = "Examples:
   trackway data ls
@@ -80,6 +84,32 @@ Examples:
   trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
   trackway data split train.parquet --rungs 1%,10%,100% --out rungs")]
     Split(SplitArgs),
+    /// Write a table without duplicates, invalid rows and personal data, with an account of every row
+    #[command(
+        after_help = "The rows read are the rows written, the duplicates left out and the rows in the quarantine; if they do not add up,
+nothing is written.
+
+Examples:
+  trackway data clean raw.csv --out clean.parquet
+  trackway data clean raw.csv --out clean.csv --schema schema.toml --rule 'end >= start' --quarantine rejected.csv
+  trackway data clean users.parquet --out users-clean.parquet --personal hash --key-file hash.key
+  trackway data clean users.csv --out clean.csv --mask name --hash mail --drop phone --key-variable HASH_KEY"
+    )]
+    Clean(Box<CleanArgs>),
+    /// Join features as they were known at the time of each row (point-in-time join), and count what a plain join would
+    /// have leaked
+    #[command(after_help = "Every left row is written, with nulls if nothing was known at its time.
+
+Examples:
+  trackway data as-of --left labels.parquet --right features.parquet --on user --left-time at --right-time updated joined.parquet
+  trackway data as-of --left labels.csv --right features.csv --on user,shop --left-time at --right-time at --strict --tolerance 30d out.csv")]
+    AsOf(AsOfArgs),
+    /// Compare the feature values of the same keys in training and serving (train/serve skew); exits with 3 if a column
+    /// is skewed
+    #[command(after_help = "Examples:
+  trackway data skew --train train.parquet --serve logged.parquet --on user
+  trackway data skew --train train.parquet --serve logged.parquet --on user --time at --tolerance 0.001 --equal-min 0.95 --json")]
+    Skew(SkewArgs),
 }
 
 #[derive(Debug, Args)]
@@ -211,15 +241,69 @@ pub struct ImagesArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct SnapshotArgs {
+    #[command(subcommand)]
+    pub command: Option<SnapshotCommand>,
     #[command(flatten)]
     pub table: TableArgs,
+    /// Keep the bytes of the files in the home, each content once: reflinks where the file system can, copies elsewhere
+    #[arg(long)]
+    pub keep_bytes: bool,
     /// Name of the snapshot; an existing name moves, and its history is kept
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Target column; the profile then includes associations with it
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+}
+
+/// What is done with the kept bytes of snapshots.
+#[derive(Debug, Subcommand)]
+pub enum SnapshotCommand {
+    /// Write the files of a snapshot into a new or empty folder, each verified; exits with 7 if bytes are missing or
+    /// different
+    #[command(after_help = "Examples:
+  trackway data snapshot restore train restored/train
+  trackway data snapshot restore 3f9a81c2 restored --json")]
+    Restore {
+        /// Snapshot (name, id or prefix of an id)
+        #[arg(value_name = "SNAPSHOT")]
+        snapshot: String,
+        /// Folder, which must not exist or be empty
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// Hash the kept bytes of a snapshot again; exits with 7 and names what is missing or different
+    #[command(after_help = "Examples:
+  trackway data snapshot verify train
+  trackway data snapshot verify 3f9a81c2 --json")]
+    Verify {
+        /// Snapshot (name, id or prefix of an id)
+        #[arg(value_name = "SNAPSHOT")]
+        snapshot: String,
+    },
+    /// Let snapshots keep no bytes any more and delete what no other snapshot needs; their record, profile and names stay
+    #[command(after_help = "Examples:
+  trackway data snapshot expire train              what would be deleted
+  trackway data snapshot expire train 3f9a81c2 --yes")]
+    Expire {
+        /// Snapshots (name, id or prefix of an id)
+        #[arg(required = true, value_name = "SNAPSHOT")]
+        snapshots: Vec<String>,
+        /// Delete; otherwise this is a dry run
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete kept bytes that no snapshot needs, such as those of a command that was killed
+    #[command(after_help = "Examples:
+  trackway data snapshot gc
+  trackway data snapshot gc --yes")]
+    Gc {
+        /// Delete; otherwise this is a dry run
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Split strategy.
@@ -274,6 +358,119 @@ pub struct SplitArgs {
     /// Also write the rows of each part as a Parquet file
     #[arg(long)]
     pub write: bool,
+}
+
+/// What becomes of a row that equals an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhatOfDuplicates {
+    /// It is left out
+    Drop,
+    /// It is written, and counted
+    Keep,
+}
+
+/// What becomes of a column with personal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Protect {
+    /// Hide all but the ends of personal data, all but the first letter of other values
+    Mask,
+    /// HMAC-SHA256 with the key: equal values stay equal
+    Hash,
+    /// Leave the column out
+    Drop,
+}
+
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// Cleaned table (.parquet, .csv, .tsv, .jsonl)
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Rows that are set aside, with the reason of each [default: OUT with `.quarantine` before its extension]
+    #[arg(long, value_name = "FILE")]
+    pub quarantine: Option<PathBuf>,
+    /// Schema file; rows that break it are set aside
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// SQL condition; rows for which it is false are set aside; repeatable
+    #[arg(long, value_name = "SQL")]
+    pub rule: Vec<String>,
+    /// What becomes of rows that equal an earlier one in every cell
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = WhatOfDuplicates::Drop)]
+    pub duplicates: WhatOfDuplicates,
+    /// Search for personal data and protect the columns that have some
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub personal: Option<Protect>,
+    /// Columns to mask
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub mask: Vec<String>,
+    /// Columns to hash with the key
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub hash: Vec<String>,
+    /// Columns to leave out
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub drop: Vec<String>,
+    /// File with the key of hashed columns, of at least 16 bytes
+    #[arg(long, value_name = "FILE", conflicts_with = "key_variable")]
+    pub key_file: Option<PathBuf>,
+    /// Environment variable with the key of hashed columns
+    #[arg(long, value_name = "NAME")]
+    pub key_variable: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AsOfArgs {
+    /// Rows with a time, such as labels: files, globs or folders
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub left: Vec<String>,
+    /// Rows that are known since a time, such as features
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub right: Vec<String>,
+    /// Key columns, which both sides have
+    #[arg(long, required = true, value_name = "COLUMNS", value_delimiter = ',')]
+    pub on: Vec<String>,
+    /// Time of a left row: a timestamp or a whole number
+    #[arg(long, value_name = "COLUMN")]
+    pub left_time: String,
+    /// Time since when a right row is known
+    #[arg(long, value_name = "COLUMN")]
+    pub right_time: String,
+    /// Take only right rows from before the left row's time, not those of the same time
+    #[arg(long)]
+    pub strict: bool,
+    /// How much older a right row may be: `30d` or `12h`, or a whole number for times that are whole numbers
+    #[arg(long, value_name = "DURATION")]
+    pub tolerance: Option<String>,
+    /// Joined table (.parquet, .csv, .tsv, .jsonl)
+    #[arg(value_name = "OUT")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SkewArgs {
+    /// Features as training has them: files, globs or folders
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub train: Vec<String>,
+    /// Features as serving has them, such as a log of requests
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub serve: Vec<String>,
+    /// Key columns, which both sides have
+    #[arg(long, required = true, value_name = "COLUMNS", value_delimiter = ',')]
+    pub on: Vec<String>,
+    /// Time column that must be the same on both sides, besides the key
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Relative difference up to which numbers are equal
+    #[arg(long, value_name = "FRACTION", default_value_t = 1e-6)]
+    pub tolerance: f64,
+    /// Smallest fraction of equal rows of a column that is not skewed
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.99)]
+    pub equal_min: f64,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]

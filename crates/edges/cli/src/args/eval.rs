@@ -20,6 +20,7 @@ pub enum EvalCommand {
   trackway eval run last --checkpoint 1200
   trackway eval run last --checkpoint best             by `checkpoint.keep.best` of the run file
   trackway eval run trackway.toml --set evaluate.seed=7
+  trackway eval run last --test-set rare               only `[evaluate.test_sets.rare]`
 
 The checkpoint is verified and pinned while the evaluator of `[evaluate]` reads it. After a crash only the evaluator is
 relaunched. See docs/evaluations.md.
@@ -34,6 +35,9 @@ pub struct EvalRunArgs {
     /// `evaluate.checkpoint` of the run file, else `latest`]
     #[arg(long, value_name = "REF")]
     pub checkpoint: Option<String>,
+    /// Evaluate only on these of the run file's test sets; `main` is that of `[evaluate]` itself [default: all]
+    #[arg(long = "test-set", value_name = "NAME")]
+    pub test_sets: Vec<String>,
     /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
@@ -88,7 +92,7 @@ pub struct EvalImportArgs {
     /// Run whose checkpoint was evaluated: id, unique part of an id, name, or `last`
     #[arg(long)]
     pub run: String,
-    /// Checkpoint: a step, `latest`, or a prefix of a manifest's SHA-256
+    /// Checkpoint: a step, `latest`, `best`, `first`, `min METRIC`, `max METRIC`, or a prefix of a manifest's SHA-256
     #[arg(long, value_name = "REF", default_value = "latest")]
     pub checkpoint: String,
 }

@@ -4,7 +4,21 @@ use clap::Command;
 
 /// Headings, and the commands under each in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run", &["init", "run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
+    (
+        "Run",
+        &[
+            "init",
+            "run",
+            "preflight",
+            "memory",
+            "rehearse",
+            "prove",
+            "cross-validate",
+            "resume",
+            "stop",
+            "rollback",
+        ],
+    ),
     (
         "Inspect",
         &[
@@ -13,6 +27,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "watch",
             "logs",
             "explain",
+            "diagnose",
             "postmortem",
             "compare",
             "sql",

@@ -55,6 +55,9 @@ pub struct ScoreArgs {
     /// Input format, if file names do not show it
     #[arg(long, value_name = "FORMAT", value_parser = ["parquet", "csv", "jsonl"], hide = true)]
     pub read_as: Option<String>,
+    /// Rows with which the model of an evaluation is probed
+    #[arg(long, value_name = "ROWS", hide = true)]
+    pub probe_rows: Option<u64>,
     /// Folder of an evaluation, instead of --out
     #[arg(long, value_name = "FOLDER", env = Variable::EvaluationOut.as_str(), hide = true)]
     pub evaluation_out: Option<PathBuf>,

@@ -23,7 +23,9 @@ pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>);
     });
     let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref()).map(|(step, rung)| {
         let manifest = inputs.warm_start_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
-        format!("weights of step {step} of {rung} (manifest {manifest})")
+        let of =
+            inputs.warm_start_run_id.map_or_else(|| rung.clone(), |run_id| format!("{rung} of {run_id}"));
+        format!("weights of step {step} of {of} (manifest {manifest})")
     });
     [("seed", seed), ("rows", kept), ("skip batches", skipped), ("warm start", warm)]
 }

@@ -19,7 +19,9 @@ use trackway_ledger::RunState;
 use super::evaluate::few_metrics;
 use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
-use super::{explain_cadence, explain_inputs, explain_machine, explain_parameters, progressive};
+use super::{
+    explain_cadence, explain_diagnosis, explain_inputs, explain_machine, explain_parameters, progressive,
+};
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, counted, duration, metric, short_hash};
 
@@ -47,6 +49,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     same_inputs(printer, page);
     detections(printer, &page.detections);
+    explain_diagnosis::diagnoses(printer, &page.diagnoses);
     timeline(printer, &page.timeline);
     if page.attempt.is_some() {
         checkpoints(printer, page);
@@ -616,6 +619,14 @@ fn cost(printer: Printer, page: &Explanation) {
         cost.run_gpu_seconds / 3600.0
     );
     fact(printer, "run", &run);
+    if let Some(beside) = &cost.beside {
+        let usd = beside.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
+        let launched = match beside.runs {
+            1 => "1 evaluation, diagnosis or rehearsal".to_owned(),
+            runs => format!("{runs} evaluations, diagnoses and rehearsals"),
+        };
+        fact(printer, "beside", format!("{} in {launched}{usd}", duration(beside.wall_seconds)));
+    }
     let lost = cost.lost_steps.filter(|lost| *lost > 0);
     optional(printer, "lost", lost.map(|lost| format!("{lost} steps after the last committed checkpoint")));
 }

@@ -125,6 +125,7 @@ fn known_bad(
         subject: EvaluationSubject::File(file),
         checkpoint: Some(CheckpointRef::First),
         overrides: Vec::new(),
+        test_sets: Vec::new(),
     };
     signals::supervise(context.cancel());
     let live = Live::new(printer);

@@ -74,6 +74,7 @@ fn request(args: &ProbeArgs, read: &ReadContext) -> ProbeRequest {
         features: args.features.clone(),
         skip: args.skip.clone(),
         rows: args.rows,
+        patience_seconds: None,
         settings: ProbeSettings {
             parts: if parts.is_empty() { ProbePart::ALL.to_vec() } else { parts },
             repeats: args.repeats,

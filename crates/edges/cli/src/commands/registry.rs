@@ -401,6 +401,9 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
             .test_set_uses_max
             .map(|uses| format!("its test set may have been used {} at most", counted(uses.into(), "time"))),
     );
+    if !policy.test_sets.is_empty() {
+        lines.push(format!("it must also pass on the test sets: {}", listed(&policy.test_sets)));
+    }
     lines
 }
 

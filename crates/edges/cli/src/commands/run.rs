@@ -1,10 +1,9 @@
-use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::train::{self, RunRequest};
-use trackway_ledger::{EvaluationState, RunState};
+use trackway_ledger::RunState;
 
 use super::evaluate::few_metrics;
 use super::given_name;
@@ -116,6 +115,5 @@ fn exit_code(report: &RunReport, exit_with_child: bool) -> u8 {
 
 /// A run that was to be evaluated and was not has not succeeded: it is unknown whether its gates pass.
 fn evaluation_failed(report: &RunReport) -> bool {
-    let failed = |it: &EvaluationReceipt| it.state != EvaluationState::Completed || !it.gates_pass();
-    report.evaluation.as_ref().is_some_and(failed)
+    report.evaluation.as_ref().is_some_and(|receipt| !receipt.passes())
 }

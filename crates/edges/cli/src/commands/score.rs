@@ -40,14 +40,18 @@ fn request(args: &ScoreArgs, read: &ReadContext) -> ScoreRequest {
         skip: args.skip.clone(),
         batch_rows: args.batch_rows,
         limit: args.limit,
+        probe_rows: args.probe_rows,
     }
 }
 
 fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {
     match (&args.out, &args.evaluation_out) {
-        (Some(table), _) => {
-            Ok(ScoreOutputs { table: table.clone(), metrics: args.metrics.clone(), evaluation: None })
-        }
+        (Some(table), _) => Ok(ScoreOutputs {
+            table: table.clone(),
+            metrics: args.metrics.clone(),
+            evaluation: None,
+            probes: None,
+        }),
         (None, Some(folder)) => Ok(ScoreOutputs::of_evaluation(folder)),
         (None, None) => {
             Err(Failure::usage("`--out` is not set", "name the output file: --out predictions.parquet"))

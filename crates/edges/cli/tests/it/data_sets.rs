@@ -55,6 +55,56 @@ fn a_snapshot_joins_the_run_over_its_data() {
     assert!(kept.iter().all(|path| !path.to_string_lossy().contains(".new-")), "{kept:?}");
 }
 
+/// Proves that kept bytes bring the data back after it is gone, that a byte that is not what was kept is exit code 7 and named,
+/// that nothing is deleted without `--yes`, and that a snapshot whose bytes expired says so and stays on record.
+#[test]
+fn kept_bytes_are_restored_verified_and_expire() {
+    let home = home_with_data();
+    let taken = home.json(&["data", "snapshot", "data", "--name", "train", "--keep-bytes"]);
+    assert_eq!(taken["bytes"]["files_added"], 3, "{taken}");
+    let again = home.json(&["data", "snapshot", "data", "--name", "train", "--keep-bytes"]);
+    assert_eq!(again["bytes"]["files_added"], 0, "{again}");
+    let list = home.json(&["data", "ls"]);
+    assert_eq!(list["snapshots"][0]["has_bytes"], true);
+    let before = std::fs::read(home.path().join("data/a.csv")).unwrap();
+    std::fs::remove_dir_all(home.path().join("data")).unwrap();
+    let restored = home.json(&["data", "snapshot", "restore", "train", "back/train"]);
+    assert_eq!(restored["files"], 3, "{restored}");
+    assert_eq!(std::fs::read(home.path().join("back/train/a.csv")).unwrap(), before);
+    let occupied = home.trackway(&["data", "snapshot", "restore", "train", "back/train"]);
+    assert_eq!(occupied.code, 2, "{}", occupied.stderr);
+    assert_eq!(home.json(&["data", "snapshot", "verify", "train"])["intact"], true);
+    let same = home.json(&["data", "snapshot", "back/train"]);
+    assert_eq!((&same["data_sha256"], &same["bytes"]), (&taken["data_sha256"], &serde_json::Value::Null));
+
+    let dry = home.json(&["data", "snapshot", "gc"]);
+    assert_eq!((dry["files"].as_u64(), dry["dry_run"].as_bool()), (Some(0), Some(true)));
+    let object = files_below(&home.state().join("data/objects"))
+        .into_iter()
+        .find(|path| std::fs::read(path).is_ok_and(|bytes| bytes == before))
+        .expect("the bytes of a.csv are kept");
+    let mut bytes = before.clone();
+    bytes[20] ^= 1;
+    std::fs::write(object, bytes).unwrap();
+    let broken = home.trackway(&["data", "snapshot", "verify", "train", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&broken.stdout).unwrap();
+    assert_eq!((broken.code, found["faults"][0]["path"].as_str()), (7, Some("a.csv")), "{found}");
+    assert_eq!(found["faults"][0]["problem"], "different");
+    let refused = home.trackway(&["data", "snapshot", "restore", "train", "again"]);
+    assert!(refused.code == 7 && refused.stderr.contains("`a.csv`"), "{} {}", refused.code, refused.stderr);
+    assert!(!home.path().join("again").exists());
+
+    let would = home.trackway(&["data", "snapshot", "expire", "train"]);
+    assert!(would.stdout.contains("would be deleted"), "{}", would.stdout);
+    let expired = home.json(&["data", "snapshot", "expire", "train", "--yes"]);
+    assert_eq!((expired["files"].as_u64(), expired["dry_run"].as_bool()), (Some(3), Some(false)));
+    let gone = home.trackway(&["data", "snapshot", "verify", "train"]);
+    assert!(gone.code == 2 && gone.stderr.contains("--keep-bytes"), "{} {}", gone.code, gone.stderr);
+    assert_eq!(home.json(&["data", "ls"])["snapshots"][0]["has_bytes"], false);
+    let unknown = home.trackway(&["data", "snapshot", "restore", "nosuch", "out"]);
+    assert_eq!(unknown.code, 6, "{}", unknown.stderr);
+}
+
 /// Proves that drift and diff against a snapshot read none of its data, that a diff distinguishes moved from changed
 /// files and rows from distributions, and the exit codes for invalid snapshots.
 #[test]

@@ -90,7 +90,10 @@ fn leaves(command: &str, home: &Home, found: &mut Vec<String>) {
         let is_entry = is_list && line.starts_with("  ") && !line.starts_with("   ");
         below.extend(line.split_whitespace().next().filter(|_| is_entry));
     }
-    if below.is_empty() {
+    // A command with commands below it does something itself if it has a second usage.
+    let usages =
+        help.lines().skip_while(|line| !line.starts_with("Usage:")).take_while(|line| !line.is_empty());
+    if below.is_empty() || !command.is_empty() && usages.count() > 1 {
         found.push(command.trim().to_owned());
     }
     for name in below {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use trackway_formats::sha256_hex;
 use trackway_recorder::{Kind, Recorder};
 
-use crate::harness::{Answer, Home, answer, eventually};
+use crate::harness::{Answer, Home, answer, eventually, files_below};
 
 /// Set for the training script of these tests.
 const STEPS: &str = "EVALUATED_STEPS";
@@ -25,9 +25,11 @@ echo '{"agreement": 0.5, "accuracy": 0.75, "grade": {"value": 0.5, "stderr": 0.1
 fn toy() {
     let Ok(steps) = std::env::var(STEPS) else { return };
     let run = Recorder::attach();
+    let parent = run.warm_start().unwrap().map(|found| found.read("weights.bin").unwrap());
+    let parent = parent.map(|bytes| format!("{}, then ", String::from_utf8(bytes).unwrap()));
     for step in 1..=steps.parse().unwrap() {
         run.log(step, &[("loss", 1.0 / step as f64)]);
-        let weights = format!("step {step}");
+        let weights = format!("{}step {step}", parent.as_deref().unwrap_or_default());
         run.save_checkpoint(step, &[], |writer| {
             writer.file("weights.bin", Kind::Weights, weights.as_bytes())
         })
@@ -682,4 +684,61 @@ fn rows_are_judged() {
         refused.code,
         refused.stderr
     );
+}
+
+/// Proves that a run starts with the weights of the checkpoint that its run file names, that its receipt names run, step and
+/// manifest, that its result is compared with its parent, whose checkpoint is held, and that what is not there is refused before a launch.
+#[test]
+fn a_run_starts_from_another_run() {
+    let home = trained(GOOD, "");
+    assert_eq!(evaluate(&home, &["--checkpoint", "2"]).0, 0);
+    let text = std::fs::read_to_string(home.path().join("job.toml")).unwrap();
+    let child = |from: &str| {
+        let text = text.replace(
+            "[run]\nname = \"judged\"",
+            &format!("[run]\nname = \"child\"\nstart_from = \"{from}\""),
+        );
+        home.write("child.toml", &format!("{text}baseline = \"parent\"\n"));
+    };
+    // Any weights will do: what they are is asked below.
+    let script = GOOD.replace("test \"$(cat", "echo \"$(cat").replace("|| exit 3", "");
+    home.write("eval.sh", &script);
+    child("judged@2");
+    let run = home.json(&["run", "child.toml"]);
+    assert_eq!(run["state"], "completed", "{run}");
+    let rows = home.sql(
+        "select a.warm_start_run_id, a.warm_start_step, c.manifest_sha256 = a.warm_start_manifest_sha256 as is_parent \
+         from training_attempts a join runs r using (run_id) join checkpoints c on c.run_id = a.warm_start_run_id and c.step = 2 \
+         where r.name = 'child'",
+    );
+    assert_eq!((&rows[0]["warm_start_step"], &rows[0]["is_parent"]), (&json!(2), &json!(true)), "{rows:?}");
+    let weights: Vec<String> = files_below(&home.state())
+        .into_iter()
+        .filter(|path| path.ends_with("weights.bin"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert!(weights.contains(&"step 2, then step 3".to_owned()), "{weights:?}");
+    let held = home.json(&["checkpoint", "ls", "judged"]);
+    let parent = held["checkpoints"].as_array().unwrap().iter().find(|one| one["step"] == 2).unwrap();
+    assert!(parent["pins"][0].as_str().unwrap().starts_with("start-"), "{parent}");
+
+    let (code, receipt) = document(&home.trackway(&["eval", "run", "child.toml", "--json"]));
+    assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
+    assert_eq!(
+        receipt["comparison"]["metrics"]["accuracy"]["verdict"], "no_difference_shown",
+        "{}",
+        receipt["comparison"]
+    );
+    let costs = home.sql("select run_count_beside from run_costs where run_count_beside > 0");
+    assert_eq!(costs.len(), 2, "{costs:?}");
+
+    let orphan = home.trackway(&["eval", "run", "job.toml", "--set", "evaluate.baseline=parent"]);
+    assert_eq!(orphan.code, 2, "{}", orphan.stderr);
+    assert!(orphan.stderr.contains("started from no other run"), "{}", orphan.stderr);
+    for (from, why) in [("judged@9", "`run.start_from`"), ("nothing-of-this-name", "`run.start_from`")] {
+        child(from);
+        let refused = home.trackway(&["run", "child.toml"]);
+        assert_eq!(refused.code, 6, "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }

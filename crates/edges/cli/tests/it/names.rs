@@ -140,6 +140,10 @@ fn an_older_ledger_is_healed() {
         "DROP TABLE supervisor_leases".to_owned(),
         "DROP VIEW amended_attempts".to_owned(),
         "DROP VIEW validation_sets".to_owned(),
+        "DROP VIEW run_costs".to_owned(),
+        "DROP INDEX runs_by_for_run_id".to_owned(),
+        "DROP TABLE drift_results".to_owned(),
+        "DROP TABLE diagnoses".to_owned(),
     ];
     older.extend(
         columns_added_since(8).map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}")),

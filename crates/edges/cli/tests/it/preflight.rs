@@ -129,6 +129,107 @@ fn what_the_commands_name_is_looked_for() {
     assert!(page.contains("the script does not use the package `trackway`"), "{page}");
 }
 
+/// Proves that the data of a run without a reference is compared with that of the last good run of its name: the finding names
+/// that run, lost rows are reported, every column is in the ledger, and before there is such a run nothing is claimed.
+#[test]
+fn data_is_compared_with_the_last_good_run() {
+    let home = Home::new();
+    home.write("train.csv", &table(0..3000));
+    let run_file = |command: &str| {
+        format!(
+            "[run]\nname = \"churn\"\ncommand = [\"{command}\"]\nseed = 7\n\n[data.train]\npath = \"train.csv\"\nlabel = \"stays\"\n"
+        )
+    };
+    home.write("run.toml", &run_file("true"));
+    let first = home.json(&["preflight", "run.toml"]);
+    let drift = check(&first, "data.drift");
+    assert_eq!(drift["verdict"], "not_applicable", "{drift}");
+    assert!(drift["why"].as_str().unwrap().contains("no good run of `churn`"), "{drift}");
+    assert_eq!(home.trackway(&["run", "run.toml"]).code, 0);
+    let same = home.json(&["preflight", "run.toml"]);
+    assert_eq!(check(&same, "data.drift")["verdict"], "pass", "{same:#}");
+
+    // The data of a run that failed is not a reference.
+    let older = |line: &str| match line.split_once(',').map(|(age, rest)| (age.parse::<u32>(), rest)) {
+        Some((Ok(age), rest)) => format!("{},{rest}\n", age + 40),
+        _ => format!("{line}\n"),
+    };
+    home.write("train.csv", &table(3000..4000).lines().map(older).collect::<String>());
+    home.write("failing.toml", &run_file("false"));
+    assert_eq!(home.trackway(&["run", "failing.toml"]).code, 4);
+    let good = home.sql("select run_id from runs where state = 'completed'")[0]["run_id"].clone();
+    let good = good.as_str().unwrap();
+    let report = home.json(&["preflight", "run.toml"]);
+    let drift = check(&report, "data.drift");
+    assert_eq!(
+        (drift["verdict"].as_str(), &report["verdict"]),
+        (Some("warn"), &Value::from("warn")),
+        "{drift}"
+    );
+    let messages: Vec<&str> =
+        drift["findings"].as_array().unwrap().iter().map(|it| it["message"].as_str().unwrap()).collect();
+    let volume = format!("`train` has 1000 rows, 3000 in the last good run ({good}): -67 %");
+    assert!(messages.contains(&volume.as_str()), "{messages:#?}");
+    let of_age =
+        format!("`age` of `train` is not distributed as in `train` of the last good run of `churn` ({good})");
+    assert!(messages.iter().any(|it| it.starts_with(&of_age)), "{messages:#?}");
+
+    assert_eq!(home.trackway(&["run", "run.toml"]).code, 0);
+    let rows = home.sql(
+        "select d.* from drift_results d join runs r on r.run_id = d.run_id where r.state = 'completed' order by column_name",
+    );
+    let names: Vec<_> = rows.iter().map(|row| row["column_name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["age", "plan", "spent", "stays"]);
+    let age = &rows[0];
+    let text = |name: &str| age[name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(
+        (text("data_set"), text("compared_with"), text("reference")),
+        ("train".into(), "last_good_run".into(), "train".into())
+    );
+    assert_eq!(
+        (text("reference_run_id"), text("verdict"), text("test")),
+        (good.into(), "warn".into(), "kolmogorov_smirnov".into())
+    );
+    assert_eq!((age["reference_rows"].as_u64(), age["rows"].as_u64()), (Some(3000), Some(1000)));
+    assert!(
+        age["statistic"].as_f64() > age["threshold"].as_f64() && age["p_value"].as_f64() < Some(0.01),
+        "{age}"
+    );
+    assert_eq!((rows[3]["role"].as_str(), rows[3]["verdict"].as_str()), (Some("label"), Some("pass")));
+}
+
+/// Proves that what leaves no doubt blocks the launch without any setting: every test row is a training row, and a feature is
+/// the label; and that the run file may still say otherwise.
+#[test]
+fn certain_leakage_blocks_the_launch() {
+    let home = Home::new();
+    run_file(&home, "");
+    let all = table(0..3000);
+    let header_and_some: Vec<&str> = all.lines().take(1).chain(all.lines().skip(500).take(400)).collect();
+    home.write("test.csv", &(header_and_some.join("\n") + "\n"));
+    let blocked = home.trackway(&["run", "run.toml"]);
+    assert_eq!(blocked.code, 3, "{}", blocked.stderr);
+    assert!(blocked.stderr.contains("400 of 400 test rows (100.00 %) also appear"), "{}", blocked.stderr);
+    let lenient = home.trackway(&["preflight", "run.toml", "--set", "preflight.severity.leakage=\"warn\""]);
+    assert_eq!(lenient.code, 0, "{}", lenient.stderr);
+
+    run_file(&home, "");
+    for (name, rows) in [("train.csv", table(0..3000)), ("test.csv", table(3000..4500))] {
+        let copied =
+            |line: &str| format!("{},{line}\n", line.rsplit(',').next().unwrap().replace("stays", "copy"));
+        home.write(name, &rows.lines().map(copied).collect::<String>());
+    }
+    let report = home.trackway(&["preflight", "run.toml", "--json"]);
+    assert_eq!(report.code, 3, "{}", report.stderr);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let target = check(&report, "leakage.target");
+    assert_eq!(
+        (target["verdict"].as_str(), target["findings"][0]["check"].as_str()),
+        (Some("block"), Some("leakage.label_copy"))
+    );
+    assert_eq!(check(&report, "data.columns")["verdict"], "block");
+}
+
 /// Proves what a person sees of a passing pre-flight.
 #[test]
 fn a_clean_run_is_reported() {

@@ -18,7 +18,7 @@ fn document(answer: &Answer) -> (i32, Value) {
     (answer.code, document)
 }
 
-fn refusals(answer: &(i32, Value)) -> Vec<&str> {
+pub(crate) fn refusals(answer: &(i32, Value)) -> Vec<&str> {
     let refusals = answer.1["refusals"].as_array().into_iter().flatten();
     refusals.map(|refusal| refusal["rule"].as_str().unwrap()).collect()
 }

@@ -299,6 +299,11 @@ fn the_rust_examples_pass() {
             let mut command = home.command(&["rehearse", path.to_str().unwrap(), "--json"]);
             command.args(["--set", &format!("run.command={argv:?}"), "--set", &format!("run.seed={seed}")]);
             if file == "chars.toml" {
+                // The evaluator is tried too, on the same text.
+                let evaluator = ["char_transformer", "--evaluate", "--text", text.to_str().unwrap()];
+                command.args(["--set", &format!("evaluate.command={evaluator:?}")]);
+            }
+            if file == "chars.toml" {
                 command.args(["--set", &format!("data.text.path={text:?}")]);
             }
             let (_, found) = document(answer(command.env("PATH", &programs).output().unwrap()));
@@ -367,7 +372,13 @@ fn the_healthy_torch_scripts_pass() {
     let text = home.write("text.txt", &verse.repeat(150));
     let script = examples.join("python/chars_torch.py");
     let command = ["python", script.to_str().unwrap(), "--batch", "4", "--text", text.to_str().unwrap()];
-    let chars = [format!("run.command={command:?}"), format!("data.text.path={text:?}")];
+    // The evaluator is tried too, on the same text.
+    let evaluator = ["python", script.to_str().unwrap(), "--evaluate", "--text", text.to_str().unwrap()];
+    let chars = [
+        format!("run.command={command:?}"),
+        format!("data.text.path={text:?}"),
+        format!("evaluate.command={evaluator:?}"),
+    ];
     let chars_file = examples.join("chars_torch.toml").to_str().unwrap().to_owned();
     for (file, overrides) in [(torch_run_file(&home, "none"), &[][..]), (chars_file, &chars)] {
         for seed in [17, 18, 19] {

@@ -12,8 +12,8 @@ const MODEL: &str = r#"read -r header
 case "$header" in *truth*) exit 9;; esac
 step="$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")"
 while IFS=, read -r age sector; do
+  [ -n "$age$sector" ] || continue
   case "$step,$age" in
-    *,) ;;
     "step 3",5*|"step 3",6*|"step 3",7*|"step 3",8*) echo 0.75 ;;
     *) echo 0.25 ;;
   esac
@@ -136,4 +136,42 @@ fn mistakes_are_reported_before_a_launch() {
         answer.stderr
     );
     assert_eq!(home.sql("select * from training_attempts").len(), 1, "no training began");
+}
+
+/// Proves that the model of an evaluation is probed: by known answers of which features change a decision, in the receipt, in SQL
+/// and in gates; that it can be turned off; and that a trial of 0 rows is a note.
+#[test]
+fn the_model_of_an_evaluation_is_probed() {
+    let gates = "gates = [\"value(max(probe.flipped)) >= 0.1\", \"value(probe.sector.shuffle.flipped) <= 0.0\", \"value(probe.age.importance) > 0.05\"]";
+    let home = home(MODEL, gates);
+    let (code, receipt) = evaluate(&home, &[]);
+    assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
+    let probes = &receipt["probes"];
+    assert_eq!(
+        (&probes["rows"], &probes["importance"][0]["feature"]),
+        (&json!(200), &json!("age")),
+        "{probes}"
+    );
+    let rows = home.sql(
+        "select slice, metric, value from evaluation_metrics where slice in ('probe.age', 'probe.sector.shuffle') order by slice, metric",
+    );
+    let names: Vec<Value> = rows.iter().map(|row| json!([row["slice"], row["metric"]])).collect();
+    assert_eq!(
+        names,
+        [
+            json!(["probe.age", "importance"]),
+            json!(["probe.sector.shuffle", "flipped"]),
+            json!(["probe.sector.shuffle", "increase"])
+        ]
+    );
+    assert!(rows[0]["value"].as_f64() > Some(0.05) && rows[1]["value"].as_f64() == Some(0.0), "{rows:?}");
+    let text = home.trackway(&["eval", "show", "last"]).stdout;
+    assert!(text.contains("Probes (200 rows drawn)"), "{text}");
+    let (code, off) = evaluate(&home, &["--set", "evaluate.probe_rows=0"]);
+    assert_eq!(
+        (code, &off["probes"], &off["gates"][0]["verdict"]),
+        (5, &Value::Null, &json!("inconclusive")),
+        "{off}"
+    );
+    assert!(off["notes"].to_string().contains("the model was not probed"), "{}", off["notes"]);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import signal
 import sys
@@ -12,7 +13,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from . import _state, _told
+from ._diagnosis import Diagnosis
 from ._exceptions import tell_exception, watch_exceptions
+from ._gradients import tell_gradients
 from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
@@ -87,6 +90,10 @@ class Run(Recorder):
         plan = self._rehearsal_plan
         # What this launch rehearses; None in training and outside an attempt.
         self.rehearsal: Rehearsal | None = Rehearsal(self, *plan) if plan else None
+        # What this launch observes for an earlier attempt; None in training.
+        kind = os.environ.get("TRACKWAY_DIAGNOSIS") if self.enabled else None
+        self._diagnosis = Diagnosis(self, kind) if kind in ("numeric", "throughput", "hang") else None
+        self._gradients_told = False
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
@@ -112,12 +119,37 @@ class Run(Recorder):
         identifiers are passed in `values`, a dict. A value is a number or a one-element tensor; any other value is
         skipped, with one event `value_unusable` per name. NaN and infinities are kept.
 
-        A tensor on a device is waited for, as with `float(tensor)`: log such values only every few steps."""
-        self._log(step, values, named)
+        A tensor on a device is waited for, as with `float(tensor)`: log such values only every few steps.
+
+        At the first loss or gradient norm that is NaN or infinite, an event `nonfinite_gradients` names the parameters
+        with such gradients, if a PyTorch model was passed to `resume()`."""
+        metric = self._log(step, values, named)
+        if metric is not None and not self._gradients_told:
+            self._tell_gradients(step, metric)
+        if self._diagnosis is not None:
+            self._diagnosis.logged(step)
+
+    def _tell_gradients(self, step: int, metric: str) -> None:
+        self._gradients_told = True
+        try:
+            tell_gradients(self, step, metric)
+        except Exception as error:  # the training must not end because of what looks at it
+            self._event("callback_failed", step, {"callback": "log", "hook": "gradients", "why": error})
 
     def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
         """Records an event, such as `epoch_finished`; the fields are stored as strings."""
         self._event(kind, step, fields)
+
+    def data(self, name: str, /, default: str | None = None) -> str:
+        """The path of a data set of the run file by its name, such as `train`: a cross-validation puts the rows of a fold
+        there. Without Trackway, or for a name that the run file does not have, the default.
+
+        Raises `KeyError` for such a name without a default."""
+        path = json.loads(os.environ.get("TRACKWAY_DATA") or "{}").get(name, default)
+        if path is None:
+            raise KeyError(f"the run file has no `[data.{name}]`, and no default was given")
+        self.event("data_path_taken", name=name)
+        return path
 
     def param(self, name: str, value: Any, /) -> None:
         """Records a parameter of the run; the value is stored as a string."""
@@ -192,6 +224,8 @@ class Run(Recorder):
             if _state.check_name(name) in (RNG, CURSOR):
                 raise InputError(f"`{name}` is saved automatically; choose another name for this component")
         self._components = dict(components)
+        if self._diagnosis is not None:
+            self._diagnosis.install()
         if loader is not None:
             self._cursor.attend(loader)
         loaded = self._resume()
@@ -315,10 +349,15 @@ class Run(Recorder):
         if self.should_stop():
             return
         told = Place(step, None, 0)
-        for batch in batches:
+        diagnosis = self._diagnosis
+        for batch in batches if diagnosis is None else diagnosis.loaded(batches):
             told = self._tell_place(step, told)
             self._begin_step(step)
             self._next_step = step + 1
+            if diagnosis is not None:
+                diagnosis.begin(step, batch, self._cursor.taken - 1)
+                if diagnosis.enough:
+                    return
             yield step, batch
             if step == steps or self._stop_asked():
                 return
@@ -390,7 +429,7 @@ class Run(Recorder):
         From the first call on (and from the first call of `batches()`), SIGTERM no longer ends the process inside an
         attempt, but makes this return True."""
         self._watch_sigterm()
-        return self._stop_asked()
+        return self._stop_asked() or (self._diagnosis is not None and self._diagnosis.enough)
 
     def _watch_sigterm(self) -> None:
         if self._sigterm_watched or not self.enabled:
@@ -427,7 +466,7 @@ class Run(Recorder):
 
         Raises InputError for a state that cannot be stored, FencedError if the process must stop, and StorageError if
         writing this or the previous checkpoint failed."""
-        if not self._saves:
+        if not self._saves or self._diagnosis is not None:
             return False
         components = {**self._components, **(state or {})}
         if not self._prepared:

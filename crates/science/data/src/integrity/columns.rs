@@ -29,6 +29,9 @@ const NEAR_UNIQUE_SHARE: f64 = 0.95;
 /// A category has at most this fraction of different values; in names and free text, two spellings are two things.
 const CATEGORY_SHARE: f64 = 0.1;
 
+/// A copy of the label is certain when its probability by coincidence is less than 2⁻⁴⁰.
+const CERTAIN_BITS: f64 = 40.0;
+
 const MIXED_ACTION: &str = "list the strings that mark missing values in `missing`, or use one type";
 
 /// How many names and values a sentence lists.
@@ -300,7 +303,13 @@ fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts
     for duplicates in equal.into_values().filter(|duplicates| duplicates.len() > 1) {
         let duplicates = names(duplicates);
         let message = format!("{} are equal in every row", listed(&duplicates, LISTED));
-        findings.push(duplicate(evidence, "columns.equal", &duplicates, message));
+        let finding = duplicate(evidence, "columns.equal", &duplicates, message);
+        let label = columns
+            .iter()
+            .find(|(profile, _)| evidence.is_label(&profile.name) && duplicates.contains(&profile.name));
+        let is_certain = label.is_some_and(|(profile, _)| information_bits(profile) >= CERTAIN_BITS);
+        let severity = if is_certain { Severity::Block } else { Severity::Warn };
+        findings.push(Finding { severity, ..finding });
     }
     for duplicates in recoded.into_values().filter(|duplicates| duplicates.len() > 1) {
         let duplicates = names(duplicates);
@@ -311,6 +320,14 @@ fn duplicates(evidence: &TableEvidence, columns: &[(&ColumnProfile, &ColumnFacts
         findings.push(duplicate(evidence, "columns.recoded", &duplicates, message));
     }
     findings
+}
+
+/// How many bits the values of a column carry together: two columns that are equal by coincidence have as many bits to
+/// agree in. What is not known of rare values counts as nothing.
+fn information_bits(column: &ColumnProfile) -> f64 {
+    let rows = column.value_count() as f64;
+    let bits = |it: &ValueCount| it.count as f64 * (rows / it.count as f64).log2();
+    column.top_values(usize::MAX).iter().filter(|it| it.count > 0).map(bits).sum()
 }
 
 /// A duplicate of the label leaks the label.

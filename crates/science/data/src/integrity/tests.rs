@@ -572,3 +572,24 @@ fn columns_in_groups_tell_the_same() {
         assert!(found.iter().any(|it| it.starts_with(kind)), "{kind} in {found:?}");
     }
 }
+
+/// Proves that a feature that is the label in every row blocks, that the label in other words only warns, and that two columns
+/// of few rows which may be equal by coincidence do too.
+#[test]
+fn a_copy_of_the_label_blocks() {
+    let severity = |rows: usize, cell: fn(usize) -> &'static str| {
+        let mut table = background();
+        table.push(column("copy", move |row, _| cell(row * row % 977).into()));
+        table.push(column("y", |row, _| ["no", "yes"][row * row % 977 % 2].into()));
+        let evidence = evidence(&csv(&table, rows, 3), Some("y"), &[]);
+        let findings = columns(&evidence).findings;
+        findings
+            .iter()
+            .filter(|it| it.column.as_deref() == Some("copy"))
+            .map(|it| it.severity)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(severity(ROWS, |number| ["no", "yes"][number % 2]), [Severity::Block]);
+    assert_eq!(severity(ROWS, |number| ["left", "right"][number % 2]), [Severity::Warn]);
+    assert_eq!(severity(25, |number| ["no", "yes"][number % 2]), [Severity::Warn], "25 rows");
+}

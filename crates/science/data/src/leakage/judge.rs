@@ -5,7 +5,10 @@ use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 use super::columns::Roles;
 use super::duplicates::Duplicates;
 use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
-use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
+use super::{
+    ALL_ROWS, CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, NO_ROWS, ROWS, SAME_FILE, TARGET, TIME,
+    preprocessing,
+};
 use crate::identifier;
 use crate::read::Source;
 
@@ -14,6 +17,9 @@ const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
 /// From this fraction of a side's rows on, conflicting labels are more than the usual noise.
 const CONFLICTING_SHARE_WARNS: f64 = 0.05;
+
+/// That every test row is a training row is certain when its probability by coincidence is less than 2⁻⁴⁰.
+const CERTAIN_BITS: f64 = 40.0;
 
 /// Up to so many times the fraction that equal rows within the training side explain is expected.
 const EXPECTED_FACTOR: f64 = 2.0;
@@ -56,10 +62,11 @@ impl Leakage {
             Finding::new("leakage.not_compared", Severity::Note, format!("{why}; it was not compared"))
         };
         let overlap = &self.overlap;
-        let mut findings: Vec<Finding> = shared_rows(&overlap.rows, roles, train, test).into_iter().collect();
+        let shared = shared_rows(&overlap.rows, overlap.train.rows_read, roles, (train, test));
+        let mut findings: Vec<Finding> = shared.into_iter().collect();
         if overlap.train.rows_read == 0 {
             findings.push(
-                Finding::new("leakage.no_rows", Severity::Block, "the training side has no rows")
+                Finding::new(NO_ROWS, Severity::Block, "the training side has no rows")
                     .action("check whether its export or a filter failed"),
             );
         }
@@ -117,11 +124,24 @@ fn same_files(count: usize, train: &str, test: &str) -> Finding {
             format!("{count} test files are identical to training files, such as `{test}` and `{train}`")
         }
     };
-    Finding { count: Some(count as u64), ..Finding::new("leakage.same_file", Severity::Block, message) }
+    Finding { count: Some(count as u64), ..Finding::new(SAME_FILE, Severity::Block, message) }
         .action("use a test set that was held out from training")
 }
 
-fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) -> Option<Finding> {
+/// Whether a random split of such data would hardly ever put every row of the test side among those of the training side:
+/// a row is there with the probability that one of the training side has a duplicate in it.
+fn is_no_coincidence(rows: &RowOverlap, train_rows: u64) -> bool {
+    let train_rows = train_rows as f64;
+    let expected = (rows.train_duplicates.share * train_rows + 1.0) / (train_rows + 2.0);
+    rows.test_rows as f64 * -expected.log2() >= CERTAIN_BITS
+}
+
+fn shared_rows(
+    rows: &RowOverlap,
+    train_rows: u64,
+    roles: &Roles,
+    (train, test): (&Source, &Source),
+) -> Option<Finding> {
     if rows.shared_rows == 0 {
         return None;
     }
@@ -134,6 +154,7 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
         _ if explained && !rows.without.is_empty() => Severity::Note,
         _ => Severity::Warn,
     };
+    let is_all = rows.shared_rows == rows.test_rows && !explained && is_no_coincidence(rows, train_rows);
     let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
     let expectation = match explained {
         true => format!(
@@ -157,7 +178,7 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
     Some(Finding {
         count: Some(rows.shared_rows),
         examples: rows.examples.iter().map(example).collect(),
-        ..Finding::new(ROWS, severity, message)
+        ..Finding::new(if is_all { ALL_ROWS } else { ROWS }, severity, message)
             .action("remove duplicates before the split, or split by the hash of the row")
     })
 }

@@ -40,6 +40,16 @@ use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
 pub use target::{FeaturePower, PairPower, TargetPower};
 
 const ROWS: &str = "leakage.rows";
+/// The findings that leave no doubt: a file, a row or a column is what it is. A launch is refused because of them.
+pub const CERTAIN: [&str; 4] = [SAME_FILE, NO_ROWS, ALL_ROWS, LABEL_COPY];
+/// A file of the test side is, byte by byte, one of the training side.
+const SAME_FILE: &str = "leakage.same_file";
+/// The training side has no rows.
+const NO_ROWS: &str = "leakage.no_rows";
+/// Every row of the test side is in the training side.
+const ALL_ROWS: &str = "leakage.all_rows";
+/// A feature is the label.
+const LABEL_COPY: &str = "leakage.label_copy";
 const GROUPS: &str = "leakage.groups";
 const TIME: &str = "leakage.time";
 const CONFLICTS: &str = "leakage.conflicts";

@@ -490,3 +490,46 @@ fn adult_is_clean() {
     let near = leakage.near.unwrap();
     assert!(near.found.iter().all(|it| it.near_rows * 100 <= it.test_rows), "{near:?}");
 }
+
+/// Proves that the label as a feature and a test side of which every row is a training row are certain, each under its own
+/// name; that a recoded label, a few shared rows and a test side of few categories are not.
+#[test]
+fn what_leaves_no_doubt_has_its_own_name() {
+    let of = |train: &Table, test: &Table| -> Vec<String> {
+        let (_, results) = look(train, test, &y());
+        let findings = results.iter().flat_map(|result| &result.findings);
+        let certain = findings.filter(|it| CERTAIN.contains(&it.check.as_str()));
+        certain.map(|it| format!("{} {:?}", it.check, it.severity)).collect()
+    };
+    let with_copy = |seed: u64, rows: usize, recode: fn(i64) -> i64| {
+        let mut table = clean(seed, rows, 4);
+        let copied = labels(&table).iter().map(|it| recode(*it)).collect();
+        table.0.insert(0, ("target".into(), Column::Whole(copied)));
+        table
+    };
+    let copies = (with_copy(1, 900, |it| it), with_copy(2, 300, |it| it));
+    assert_eq!(of(&copies.0, &copies.1), ["leakage.label_copy Block"]);
+    let recoded = (with_copy(1, 900, |it| 1 - it), with_copy(2, 300, |it| 1 - it));
+    assert_eq!(of(&recoded.0, &recoded.1), Vec::<String>::new());
+
+    let part = |table: &Table, rows: std::ops::Range<usize>| {
+        let column = |column: &Column| match column {
+            Column::Numbers(values) => Column::Numbers(values[rows.clone()].to_vec()),
+            Column::Whole(values) => Column::Whole(values[rows.clone()].to_vec()),
+            Column::Texts(values) => Column::Texts(values[rows.clone()].to_vec()),
+        };
+        Table(table.0.iter().map(|(name, values)| (name.clone(), column(values))).collect())
+    };
+    let all = clean(3, 1_000, 4);
+    assert_eq!(of(&all, &part(&all, 100..300)), ["leakage.all_rows Block"]);
+    assert_eq!(of(&part(&all, 0..800), &part(&all, 700..1_000)), Vec::<String>::new(), "100 of 300 rows");
+    let few = |seed: u64, rows: usize| {
+        let mut rng = SplitMix64::new(seed);
+        let mut drawn = |count| (0..rows).map(|_| below(&mut rng, count) as i64).collect();
+        Table::default()
+            .with("a", Column::Whole(drawn(3)))
+            .with("b", Column::Whole(drawn(2)))
+            .with("y", Column::Whole(drawn(2)))
+    };
+    assert_eq!(of(&few(1, 1_000), &few(2, 300)), Vec::<String>::new(), "every combination is on both sides");
+}

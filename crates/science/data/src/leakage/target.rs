@@ -49,6 +49,8 @@ pub struct FeaturePower {
     pub test: Option<f64>,
     /// Whether it is the label, written differently.
     pub is_label: bool,
+    /// Whether it is the label as it is: equal in every row.
+    pub is_copy: bool,
 }
 
 /// How well two features together predict the label.
@@ -100,12 +102,15 @@ pub(super) fn measure(names: &[String], train: &Sample, test: &Sample) -> Option
             let (values, others) = (&train.features[feature], &test.features[feature]);
             let binning = Binning::learn(values, BINS);
             let (bins, other_bins) = (wide(&binning.read(values)), wide(&binning.read(others)));
+            let known = train.label.as_ref().expect("it was read above");
+            let is_label = is_recoding(values, known);
             FeaturePower {
                 column: names[feature].clone(),
                 train: target.power(&bins, BINS, 0.0),
                 test: has_labels(&test_label)
                     .then(|| power_elsewhere((&bins, &target.label), (&other_bins, &test_label), BINS)),
-                is_label: is_recoding(values, train.label.as_ref().expect("it was read above")),
+                is_label,
+                is_copy: is_label && is_equal(values, known),
             }
         })
         .collect();
@@ -195,6 +200,20 @@ fn is_recoding(feature: &Values, label: &Values) -> bool {
         (Content::Numbers(values), Content::Numbers(labels)) if is_monotone(values, labels) => true,
         _ => is_one_to_one(feature, label),
     }
+}
+
+/// Whether both have the same value, or none, in every row.
+fn is_equal(feature: &Values, label: &Values) -> bool {
+    let bits = |values: &Values| {
+        let mut of_rows = vec![None; values.content.len()];
+        each_bits(values, |row, bits| of_rows[row] = Some(bits));
+        of_rows
+    };
+    let is_same_kind = matches!(
+        (&feature.content, &label.content),
+        (Content::Numbers(_), Content::Numbers(_)) | (Content::Codes(_), Content::Codes(_))
+    );
+    is_same_kind && bits(feature) == bits(label)
 }
 
 fn is_one_to_one(feature: &Values, label: &Values) -> bool {
@@ -291,8 +310,10 @@ impl TargetPower {
         let gap = it.test.map_or(0.0, |test| it.train - test.max(0.0));
         let (severity, message) = if it.is_label {
             let rows = self.train_rows;
-            let message =
-                format!("`{column}` is `{label}` written differently, in all {rows} rows looked at");
+            let message = match it.is_copy {
+                true => format!("`{column}` is a copy of `{label}`, in all {rows} rows looked at"),
+                false => format!("`{column}` is `{label}` written differently, in all {rows} rows looked at"),
+            };
             (Severity::Block, message)
         } else if it.train >= POWER_WARNS {
             let message = format!(
@@ -314,7 +335,8 @@ impl TargetPower {
             true => "remove the column",
             false => "check whether it is known at prediction time; remove it if not",
         };
-        Some(Finding::new("leakage.target", severity, message).about(column).action(action))
+        let name = if it.is_copy { super::LABEL_COPY } else { "leakage.target" };
+        Some(Finding::new(name, severity, message).about(column).action(action))
     }
 
     /// The power of a column on the training side.
@@ -333,7 +355,13 @@ mod tests {
     #[test]
     fn a_gap_needs_something_to_lose() {
         let verdict = |train, test| {
-            let feature = FeaturePower { column: "age".into(), train, test: Some(test), is_label: false };
+            let feature = FeaturePower {
+                column: "age".into(),
+                train,
+                test: Some(test),
+                is_label: false,
+                is_copy: false,
+            };
             let power = TargetPower { features: vec![feature], ..TargetPower::default() };
             power.result(power.train_rows as u64, "stays").findings.len()
         };

@@ -76,6 +76,10 @@ pub struct CellFaults {
     pub missing_strings: BTreeMap<String, u64>,
     /// Rows of files that do not have this column; null in the batch.
     pub absent: u64,
+    /// Every misfit of a chunk with its row, for a pass that wants them; never merged.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) listed: Option<Vec<(u64, String)>>,
 }
 
 impl CellFaults {
@@ -84,6 +88,9 @@ impl CellFaults {
         *self.misfit_kinds.entry(kind).or_default() += 1;
         if self.examples.len() < MAX_FAULT_EXAMPLES {
             self.examples.push(Fault { place, detail: shown(value) });
+        }
+        if let Some(listed) = &mut self.listed {
+            listed.push((place.row, String::from_utf8_lossy(value).into_owned()));
         }
     }
 
@@ -124,19 +131,51 @@ pub struct Coverage {
     pub unknown_keys: BTreeMap<String, u64>,
     /// Bytes of the files read.
     pub bytes_read: u64,
+    /// Every rejected row of a unit, for a pass that wants them; never merged.
+    #[serde(skip)]
+    pub(crate) rejected: Option<Vec<RejectedRow>>,
+}
+
+/// A row that could not be read, as a pass gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedRow {
+    /// The reason.
+    pub kind: RejectKind,
+    /// Where it is.
+    pub place: Place,
+    /// What is wrong.
+    pub detail: String,
+    /// The row as it is in the file, without its line end.
+    pub text: String,
 }
 
 impl Coverage {
-    pub(crate) fn reject(&mut self, kind: RejectKind, place: Place, detail: impl FnOnce() -> String) {
+    pub(crate) fn reject(
+        &mut self,
+        kind: RejectKind,
+        place: Place,
+        raw: &[u8],
+        detail: impl FnOnce() -> String,
+    ) {
         self.rows_rejected += 1;
+        let is_wanted = self.rejected.is_some();
         let index = self.rejects.iter().position(|it| it.kind == kind).unwrap_or_else(|| {
             self.rejects.push(Rejects { kind, count: 0, examples: Vec::new() });
             self.rejects.len() - 1
         });
         let rejects = &mut self.rejects[index];
         rejects.count += 1;
-        if rejects.examples.len() < MAX_FAULT_EXAMPLES {
-            rejects.examples.push(Fault { place, detail: detail() });
+        let is_example = rejects.examples.len() < MAX_FAULT_EXAMPLES;
+        if !is_example && !is_wanted {
+            return;
+        }
+        let detail = detail();
+        if is_example {
+            rejects.examples.push(Fault { place, detail: detail.clone() });
+        }
+        if let Some(rejected) = &mut self.rejected {
+            let text = String::from_utf8_lossy(raw).trim_end_matches(['\r', '\n']).to_owned();
+            rejected.push(RejectedRow { kind, place, detail, text });
         }
     }
 

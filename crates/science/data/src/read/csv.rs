@@ -67,7 +67,7 @@ pub(crate) fn read_block(
         if !is_utf8 {
             rows.count_recoded(sink.file, &mut sink.coverage);
         }
-        let mut faults = vec![CellFaults::default(); columns.len()];
+        let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
         for ((field, kind), faults) in columns.iter().zip(&mut faults) {
             arrays.push(match field {
@@ -110,6 +110,8 @@ impl Rows<'_> {
         let rows_max = chunk_rows(self.fields);
         while self.lines.len() < rows_max {
             let before = self.spans.len();
+            let begin = splitter.position();
+            let raw = |splitter: &Splitter<'_>| self.text[begin..splitter.position()].trim_ascii_start();
             match splitter.next_row(&mut self.spans) {
                 RowEnd::Row { line } if self.spans.len() - before == self.fields => self.lines.push(line),
                 RowEnd::Row { line } => {
@@ -118,12 +120,12 @@ impl Rows<'_> {
                     let more = if found > self.fields_max { "more than " } else { "" };
                     let found = found.min(self.fields_max);
                     let detail = || format!("{more}{found} fields instead of {}", self.fields);
-                    coverage.reject(RejectKind::Ragged, Place { file, row: line }, detail);
+                    coverage.reject(RejectKind::Ragged, Place { file, row: line }, raw(splitter), detail);
                 }
                 RowEnd::OpenQuote { line } => {
                     self.spans.truncate(before);
                     let detail = || "a quote is opened and never closed".to_owned();
-                    coverage.reject(RejectKind::OpenQuote, Place { file, row: line }, detail);
+                    coverage.reject(RejectKind::OpenQuote, Place { file, row: line }, raw(splitter), detail);
                     return false;
                 }
                 RowEnd::End => return false,

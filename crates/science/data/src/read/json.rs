@@ -181,7 +181,7 @@ impl<'t> Rows<'t> {
             Ok(()) => self.lines.push(number),
             Err(error) => {
                 self.cells.iter_mut().for_each(|cells| cells.truncate(rows));
-                coverage.reject(RejectKind::BadJson, Place { file, row: number }, || describe(&error));
+                coverage.reject(RejectKind::BadJson, Place { file, row: number }, line, || describe(&error));
             }
         }
     }
@@ -194,7 +194,7 @@ impl<'t> Rows<'t> {
     ) -> Result<(), Stop> {
         let count = self.lines.len();
         let Some(first) = self.lines.first().copied() else { return Ok(()) };
-        let mut faults = vec![CellFaults::default(); columns.len()];
+        let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
         for ((kind, cells), faults) in columns.iter().zip(&mut self.cells).zip(&mut faults) {
             cells.resize(count, Cell::Null);

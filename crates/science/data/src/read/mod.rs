@@ -58,7 +58,7 @@ use cells::{Missing, Tally};
 use chunk::RowNumbers;
 pub use chunk::{Chunk, Texts};
 pub use coverage::{
-    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
+    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, RejectedRow, Rejects,
 };
 use csv::CsvLayout;
 pub use lines::LINE_COLUMN;
@@ -503,6 +503,7 @@ pub(crate) struct ChunkSink<'s> {
     pub(crate) file: usize,
     pub(crate) coverage: Coverage,
     source: &'s Source,
+    wants_faulty: bool,
     take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
 }
 
@@ -516,10 +517,23 @@ impl<'s> ChunkSink<'s> {
     pub(crate) fn new(
         file: usize,
         source: &'s Source,
+        wants_faulty: bool,
         take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
     ) -> Self {
         let columns = vec![CellFaults::default(); source.columns.len()];
-        Self { file, coverage: Coverage { columns, ..Coverage::default() }, source, take }
+        let rejected = wants_faulty.then(Vec::new);
+        Self {
+            file,
+            coverage: Coverage { columns, rejected, ..Coverage::default() },
+            source,
+            wants_faulty,
+            take,
+        }
+    }
+
+    /// The account of a column of a chunk, at its beginning.
+    fn no_faults(&self) -> CellFaults {
+        CellFaults { listed: self.wants_faulty.then(Vec::new), ..CellFaults::default() }
     }
 
     fn give(

@@ -121,6 +121,11 @@ impl<'t> Splitter<'t> {
         splitter
     }
 
+    /// How far it has walked.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
     /// Appends the spans of the next row's fields, and of more fields than a table has columns the first ones only.
     /// `MAX_RECORD_BYTES` keeps every position within 32 bits.
     pub(crate) fn next_row(&mut self, spans: &mut Vec<Span>) -> RowEnd {

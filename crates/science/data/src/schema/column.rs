@@ -12,7 +12,7 @@ use crate::read::Texts;
 
 /// What a cell may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     BelowMin,
     AboveMax,
     NotAllowed,
@@ -24,7 +24,7 @@ pub(super) enum Broken {
 
 impl Broken {
     /// The name of the check and its message.
-    pub(super) fn check_and_message(self) -> (&'static str, &'static str) {
+    pub(crate) fn check_and_message(self) -> (&'static str, &'static str) {
         match self {
             Self::BelowMin => ("min", "below the smallest value allowed"),
             Self::AboveMax => ("max", "above the largest value allowed"),
@@ -38,7 +38,7 @@ impl Broken {
 }
 
 /// Rules of a column, looked up and compiled once.
-pub(super) struct Compiled {
+pub(crate) struct Compiled {
     min: f64,
     max: f64,
     values: HashSet<String>,
@@ -52,7 +52,7 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    pub(super) fn of(rules: &ColumnRules) -> Result<Self, SchemaError> {
+    pub(crate) fn of(rules: &ColumnRules) -> Result<Self, SchemaError> {
         let wrong = |message: String| SchemaError::Rule { column: rules.name.clone(), message };
         let bound = |bound: &Option<super::Bound>| {
             bound.as_ref().map(|it| it.value(rules.kind)).transpose().map_err(wrong)
@@ -95,7 +95,7 @@ impl Compiled {
     }
 
     /// Calls `broken` for every cell that breaks a rule. A missing cell breaks none.
-    pub(super) fn apply(&self, column: &ArrayRef, broken: &mut dyn FnMut(usize, Broken)) {
+    pub(crate) fn apply(&self, column: &ArrayRef, broken: &mut dyn FnMut(usize, Broken)) {
         if !self.asks {
             return;
         }

@@ -19,6 +19,7 @@ use trackway_core::checks::Severity;
 use crate::infer::ColumnType;
 pub use bounds::Bound;
 pub use check::{Checked, RowRule, RuleCompiler, SCHEMA_EXAMPLES_MAX, Surroundings, check};
+pub(crate) use column::Compiled;
 pub use infer::infer;
 
 /// The version of the file.

@@ -7,13 +7,19 @@
 //! ```text
 //! snapshots/ID/manifest.json        the files, the schema, the account of the rows
 //! snapshots/ID/profile.json         statistics; profile-LABEL.json where made with a label
+//! snapshots/ID/bytes.json           the bytes of every file of it are kept
+//! objects/XX/BLAKE3                 bytes of files, by their hash
 //! names/NAME.jsonl                  where a name points, and pointed before; the last line counts
 //! profiles/KEY.json                 statistics of single files, for the next snapshot
+//! run-profiles/ID.json              statistics of data that a run read, for the next run
 //! ```
 //!
 //! **Crashes.** A snapshot is written into a folder of another name, synced, and renamed; it is there whole or not at
-//! all. What a crash leaves behind (`snapshots/.….part-…`) is never read. An incomplete line of a name is skipped.
+//! all. What a crash leaves behind (`snapshots/.….part-…`) is never read. An incomplete line of a name is skipped. Bytes of
+//! a file are written under another name, compared with the hash, synced and renamed; `bytes.json` is written when the bytes
+//! of all files are there.
 
+mod bytes;
 mod diff;
 mod keeper;
 mod store;
@@ -26,9 +32,13 @@ use trackway_formats::runfile::DataFormat;
 use crate::infer::Column;
 use crate::manifest::DataManifest;
 use crate::read::Rejects;
+pub use bytes::{BytesFault, Collected, KeptBytes, RestoredBytes, VerifiedBytes};
 pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
 pub use keeper::ProfileKeeper;
-pub use store::{NameEntry, NamedSnapshot, SHORT_ID_LENGTH, SnapshotError, SnapshotId, SnapshotStore};
+pub use store::{
+    BytesProblem, NameEntry, NamedSnapshot, RUN_PROFILE_BYTES_MAX, SHORT_ID_LENGTH, SnapshotError,
+    SnapshotId, SnapshotStore,
+};
 
 /// The version of a stored snapshot. A reader refuses others.
 pub const SNAPSHOT_VERSION: u32 = 1;

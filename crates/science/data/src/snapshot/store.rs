@@ -15,6 +15,28 @@ use crate::profile::Profile;
 /// So many digits of an id are shown, and that many distinguish two snapshots of one project.
 pub const SHORT_ID_LENGTH: usize = 12;
 
+/// The largest profile that is kept because a run reads the data; a snapshot keeps any.
+pub const RUN_PROFILE_BYTES_MAX: usize = 32 << 20;
+
+/// What is wrong with kept bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BytesProblem {
+    /// There is no such file.
+    Missing,
+    /// There are other bytes than those that were kept.
+    Different,
+}
+
+impl std::fmt::Display for BytesProblem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Missing => "missing",
+            Self::Different => "different from what was kept",
+        })
+    }
+}
+
 /// Why snapshots cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +59,47 @@ pub enum SnapshotError {
         /// What is wrong.
         message: String,
     },
+    /// A file that is not what the snapshot says any more: it was written to while its bytes were kept.
+    #[error("`{path}` was changed while its bytes were copied; take the snapshot again")]
+    Changed {
+        /// The file.
+        path: String,
+    },
+    /// A snapshot without the bytes of its files.
+    #[error("the snapshot {id} keeps no bytes: it was taken without --keep-bytes, or they expired")]
+    NoBytes {
+        /// The snapshot.
+        id: String,
+    },
+    /// Kept bytes that are not what was kept.
+    #[error("the kept bytes of `{path}` are {problem}: nothing was restored")]
+    Lost {
+        /// The file of the snapshot.
+        path: String,
+        /// What is wrong with them.
+        problem: BytesProblem,
+    },
+    /// A target that holds something.
+    #[error("`{}` exists and is not an empty folder", .path.display())]
+    Occupied {
+        /// The target.
+        path: PathBuf,
+    },
+    /// A file that would be outside of the folder it is restored to.
+    #[error("the snapshot names a file `{path}`, which is not a path below a folder: it is not restored")]
+    Outside {
+        /// The path.
+        path: String,
+    },
+    /// Another process keeps or deletes bytes.
+    #[error("another process keeps or deletes bytes in `{}`; try again when it has ended", .path.display())]
+    Busy {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It was ended before it was done.
+    #[error("cancelled before all bytes were read")]
+    Cancelled,
     /// The beginning of several ids.
     #[error("`{word}` matches {count} snapshots; use a longer prefix")]
     Ambiguous {
@@ -83,7 +146,7 @@ pub struct NamedSnapshot {
 /// A folder of snapshots.
 #[derive(Debug, Clone)]
 pub struct SnapshotStore {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
 }
 
 impl SnapshotStore {
@@ -166,6 +229,50 @@ impl SnapshotStore {
         let damaged =
             |error: crate::profile::ProfileError| SnapshotError::Damaged { path, message: error.to_string() };
         Profile::from_json(&text).map(Some).map_err(damaged)
+    }
+
+    /// The profile of the data with this hash: of its snapshot, or one that [`SnapshotStore::keep_profile_of_data`] kept.
+    ///
+    /// # Errors
+    /// As [`SnapshotStore::profile`]. A profile of another version is as good as none.
+    pub fn profile_of_data(
+        &self,
+        data_sha256: &str,
+        label: Option<&str>,
+    ) -> Result<Option<Profile>, SnapshotError> {
+        let id = SnapshotId(data_sha256.to_owned());
+        if let Ok(Some(profile)) = self.profile(&id, label) {
+            return Ok(Some(profile));
+        }
+        let path = self.run_profile(data_sha256);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Profile::from_json(&text).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(disk("read", &path)(error)),
+        }
+    }
+
+    /// Keeps the profile of data that a run reads, unless one is kept already or it is larger than
+    /// [`RUN_PROFILE_BYTES_MAX`].
+    ///
+    /// # Errors
+    /// [`SnapshotError::Disk`].
+    pub fn keep_profile_of_data(&self, data_sha256: &str, profile: &Profile) -> Result<(), SnapshotError> {
+        let path = self.run_profile(data_sha256);
+        if path.is_file() || self.folder_of(data_sha256).is_dir() {
+            return Ok(());
+        }
+        let bytes = to_json(profile);
+        if bytes.len() > RUN_PROFILE_BYTES_MAX {
+            return Ok(());
+        }
+        let folder = self.folder.join("run-profiles");
+        fs::create_dir_all(&folder).map_err(disk("make", &folder))?;
+        TempFile::write_cache(&path, &bytes).map_err(disk("write", &path))
+    }
+
+    fn run_profile(&self, data_sha256: &str) -> PathBuf {
+        self.folder.join("run-profiles").join(format!("{data_sha256}.json"))
     }
 
     /// The id of a reference: 4 hexadecimal digits or more are an id or the beginning of one, and never a name; else it
@@ -256,7 +363,7 @@ impl SnapshotStore {
         }
     }
 
-    fn snapshots(&self) -> PathBuf {
+    pub(super) fn snapshots(&self) -> PathBuf {
         self.folder.join("snapshots")
     }
 
@@ -264,7 +371,7 @@ impl SnapshotStore {
         self.folder.join("names")
     }
 
-    fn folder_of(&self, data_sha256: &str) -> PathBuf {
+    pub(super) fn folder_of(&self, data_sha256: &str) -> PathBuf {
         self.snapshots().join(data_sha256)
     }
 }
@@ -276,7 +383,7 @@ fn profile_name(label: Option<&str>) -> String {
     )
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
@@ -284,15 +391,18 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("snapshots and profiles are plain data")
 }
 
-fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), SnapshotError> {
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), SnapshotError> {
     let mut file = File::create(path).map_err(disk("create", path))?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(disk("write", path))
 }
 
-fn sync_folder(path: &Path) -> Result<(), SnapshotError> {
+pub(super) fn sync_folder(path: &Path) -> Result<(), SnapshotError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(disk("sync", path))
 }
 
-fn disk<'p>(action: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> SnapshotError + use<'p> {
+pub(super) fn disk<'p>(
+    action: &'static str,
+    path: &'p Path,
+) -> impl FnOnce(io::Error) -> SnapshotError + use<'p> {
     move |source| SnapshotError::Disk { action, path: path.to_owned(), source }
 }

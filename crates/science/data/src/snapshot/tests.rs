@@ -195,3 +195,120 @@ fn a_diff_tells_what_changed() {
     let columns: Vec<_> = found.schema.iter().map(|change| change.column.as_str()).collect();
     assert_eq!((columns, found.rows), (vec!["age", "city"], [Some(3), Some(2)]));
 }
+
+/// Takes the data as [`take`] does and keeps its bytes.
+fn take_with_bytes(folder: &Path, store: &SnapshotStore) -> (SnapshotId, Result<KeptBytes, SnapshotError>) {
+    let clock = ManualClock::at(Timestamp::from_micros(4_000_000_000_000_000));
+    let context = ReadContext::default();
+    let resolver =
+        Resolver { base: folder, context: &context, cache: None, clock: &clock, watch: &UNWATCHED };
+    let spec = DataSpec { path: "data".into(), ..DataSpec::default() };
+    let manifest = resolver.resolve("data", &spec).unwrap();
+    let snapshot = Snapshot::of(&manifest, &[]);
+    store.put(&snapshot, None).unwrap();
+    let kept = store.keep_bytes(&snapshot, &manifest, (folder, &context), &UNWATCHED);
+    (store.find(&snapshot.data_sha256).unwrap().unwrap(), kept)
+}
+
+/// Proves that kept bytes are restored as they were after the data is gone, that equal files are kept once, that a folder with
+/// something in it is not restored into, and that a snapshot without bytes says so.
+#[test]
+fn kept_bytes_bring_the_data_back() {
+    let folder = folder(&[("data/a.csv", "x\n1\n"), ("data/b/a.csv", "x\n1\n"), ("data/c.bin", "\0\u{1}")]);
+    let store = SnapshotStore::new(&folder.path().join("kept"));
+    let (id, kept) = take_with_bytes(folder.path(), &store);
+    let kept = kept.unwrap();
+    assert_eq!((kept.files_added, kept.bytes_added), (2, 6));
+    assert_eq!(
+        take_with_bytes(folder.path(), &store).1.unwrap(),
+        KeptBytes::default(),
+        "nothing is copied twice"
+    );
+    fs::remove_dir_all(folder.path().join("data")).unwrap();
+    let out = folder.path().join("out");
+    assert_eq!(store.restore(&id, &out, &UNWATCHED).unwrap(), RestoredBytes { files: 3, size_bytes: 10 });
+    assert_eq!(fs::read_to_string(out.join("b/a.csv")).unwrap(), "x\n1\n");
+    assert_eq!(fs::read(out.join("c.bin")).unwrap(), [0, 1]);
+    let again = store.restore(&id, &out, &UNWATCHED).unwrap_err();
+    assert!(matches!(again, SnapshotError::Occupied { .. }), "{again}");
+    write(folder.path(), "other/data/a.csv", "x\n2\n");
+    let (snapshot, profile, _) = take(&folder.path().join("other"), None);
+    store.put(&snapshot, Some(&profile)).unwrap();
+    let bare = store.find(&snapshot.data_sha256).unwrap().unwrap();
+    assert!(matches!(store.verify_bytes(&bare, &UNWATCHED), Err(SnapshotError::NoBytes { .. })));
+}
+
+/// Proves that verifying names the file of which one byte is another one, and one that is gone, and that neither is restored.
+#[test]
+fn kept_bytes_that_differ_are_named() {
+    let folder = folder(&[("data/a.csv", "x\n1\n"), ("data/b.csv", "x\n2\n"), ("data/c.csv", "x\n3\n")]);
+    let store = SnapshotStore::new(&folder.path().join("kept"));
+    let (id, kept) = take_with_bytes(folder.path(), &store);
+    kept.unwrap();
+    assert_eq!(store.verify_bytes(&id, &UNWATCHED).unwrap().faults, []);
+    let object = |text: &str| {
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        folder.path().join("kept/objects").join(&hash[..2]).join(&hash)
+    };
+    fs::write(object("x\n1\n"), "x\n7\n").unwrap();
+    fs::remove_file(object("x\n3\n")).unwrap();
+    let found = store.verify_bytes(&id, &UNWATCHED).unwrap();
+    let faults: Vec<_> = found.faults.iter().map(|it| (it.path.as_str(), it.problem)).collect();
+    assert_eq!(faults, [("a.csv", BytesProblem::Different), ("c.csv", BytesProblem::Missing)]);
+    assert_eq!((found.files, found.bytes_read), (3, 8));
+    let out = folder.path().join("out");
+    let lost = store.restore(&id, &out, &UNWATCHED).unwrap_err();
+    assert!(matches!(lost, SnapshotError::Lost { .. }) && !out.exists(), "{lost}");
+}
+
+/// Proves that bytes go when the last snapshot that needs them expires and not before, that a dry run changes nothing, that
+/// what a killed process left goes, and that the snapshot itself stays.
+#[test]
+fn bytes_go_with_the_last_snapshot_that_needs_them() {
+    let folder = folder(&[("data/a.csv", "x\n1\n"), ("data/b.csv", "x\n2\n")]);
+    let store = SnapshotStore::new(&folder.path().join("kept"));
+    let first = take_with_bytes(folder.path(), &store).0;
+    write(folder.path(), "data/b.csv", "x\n3\n");
+    let second = take_with_bytes(folder.path(), &store).0;
+    let gone = |ids: &[SnapshotId], dry_run| {
+        let collected = store.expire_bytes(ids, dry_run).unwrap();
+        (collected.files, collected.size_bytes)
+    };
+    let of_first = std::slice::from_ref(&first);
+    assert_eq!(gone(&[], false), (0, 0));
+    assert_eq!((gone(of_first, true), store.has_bytes(&first)), ((1, 4), true));
+    let hash = blake3::hash(b"x\n1\n").to_hex().to_string();
+    let shard = folder.path().join("kept/objects").join(&hash[..2]);
+    fs::write(shard.join(format!(".{hash}.part-1-0")), "half").unwrap();
+    assert_eq!((gone(of_first, false), store.has_bytes(&first)), ((1, 4), false));
+    assert_eq!(entries_of(&shard), 1, "the file of a killed process is gone");
+    assert!(store.verify_bytes(&second, &UNWATCHED).unwrap().faults.is_empty());
+    assert!(store.snapshot(&first).is_ok());
+    assert_eq!(gone(&[second], false), (2, 8));
+}
+
+fn entries_of(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+/// Proves that a file which is written to between hashing and copying is an error that names it, and that the snapshot is not
+/// taken for one with bytes.
+#[test]
+fn a_file_that_changes_meanwhile_is_not_kept() {
+    let folder = folder(&[("data/a.csv", "x\n1\n")]);
+    let store = SnapshotStore::new(&folder.path().join("kept"));
+    let context = ReadContext::default();
+    let clock = ManualClock::at(Timestamp::from_micros(0));
+    let resolver =
+        Resolver { base: folder.path(), context: &context, cache: None, clock: &clock, watch: &UNWATCHED };
+    let manifest =
+        resolver.resolve("data", &DataSpec { path: "data".into(), ..DataSpec::default() }).unwrap();
+    let snapshot = Snapshot::of(&manifest, &[]);
+    store.put(&snapshot, None).unwrap();
+    write(folder.path(), "data/a.csv", "x\n2\n");
+    let error = store.keep_bytes(&snapshot, &manifest, (folder.path(), &context), &UNWATCHED).unwrap_err();
+    assert!(matches!(error, SnapshotError::Changed { .. }), "{error}");
+    let id = store.find(&snapshot.data_sha256).unwrap().unwrap();
+    assert!(!store.has_bytes(&id));
+    assert_eq!(store.expire_bytes(&[], true).unwrap(), Collected::default());
+}

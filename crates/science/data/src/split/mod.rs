@@ -18,7 +18,7 @@ pub use folds::{GroupClasses, stratified_group_folds};
 pub use parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash, by_hash_within_classes};
 pub use proof::{Overlap, prove_disjoint};
 pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
-pub use write::{write_assignment, write_parts};
+pub use write::{write_assignment, write_parts, write_parts_as};
 
 #[cfg(test)]
 mod tests;

@@ -89,6 +89,20 @@ pub fn write_parts(
     watch: &PassObserver<'_>,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let paths: Vec<PathBuf> = part_names.iter().map(|name| folder.join(format!("{name}.parquet"))).collect();
+    write_parts_as(TableFormat::Parquet, &paths, source, parts, watch)
+}
+
+/// The same into files of any format; a part has the path at its place.
+///
+/// # Errors
+/// As [`write_parts`].
+pub fn write_parts_as(
+    format: TableFormat,
+    paths: &[PathBuf],
+    source: &Source,
+    parts: &[Option<Part>],
+    watch: &PassObserver<'_>,
+) -> Result<Vec<PathBuf>, WriteError> {
     // The types are known: with a guess, a wider value would begin the scan, and the files, again.
     let mut source = source.clone().with_columns(source.columns().to_vec())?;
     let kinds = source.columns().iter().map(|column| column.kind).collect();
@@ -97,7 +111,8 @@ pub fn write_parts(
         kinds,
         schema: None,
         parts,
-        paths: &paths,
+        paths,
+        format,
         row: 0,
         failure: None,
     };
@@ -134,6 +149,7 @@ struct PartWriter<'w> {
     schema: Option<Arc<Schema>>,
     parts: &'w [Option<Part>],
     paths: &'w [PathBuf],
+    format: TableFormat,
     row: usize,
     failure: Option<WriteError>,
 }
@@ -161,7 +177,7 @@ impl PartWriter<'_> {
             let rows = filter_record_batch(batch, &mask).map_err(wrong)?;
             let output = match self.outputs.entry(part) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(TableFile::create(path, TableFormat::Parquet, &schema)?),
+                Entry::Vacant(new) => new.insert(TableFile::create(path, self.format, &schema)?),
             };
             output.write(&fitted(&rows, &schema).map_err(wrong)?)?;
         }

@@ -18,6 +18,7 @@ use trackway_files::TempFile;
 
 use crate::error::DataError;
 use crate::infer::ColumnType;
+use crate::read::Source;
 use text::TextRows;
 
 /// Rows of a row group: what a writer of Parquet holds in memory.
@@ -62,11 +63,26 @@ pub enum TableFormat {
     /// Separated values as RFC 4180 has them, with a header; a missing value is an empty field, an empty text a pair of
     /// quotes.
     Separated(char),
+    /// The same without a header.
+    Headless(char),
     /// One JSON object for each row; a missing value is `null`, and so is a number that is not finite.
     JsonLines,
 }
 
 impl TableFormat {
+    /// As the files of a table are written, with the end of their names. Plain text becomes a CSV file.
+    #[must_use]
+    pub fn like(source: &Source) -> (Self, &'static str) {
+        let first = source.files().first();
+        match first.and_then(|file| file.dialect()) {
+            Some((true, '\t')) => (Self::Separated('\t'), "tsv"),
+            Some((true, separator)) => (Self::Separated(separator), "csv"),
+            Some((false, separator)) => (Self::Headless(separator), "csv"),
+            None if first.is_some_and(|file| file.path.ends_with("parquet")) => (Self::Parquet, "parquet"),
+            None => (Self::JsonLines, "jsonl"),
+        }
+    }
+
     /// By the end of the file's name.
     ///
     /// # Errors
@@ -113,7 +129,7 @@ impl TableFile {
                 let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties));
                 Rows::Parquet(Box::new(writer.map_err(content(path))?))
             }
-            TableFormat::Separated(_) | TableFormat::JsonLines => {
+            TableFormat::Separated(_) | TableFormat::Headless(_) | TableFormat::JsonLines => {
                 let wrong = |message| WriteError::Content { path: path.to_owned(), message };
                 text::check(schema).map_err(wrong)?;
                 Rows::Text(TextRows::begin(BufWriter::new(file), format, schema).map_err(disk)?)

@@ -56,7 +56,9 @@ impl TextRows {
         for row in 0..batch.num_rows() {
             match self.format {
                 TableFormat::JsonLines => self.object(batch, &cells, row)?,
-                TableFormat::Separated(separator) => self.record(batch, &cells, row, separator)?,
+                TableFormat::Separated(separator) | TableFormat::Headless(separator) => {
+                    self.record(batch, &cells, row, separator)?;
+                }
                 TableFormat::Parquet => unreachable!("Parquet is not a text format"),
             }
         }

@@ -147,6 +147,18 @@ pub enum PerturbationKind {
 }
 
 impl PerturbationKind {
+    /// Its name in results.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Typo => "typo",
+            Self::TimesTen => "times_ten",
+            Self::OverTen => "over_ten",
+            Self::Shuffle => "shuffle",
+        }
+    }
+
     /// What the change is called.
     #[must_use]
     pub fn label(self) -> &'static str {

@@ -119,6 +119,21 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0015_validation_sets.sql"),
         postgres: include_str!("../../migrations/postgres/0015_validation_sets.sql"),
     },
+    Migration {
+        version: 16,
+        sqlite: include_str!("../../migrations/sqlite/0016_test_sets.sql"),
+        postgres: include_str!("../../migrations/postgres/0016_test_sets.sql"),
+    },
+    Migration {
+        version: 17,
+        sqlite: include_str!("../../migrations/sqlite/0017_drift_results.sql"),
+        postgres: include_str!("../../migrations/postgres/0017_drift_results.sql"),
+    },
+    Migration {
+        version: 18,
+        sqlite: include_str!("../../migrations/sqlite/0018_diagnoses.sql"),
+        postgres: include_str!("../../migrations/postgres/0018_diagnoses.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

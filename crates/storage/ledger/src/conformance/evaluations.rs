@@ -129,9 +129,17 @@ pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger) {
     ledger.end_evaluation(&end).unwrap();
     let added = columns_added_since(COVERAGE_VERSION);
     let dropped = added.iter().map(|(table, column)| format!("ALTER TABLE {table} DROP COLUMN {column}"));
-    let first = ["DROP VIEW amended_attempts", "DROP VIEW validation_sets", "DROP TABLE supervisor_leases"]
-        .map(str::to_owned)
-        .into_iter();
+    let first = [
+        "DROP VIEW amended_attempts",
+        "DROP VIEW validation_sets",
+        "DROP VIEW run_costs",
+        "DROP INDEX runs_by_for_run_id",
+        "DROP TABLE supervisor_leases",
+        "DROP TABLE drift_results",
+        "DROP TABLE diagnoses",
+    ]
+    .map(str::to_owned)
+    .into_iter();
     let last = [format!("DELETE FROM schema_version WHERE version >= {COVERAGE_VERSION}")];
     for statement in first.chain(dropped).chain(last) {
         ledger.backend().execute("going back", &statement, &[]).unwrap();

@@ -7,8 +7,8 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::name::{Name, Named};
 use trackway_core::{
-    AttemptId, Confidence, Domain, Ids, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason,
-    Timestamp,
+    AttemptId, Confidence, DiagnosisKind, DiagnosisVerdict, Domain, Ids, LaunchKind, ProofId, RetryOutlook,
+    RunId, TerminationReason, Timestamp,
 };
 
 use crate::error::{ErrorKind, LedgerError};
@@ -16,8 +16,8 @@ use crate::find::{AttemptFilter, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, DetectionRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
-    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
+    DataSnapshotRow, Decision, DetectionRow, DiagnosisRow, DriftResultRow, EventRow, PreflightCheckRow,
+    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
 use crate::resolve::Found;
 
@@ -179,6 +179,7 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     checks_come_back(ledger);
     detections_come_back(ledger);
     roll_backs_come_back(ledger);
+    diagnoses_come_back(ledger);
     data_comes_back(ledger);
 }
 
@@ -297,6 +298,31 @@ fn checks_come_back(ledger: &Ledger) {
     assert_eq!(ledger.preflight_checks_of(run.run_id).unwrap(), checks);
     let softened = PreflightCheckRow { verdict: Verdict::Warn, ..checks[1].clone() };
     assert_eq!(ledger.insert_preflight_checks(&[softened]).unwrap_err().kind(), ErrorKind::Integrity);
+    let drifted = |name: &str, verdict| DriftResultRow {
+        run_id: run.run_id,
+        data_set: "train".into(),
+        compared_with: "last_good_run".into(),
+        column_name: name.into(),
+        reference: "train".into(),
+        reference_run_id: Some(run.run_id),
+        reference_rows: 900,
+        rows: 1_000,
+        role: "feature".into(),
+        test: Some("kolmogorov_smirnov".into()),
+        statistic: Some(0.25),
+        threshold: Some(0.05),
+        p_value: Some(1e-9),
+        missing_change: Some(0.0),
+        verdict,
+        why: None,
+        at: at(3),
+    };
+    let results = [drifted("age", Verdict::Warn), drifted("plan", Verdict::Pass)];
+    ledger.insert_drift_results(&results).unwrap();
+    ledger.insert_drift_results(&results).unwrap();
+    assert_eq!(ledger.drift_results_of(run.run_id).unwrap(), results);
+    let softened = DriftResultRow { verdict: Verdict::Pass, ..results[0].clone() };
+    assert_eq!(ledger.insert_drift_results(&[softened]).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 /// Detections come back oldest first, may be stored twice, and cannot be changed later; a value that is not finite is
@@ -338,6 +364,46 @@ fn detections_come_back(ledger: &Ledger) {
     assert_eq!(ledger.detections_of_attempt(attempt.attempt_id).unwrap(), detections);
     let softened = DetectionRow { severity: DetectionSeverity::Note, ..detections[0].clone() };
     assert_eq!(ledger.insert_detection(&softened).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+/// Diagnoses come back oldest first, may be stored twice, and cannot be changed later; their runs are no training runs.
+fn diagnoses_come_back(ledger: &Ledger) {
+    let run = stored_run(ledger, "diagnosed");
+    let mut own = RunRow::planned(
+        RunId::new(&SpreadIds),
+        &Name::renamed(Named::Run, "diagnosed"),
+        "diagnosed config",
+        json!({}),
+        at(3),
+    );
+    own.kind = LaunchKind::Diagnose;
+    ledger.insert_run(&own, &[]).unwrap();
+    let launch = new_attempt(&own, 1, LaunchKind::Diagnose);
+    ledger.insert_attempt(&launch).unwrap();
+    assert!(ledger.resolve("diagnosed", at(9)).unwrap().run_id() == run.run_id);
+    let diagnosis = DiagnosisRow {
+        diagnosis_run_id: own.run_id,
+        attempt_id: AttemptId::new(&SpreadIds),
+        run_id: run.run_id,
+        launch_id: launch.attempt_id,
+        kind: DiagnosisKind::Numeric,
+        why: "numeric_divergence".into(),
+        verdict: DiagnosisVerdict::Found,
+        finding: "the first NaN is the output of `layers.2`".into(),
+        from_step: Some(10),
+        until_step: 43,
+        step: Some(23),
+        batch: Some(22),
+        facts_json: Some(json!({ "step": 23 })),
+        at: at(7),
+        wall_seconds: 1.5,
+        gpu_seconds: 0.1 + 0.2,
+        cost_usd: None,
+    };
+    assert!(ledger.insert_diagnosis(&diagnosis).unwrap() && !ledger.insert_diagnosis(&diagnosis).unwrap());
+    assert_eq!(ledger.diagnoses_of_run(run.run_id).unwrap(), std::slice::from_ref(&diagnosis));
+    let other = DiagnosisRow { verdict: DiagnosisVerdict::NotReproduced, ..diagnosis };
+    assert_eq!(ledger.insert_diagnosis(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 /// Rollbacks come back oldest first, may be stored twice, and cannot be changed later.

@@ -184,6 +184,8 @@ record!(
         warm_start_step: Option<Step>,
         /// SHA-256 of that checkpoint's manifest.
         warm_start_manifest_sha256: Option<String>,
+        /// The run whose weights it started with; null: its own.
+        warm_start_run_id: Option<RunId>,
     }
 );
 

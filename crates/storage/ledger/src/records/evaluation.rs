@@ -94,6 +94,8 @@ record!(
         notes_json: Option<Json>,
         /// SHA-256 over the canonical JSON of every other column, set when it ends.
         receipt_sha256: Option<String>,
+        /// The name of a further test set; null: that of `[evaluate]` itself.
+        test_set: Option<String>,
     }
 );
 

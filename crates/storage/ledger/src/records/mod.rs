@@ -4,6 +4,7 @@
 mod attempt;
 mod data;
 mod detection;
+mod diagnosis;
 mod evaluation;
 mod history;
 mod lease;
@@ -19,6 +20,7 @@ use crate::value::{Record, Table};
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, ValidationSetRow};
 pub use detection::DetectionRow;
+pub use diagnosis::DiagnosisRow;
 pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
 };
@@ -26,12 +28,12 @@ pub use history::{
     AmendedAttemptRow, AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow,
 };
 pub use lease::SupervisorLeaseRow;
-pub use preflight::PreflightCheckRow;
+pub use preflight::{DriftResultRow, PreflightCheckRow};
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use roll_back::RollBackRow;
-pub use run::{RunRow, RunState};
+pub use run::{RunCostRow, RunRow, RunState};
 pub use rung::{RungRow, RungVerdict};
 
 /// Every table of the ledger but `schema_version`, in the order of `docs/ledger.md`.
@@ -59,7 +61,9 @@ pub const TABLES: &[&Table] = &[
     TestSetUseRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
+    DriftResultRow::TABLE,
     DetectionRow::TABLE,
+    DiagnosisRow::TABLE,
     RollBackRow::TABLE,
     RungRow::TABLE,
     ModelRow::TABLE,
@@ -71,4 +75,5 @@ pub const TABLES: &[&Table] = &[
 ];
 
 /// Views over them.
-pub const VIEWS: &[&Table] = &[TestSetRow::TABLE, ValidationSetRow::TABLE, AmendedAttemptRow::TABLE];
+pub const VIEWS: &[&Table] =
+    &[TestSetRow::TABLE, ValidationSetRow::TABLE, AmendedAttemptRow::TABLE, RunCostRow::TABLE];

@@ -32,3 +32,43 @@ record!(
         at: Timestamp,
     }
 );
+
+record!(
+    /// How far one column of a data set was from what it was compared with before a run was launched. Append-only.
+    DriftResultRow, "drift_results", key ["run_id", "data_set", "compared_with", "column_name"], {
+        /// The run.
+        run_id: RunId,
+        /// The data set's name in the run file.
+        data_set: String,
+        /// What it was compared with: reference (of the run file), last_good_run or training_set.
+        compared_with: String,
+        /// The column.
+        column_name: String,
+        /// The path of the reference, or the name of the data set there.
+        reference: String,
+        /// The run whose data was the reference; null for other references.
+        reference_run_id: Option<RunId>,
+        /// Rows of the reference.
+        reference_rows: u64,
+        /// Rows of the data set.
+        rows: u64,
+        /// feature or label.
+        role: String,
+        /// The distance that decides, such as kolmogorov_smirnov; null if the column cannot be compared.
+        test: Option<String>,
+        /// That distance.
+        statistic: Option<f64>,
+        /// What it must exceed to count as drift.
+        threshold: Option<f64>,
+        /// The p-value, corrected for the number of columns.
+        p_value: Option<f64>,
+        /// Fraction of missing values now, minus the fraction in the reference.
+        missing_change: Option<f64>,
+        /// warn if the column drifted, is on one side only or has another type; otherwise pass.
+        verdict: Verdict,
+        /// Why a column that cannot be compared warns.
+        why: Option<String>,
+        /// When it was recorded.
+        at: Timestamp,
+    }
+);

@@ -81,6 +81,30 @@ record!(
         revision: u64,
         /// SHA-256 of the schemas and rules that its data must meet; null without any.
         data_contract_sha256: Option<String>,
+        /// The training run that it evaluates, diagnoses or rehearsed; null for a training.
+        for_run_id: Option<RunId>,
+    }
+);
+
+record!(
+    /// What each training run took, and beside it what its evaluations, diagnoses and rehearsals took. A view over `runs`.
+    RunCostRow, "run_costs", key ["run_id"], {
+        /// The training run.
+        run_id: RunId,
+        /// Cost of its attempts in USD.
+        cost_usd: Option<f64>,
+        /// GPUs allocated × wall seconds of its attempts.
+        gpu_seconds: f64,
+        /// Wall seconds of its attempts.
+        wall_seconds: f64,
+        /// Number of its evaluations, diagnoses and rehearsals.
+        run_count_beside: u64,
+        /// Their cost in USD.
+        cost_usd_beside: Option<f64>,
+        /// GPUs allocated × their wall seconds.
+        gpu_seconds_beside: f64,
+        /// Their wall seconds.
+        wall_seconds_beside: f64,
     }
 );
 

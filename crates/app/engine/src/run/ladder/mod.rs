@@ -3,7 +3,7 @@
 
 mod evidence;
 mod row;
-pub(crate) mod warm_start;
+pub mod warm_start;
 
 use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;

@@ -1,9 +1,10 @@
-//! With `warm_start`, a rung begins with the weights that the rung before committed last.
+//! What an attempt that resumes from nothing begins with: with `ladder.warm_start` the weights that the rung before committed
+//! last, with `run.start_from` those of another run.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, Step};
+use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::Variable;
 use trackway_ledger::{AttemptRow, RunRow, RunState};
 
@@ -18,11 +19,17 @@ pub(crate) const WARM_START_VARIABLE: &str = Variable::WarmStart.as_str();
 
 /// The checkpoint that a rung begins with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WarmStart {
+pub struct WarmStart {
+    /// The run it is of, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// The rung it is of.
     pub rung: String,
     /// Its root.
     pub root: PathBuf,
+    /// Its number in the log there; none: the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// Its step, in that rung.
     pub step: Step,
     /// The SHA-256 of its manifest.
@@ -31,17 +38,21 @@ pub(crate) struct WarmStart {
 
 impl WarmStart {
     /// What an attempt begins with that does not resume from its rung; every byte of it is read. `None`: from nothing,
-    /// according to the run file or because it is the first rung.
+    /// according to the run file.
     ///
     /// # Errors
-    /// [`ErrorKind::Integrity`] when the rung before committed nothing, or nothing of it verifies: a rung never begins
-    /// from nothing silently. The run fails then.
+    /// [`ErrorKind::Integrity`] when the rung before committed nothing, or nothing of it verifies, or the other run's checkpoint is
+    /// gone: an attempt never begins from nothing silently. The run fails then.
     pub(crate) fn find(context: &Context, run: &RunRow, row: &AttemptRow) -> Result<Option<Self>, AppError> {
-        let Some(before) = Ladder::of(run)?.warm_start_of(rung_of(row)) else { return Ok(None) };
+        let Some(before) = Ladder::of(run)?.warm_start_of(rung_of(row)) else {
+            return Self::of_another_run(context, run);
+        };
         let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &before.to_string());
         let why = match view(&root)?.resume_target() {
             Ok(Some(loaded)) => {
                 return Ok(Some(Self {
+                    run_id: None,
+                    number: None,
                     rung: before.to_string(),
                     root,
                     step: loaded.step,
@@ -60,6 +71,46 @@ impl WarmStart {
             .hint("save a checkpoint at the end of a rung, or remove `warm_start`"))
     }
 
+    /// The checkpoint of another run that was chosen when the run began.
+    fn of_another_run(context: &Context, run: &RunRow) -> Result<Option<Self>, AppError> {
+        let Some(chosen) = Self::kept_for(context, run.run_id)? else { return Ok(None) };
+        let view = view(&chosen.root)?;
+        let loaded = chosen.number.map_or_else(|| view.resume_target(), |number| view.load(number).map(Some));
+        let why = match loaded {
+            Ok(Some(_)) => return Ok(Some(chosen)),
+            Ok(None) => "it holds no committed checkpoint".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        context.set_run_state(run.run_id, RunState::Failed)?;
+        let message = format!(
+            "not launched: `run.start_from` names step {} of `{}`, but {why}",
+            chosen.step,
+            chosen.root.display()
+        );
+        Err(AppError::new(ErrorKind::Integrity, message)
+            .hint("start a new run from a checkpoint that is there"))
+    }
+
+    /// What was kept for the launches of a run.
+    pub(crate) fn kept_for(context: &Context, run_id: RunId) -> Result<Option<Self>, AppError> {
+        let path = context.home.layout.run(run_id).start_from_json();
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(AppError::file("read", &path, &error)),
+        };
+        let kept = serde_json::from_slice(&bytes);
+        kept.map(Some).map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
+    }
+
+    /// Keeps it for the launches of a run that begins.
+    pub(crate) fn keep_for(&self, context: &Context, run_id: RunId) -> Result<(), AppError> {
+        let path = context.home.layout.run(run_id).start_from_json();
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(|error| AppError::fault("what the run starts from cannot be written as JSON", &error))?;
+        std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
+    }
+
     pub(crate) fn write(&self, context: &Context, attempt_id: AttemptId) -> Result<(), AppError> {
         let path = context.home.layout.attempt(attempt_id).warm_start_json();
         let text = serde_json::to_vec_pretty(self)
@@ -75,6 +126,7 @@ impl WarmStart {
     }
 
     pub(crate) fn sentence(&self) -> String {
-        format!("begins with the weights of step {} of {}", self.step, self.rung)
+        let of = self.run_id.map_or_else(|| self.rung.clone(), |run_id| run_id.to_string());
+        format!("begins with the weights of step {} of {of}", self.step)
     }
 }

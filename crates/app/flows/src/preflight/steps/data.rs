@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_core::Clock;
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
-use trackway_data::drift::{DriftReport, DriftSettings, compare};
 use trackway_data::integrity::{
     TableEvidence, TableRoles, label_noise as find_label_noise, unreadable, values,
 };
@@ -17,17 +16,14 @@ use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
 
 use super::{Looker, Work};
 use crate::data::check::SEED;
-use crate::data::drift::profile_of;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
-use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::data::table::{Onlooker, data_error};
 use crate::preflight::facts::PlanFacts;
 use crate::preflight::sets::{Content, DataSet};
 
 /// A label of more different values is a quantity, not a class.
 const CLASSES_MAX: u64 = 100;
-/// Findings of one comparison that are reported one by one.
-const DRIFTS_LISTED_MAX: usize = 20;
 
 pub fn has_tables(facts: &PlanFacts<'_>) -> Result<(), String> {
     facts.tables().next().map(|_| ()).ok_or_else(|| "the run file names no table".into())
@@ -50,7 +46,10 @@ pub fn label_noise_asked(facts: &PlanFacts<'_>) -> Result<(), String> {
     if asked { Ok(()) } else { Err("not enabled in the run file (`preflight.label_noise`)".into()) }
 }
 
-pub fn has_split(facts: &PlanFacts<'_>) -> Result<(), String> {
+pub fn has_sides(facts: &PlanFacts<'_>) -> Result<(), String> {
+    if facts.has_media_split() {
+        return Ok(());
+    }
     has_tables(facts)?;
     if facts.has_split() {
         Ok(())
@@ -59,18 +58,8 @@ pub fn has_split(facts: &PlanFacts<'_>) -> Result<(), String> {
     }
 }
 
-pub fn has_reference(facts: &PlanFacts<'_>) -> Result<(), String> {
-    has_tables(facts)?;
-    let referred = facts.tables().any(|set| set.spec.reference.is_some());
-    if referred || facts.has_split() {
-        Ok(())
-    } else {
-        Err("no data set has a `reference`, and there is no second data set to compare with".into())
-    }
-}
-
 /// Bytes done of several readings, reported as one.
-struct Readings<'r> {
+pub struct Readings<'r> {
     looker: &'r Looker<'r>,
     before_bytes: u64,
     all_bytes: u64,
@@ -79,12 +68,12 @@ struct Readings<'r> {
 }
 
 impl<'r> Readings<'r> {
-    fn new(work: &'r Work<'_>, looker: &'r Looker<'r>, all_bytes: u64) -> Self {
+    pub fn new(work: &'r Work<'_>, looker: &'r Looker<'r>, all_bytes: u64) -> Self {
         Self { looker, before_bytes: 0, all_bytes, cancelled: work.cancelled, clock: &*work.context.clock }
     }
 
     /// One more reading, of so many bytes.
-    fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+    pub fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
         let progress =
             |done_bytes: u64, _: u64| self.looker.at(self.before_bytes + done_bytes, self.all_bytes);
         let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled, clock: self.clock });
@@ -100,7 +89,7 @@ pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     let mut answers = Vec::new();
     for set in work.sets.all() {
         let source = match &set.content {
-            Content::Files => continue,
+            Content::Media | Content::Files => continue,
             Content::Unreadable(result) => {
                 answers.push(result.clone());
                 continue;
@@ -322,86 +311,18 @@ fn uneven(check: &str, set: &DataSet, report: &ImbalanceReport) -> Option<Findin
     Some(set.spec.label.iter().fold(finding, |finding, label| finding.about(label)))
 }
 
-/// Compares each set with its reference, and the evaluation sets with the training set.
-pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    const NAME: &str = "data.drift";
-    let mut readings = Readings::new(work, looker, 0);
-    let (mut findings, mut compared) = (Vec::new(), 0);
-    let mut fewest_rows = None;
-    for (set, _) in work.sets.tables() {
-        let Some(reference) = &set.spec.reference else { continue };
-        let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
-        let there = readings.next(0, |onlooker| {
-            profile_of(&work.context.home, &work.job.base, &request, "reference", onlooker)
-        })?;
-        let label = label_of(work, set);
-        let here = evidence(work, set)?;
-        let report = compare(&there, &here.profile, label.as_deref(), &DriftSettings::default());
-        compared += report.columns.len();
-        fewest_rows = fewest(fewest_rows, [there.rows, here.profile.rows]);
-        findings.extend(drifted(NAME, &set.name, "its reference", &report));
-    }
-    for (train, other) in work.sets.pairs() {
-        let label = label_of(work, train);
-        let (there, here) = (evidence(work, train)?, evidence(work, other)?);
-        let report = compare(&there.profile, &here.profile, label.as_deref(), &DriftSettings::default());
-        compared += report.columns.len();
-        fewest_rows = fewest(fewest_rows, [there.profile.rows, here.profile.rows]);
-        findings.extend(drifted(NAME, &other.name, &format!("`{}`", train.name), &report));
-    }
-    let why = format!("{compared} columns compared");
-    Ok(vec![CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings).because(why)])
-}
-
 /// The rows of the smallest table so far: one without rows leaves the whole question open.
-fn fewest(so_far: Option<u64>, rows: impl IntoIterator<Item = u64>) -> Option<u64> {
+pub fn fewest(so_far: Option<u64>, rows: impl IntoIterator<Item = u64>) -> Option<u64> {
     rows.into_iter().chain(so_far).min()
-}
-
-fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<Finding> {
-    let changed = report.schema_changes.iter().map(|change| {
-        let what = match (change.reference, change.current) {
-            (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
-            (None, _) => format!("`{set}` has a column `{}` that is not in {against}", change.name),
-            (Some(before), Some(now)) => {
-                format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
-            }
-        };
-        Finding::new(check, Severity::Warn, what)
-            .about(&change.name)
-            .action("fix the columns before training")
-    });
-    let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
-        let message = format!(
-            "`{}` of `{set}` is not distributed as in {against}: {} {:.3}, threshold {:.3}, adjusted p {:.1e}",
-            column.name,
-            column.test.as_str().replace('_', " "),
-            column.statistic,
-            column.threshold,
-            column.adjusted_p_value
-        );
-        let action = "check whether the meaning or source of the data changed, or whether the split is by time";
-        Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
-    });
-    let mut findings: Vec<Finding> = changed.chain(shifted).collect();
-    let hidden = findings.len().saturating_sub(DRIFTS_LISTED_MAX);
-    findings.truncate(DRIFTS_LISTED_MAX);
-    if hidden > 0 {
-        let message = format!("{hidden} more columns of `{set}` differ from {against}");
-        findings.push(
-            Finding::new(check, Severity::Warn, message).action("`trackway data drift` lists all of them"),
-        );
-    }
-    findings
 }
 
 /// What the evaluation sets have in common with the training set.
 pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let size = |set: &DataSet| match &set.content {
         Content::Table(source) => source.size_bytes(),
-        Content::Files | Content::Unreadable(_) => 0,
+        Content::Media | Content::Files | Content::Unreadable(_) => 0,
     };
-    let pairs = work.sets.pairs();
+    let pairs = [work.sets.pairs(), work.sets.media_pairs()].concat();
     // The training side is read again for what is nearly the same.
     let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
     let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();

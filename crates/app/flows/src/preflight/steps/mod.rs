@@ -5,7 +5,9 @@
 
 mod commands;
 mod data;
+mod drift;
 mod integrity;
+mod media;
 mod rehearsal;
 mod settings;
 mod storage;
@@ -13,6 +15,7 @@ mod storage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use trackway_api::preflight::DriftComparison;
 use trackway_core::Clock as _;
 use trackway_core::checks::CheckResult;
 use trackway_engine::Context;
@@ -24,6 +27,7 @@ use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
 use self::rehearsal::Rehearsed;
+pub use self::rehearsal::rehearses_one_batch;
 use super::facts::PlanFacts;
 use super::sets::{DataSets, Gathered};
 use super::{PreflightEvent, PreflightReporter};
@@ -86,6 +90,15 @@ pub const STEPS: &[StepSpec] = &[
         ..PLAIN
     },
     StepSpec {
+        name: "media",
+        title: "reading images and texts",
+        checks: &media::CHECKS,
+        readings: 1,
+        applies: media::has_media,
+        run: media::media,
+        ..PLAIN
+    },
+    StepSpec {
         name: "label_noise",
         title: "looking for wrong labels",
         checks: &["data.label_noise"],
@@ -108,8 +121,8 @@ pub const STEPS: &[StepSpec] = &[
         title: "comparing distributions",
         checks: &["data.drift"],
         needs: &["read"],
-        applies: data::has_reference,
-        run: data::drift,
+        applies: data::has_tables,
+        run: drift::drift,
         ..PLAIN
     },
     StepSpec {
@@ -117,7 +130,7 @@ pub const STEPS: &[StepSpec] = &[
         title: "looking for leakage",
         checks: &LEAKAGE_CHECKS,
         readings: 2,
-        applies: data::has_split,
+        applies: data::has_sides,
         run: data::leakage,
         ..PLAIN
     },
@@ -214,6 +227,8 @@ pub struct Shared {
     pub evidence: Gathered,
     /// What rehearsals showed of the script's settings, and measured.
     pub rehearsed: Mutex<Rehearsed>,
+    /// Data sets beside what they were compared with.
+    pub drift: Mutex<Vec<DriftComparison>>,
     /// The classes of the training set.
     pub imbalance: OnceLock<ImbalanceReport>,
     /// What the run needs of a device.

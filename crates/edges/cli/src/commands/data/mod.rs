@@ -1,10 +1,12 @@
 //! Commands about data: no run and, but for snapshots, no home.
 
 mod check;
+mod clean;
 mod diff;
 mod drift;
 mod findings;
 mod images;
+mod join;
 mod leakage;
 mod profile;
 mod schema;
@@ -42,10 +44,16 @@ pub fn data(
         DataCommand::Images(args) => images::images(args, read, printer),
         DataCommand::Drift(args) => drift::drift(home, args, read, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, read, printer),
-        DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
+        DataCommand::Snapshot(args) => match &args.command {
+            Some(command) => snapshot::kept(home, command, printer),
+            None => snapshot::snapshot(&open()?, args, printer),
+        },
         DataCommand::Ls => snapshot::list(home, printer),
         DataCommand::Diff(args) => diff::diff(home, args, read, printer),
         DataCommand::Split(args) => split::split(args, read, printer),
+        DataCommand::Clean(args) => clean::clean(args, read, printer),
+        DataCommand::AsOf(args) => join::as_of(args, read, printer),
+        DataCommand::Skew(args) => join::skew(args, read, printer),
     }
 }
 

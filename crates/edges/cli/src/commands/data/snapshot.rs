@@ -1,23 +1,29 @@
 use std::path::Path;
 
-use trackway_api::data::{SnapshotAnswer, StoredSnapshot};
+use trackway_api::data::{SnapshotAnswer, SnapshotVerified, StoredSnapshot};
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::home::Home;
 use trackway_flows::data;
-use trackway_flows::data::snapshot::{SHORT_ID_LENGTH, SnapshotRequest, list as read};
+use trackway_flows::data::snapshot::{
+    SHORT_ID_LENGTH, SnapshotRequest, expire, list as read, restore, verify,
+};
 
 use super::{reading, table};
-use crate::args::SnapshotArgs;
+use crate::args::{SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
-use crate::exit::Failure;
+use crate::exit::{Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::{bytes, counted, timestamp};
 
 pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
-    let request =
-        SnapshotRequest { table: table(&args.table, &context.read_context), label: args.label.clone(), name };
+    let request = SnapshotRequest {
+        table: table(&args.table, &context.read_context),
+        label: args.label.clone(),
+        name,
+        keep_bytes: args.keep_bytes,
+    };
     let answer =
         reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
     if printer.is_json() {
@@ -39,9 +45,71 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
         bytes(answer.size_bytes),
         rows(answer.rows, answer.rows_rejected),
     ));
+    if let Some(kept) = &answer.bytes {
+        let cloned = match kept.files_cloned {
+            0 => String::new(),
+            count => format!(", {} of them shared with the originals (reflink)", counted(count, "file")),
+        };
+        let added = counted(kept.files_added, "file");
+        printer.line(format!("bytes kept: {added} added ({}){cloned}", bytes(kept.bytes_added)));
+    }
     for note in &answer.notes {
         printer.point(Tone::Warning, note);
     }
+}
+
+/// What is done with bytes that are kept.
+pub fn kept(home: &Home, command: &SnapshotCommand, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        SnapshotCommand::Restore { snapshot, folder } => {
+            let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
+            if printer.is_json() {
+                printer.document(&answer);
+            } else {
+                let files = counted(answer.files, "file");
+                let size = bytes(answer.size_bytes);
+                printer.line(format!("restored {files} ({size}) to {}, each verified", folder.display()));
+            }
+            Ok(0)
+        }
+        SnapshotCommand::Verify { snapshot } => {
+            let answer = reading(printer, |onlooker| verify(home, snapshot, onlooker))?;
+            if printer.is_json() {
+                printer.document(&answer);
+            } else {
+                print_verified(printer, &answer);
+            }
+            Ok(if answer.intact { 0 } else { INTEGRITY })
+        }
+        SnapshotCommand::Expire { snapshots, yes } => expired(home, snapshots, *yes, printer),
+        SnapshotCommand::Gc { yes } => expired(home, &[], *yes, printer),
+    }
+}
+
+fn print_verified(printer: Printer, answer: &SnapshotVerified) {
+    for fault in &answer.faults {
+        printer.point(Tone::Bad, format!("`{}`: kept bytes are {}", fault.path, fault.problem));
+    }
+    let (files, read) = (counted(answer.files, "file"), bytes(answer.bytes_read));
+    printer.line(match answer.faults.len() {
+        0 => format!("{files} ({read}): every byte is what was kept"),
+        count => format!("{} of {files} not what was kept", count),
+    });
+}
+
+fn expired(home: &Home, snapshots: &[String], yes: bool, printer: Printer) -> Result<u8, Failure> {
+    let answer = expire(home, snapshots, !yes)?;
+    if printer.is_json() {
+        printer.document(&answer);
+        return Ok(0);
+    }
+    let (files, size) = (counted(answer.files, "file"), bytes(answer.freed_bytes));
+    printer.line(match (answer.files, answer.dry_run) {
+        (0, _) => "no kept bytes to delete".to_owned(),
+        (_, true) => format!("{files} ({size}) would be deleted; repeat with --yes to delete"),
+        (_, false) => format!("{files} ({size}) deleted"),
+    });
+    Ok(0)
 }
 
 /// `, N rows` and, where there are any, those that could not be read.
@@ -60,7 +128,7 @@ pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
         printer.line("no snapshots; make one with: trackway data snapshot PATH --name NAME");
         return Ok(0);
     }
-    let header = ["snapshot", "names", "named at", "files", "size", "rows"];
+    let header = ["snapshot", "names", "named at", "files", "size", "rows", "bytes"];
     printer.table(&header, list.snapshots.iter().map(cells).collect());
     for damaged in &list.damaged {
         printer.point(Tone::Bad, damaged);
@@ -76,5 +144,6 @@ fn cells(snapshot: &StoredSnapshot) -> Vec<String> {
         snapshot.files.to_string(),
         bytes(snapshot.size_bytes),
         snapshot.rows.map(|rows| rows.to_string()).unwrap_or_default(),
+        if snapshot.has_bytes { "kept".to_owned() } else { String::new() },
     ]
 }

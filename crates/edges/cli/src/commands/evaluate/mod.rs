@@ -49,7 +49,12 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
         Some(path) => EvaluationSubject::File(path),
         None => EvaluationSubject::Run(context.resolve_run(&args.subject)?),
     };
-    let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
+    let request = EvaluateRequest {
+        subject,
+        checkpoint,
+        overrides: args.overrides.clone(),
+        test_sets: args.test_sets.clone(),
+    };
     signals::supervise(context.cancel());
     let live = Live::new(printer);
     let receipt = evaluate::evaluate(context, &request, &live);
@@ -89,7 +94,7 @@ fn import(context: &Context, args: &EvalImportArgs, printer: Printer) -> Result<
 /// Whether the evaluator gave an answer, and every gate passes.
 fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     match receipt.state {
-        EvaluationState::Completed if receipt.gates_pass() => 0,
+        EvaluationState::Completed if receipt.passes() => 0,
         EvaluationState::Completed => REFUSED,
         EvaluationState::Running | EvaluationState::Failed => NOT_COMPLETED,
     }
@@ -153,7 +158,7 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         receipt.name.clone(),
         receipt.step.map(|step| step.to_string()).unwrap_or_default(),
         receipt.evaluator.name.clone(),
-        tasks.unwrap_or_default(),
+        receipt.test_set.clone().or(tasks).unwrap_or_default(),
         receipt.state.to_string(),
         rows.map(|rows| rows.to_string()).unwrap_or_default(),
         few_metrics(receipt),

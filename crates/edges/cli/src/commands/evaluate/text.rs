@@ -1,7 +1,8 @@
 //! A receipt as text: the most important first.
 
 use trackway_api::evaluations::{
-    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Fairness, Metrics,
+    Compared, Estimate, EvaluationReceipt, FailureKind, Failures, Fairness, Metrics, ProbeAnswer,
+    TestSetResult,
 };
 use trackway_core::TerminationReason;
 use trackway_core::registry::GateVerdict;
@@ -14,6 +15,8 @@ use crate::units::{counted, metric, short_hash};
 
 /// Failures that are shown; `--json` has all of the sample.
 const SHOWN_FAILURES_MAX: usize = 5;
+/// Probes of each kind that are shown.
+const SHOWN_PROBES_MAX: usize = 5;
 /// Characters of a failure's cells.
 const FAILURE_CHARS_MAX: usize = 160;
 
@@ -40,9 +43,11 @@ pub fn print(printer: Printer, receipt: &EvaluationReceipt) {
         heading(printer, "Blind spots");
         blind_spots(printer, found);
     }
+    receipt.probes.iter().for_each(|found| probes(printer, found));
     fairness(printer, &receipt.fairness);
     comparison(printer, receipt);
     gates(printer, &receipt.gates);
+    test_sets(printer, &receipt.test_sets);
     receipt.sampled_failures.iter().for_each(|sample| failures(printer, sample));
     if !receipt.notes.is_empty() {
         heading(printer, "Notes");
@@ -55,16 +60,19 @@ fn gates(printer: Printer, gates: &[JudgedGate]) {
         return;
     }
     heading(printer, "Gates");
-    let tone = |verdict: GateVerdict| match verdict {
-        GateVerdict::Pass => Tone::Good,
-        GateVerdict::Fail => Tone::Bad,
-        GateVerdict::Inconclusive => Tone::Warning,
-    };
     let row = |gate: &JudgedGate| {
-        let verdict = printer.tone(tone(gate.verdict), gate.verdict.as_str());
+        let verdict = printer.tone(verdict_tone(gate.verdict), gate.verdict.as_str());
         row![format!("  {}", gate.rule), verdict, &gate.why]
     };
     printer.table(&["  gate", "verdict", "why"], gates.iter().map(row).collect());
+}
+
+fn verdict_tone(verdict: GateVerdict) -> Tone {
+    match verdict {
+        GateVerdict::Pass => Tone::Good,
+        GateVerdict::Fail => Tone::Bad,
+        GateVerdict::Inconclusive => Tone::Warning,
+    }
 }
 
 fn heading(printer: Printer, text: &str) {
@@ -85,6 +93,9 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
     let tool =
         if receipt.origin == "trackway" { String::new() } else { format!(", from {}", receipt.origin) };
     fact(printer, "evaluator", &format!("{}{}{tool}", receipt.evaluator.name, digest.unwrap_or_default()));
+    if let Some(name) = &receipt.test_set {
+        fact(printer, "test set", name);
+    }
     if let Some(set) = &receipt.task_set {
         let path = set.path.as_deref().unwrap_or("tasks");
         let version = set.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
@@ -181,6 +192,67 @@ fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
         comparison.slices.iter().map(|slice| row(format!("slice {}", slice.label()), &slice.compared));
     let rows = metrics.chain(slices).collect();
     printer.table(&["  metric", "baseline", "candidate", "difference", "interval", "verdict"], rows);
+}
+
+/// What the model relies on, and what changes the most decisions.
+fn probes(printer: Printer, found: &ProbeAnswer) {
+    heading(printer, &format!("Probes ({} drawn)", counted(found.rows, "row")));
+    let interval = |estimate: &Estimate| {
+        let bounds = estimate.interval.bounds();
+        bounds.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default()
+    };
+    let importance = found.importance.iter().take(SHOWN_PROBES_MAX).map(|it| {
+        row![
+            format!("  {}", it.feature),
+            "error without it",
+            metric(it.increase.value),
+            interval(&it.increase)
+        ]
+    });
+    let mut flipped: Vec<_> = found.perturbations.iter().filter_map(|it| Some((it, it.flipped?))).collect();
+    flipped.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
+    let flipped = flipped.iter().take(SHOWN_PROBES_MAX).map(|(it, share)| {
+        row![
+            format!("  {}", it.feature),
+            format!("decisions changed if {}", it.kind.label()),
+            metric(share.value),
+            interval(share)
+        ]
+    });
+    let rows: Vec<_> = importance.chain(flipped).collect();
+    if !rows.is_empty() {
+        printer.table(&["  feature", "what", "value", "interval"], rows);
+    }
+    let refused: Vec<_> = found.perturbations.iter().filter(|it| it.refused.is_some()).collect();
+    for it in refused.iter().take(SHOWN_PROBES_MAX) {
+        let why = cut(it.refused.as_deref().unwrap_or_default(), FAILURE_CHARS_MAX);
+        printer.line(format!("  the model rejects rows with `{}` {}: {why}", it.feature, it.kind.label()));
+    }
+}
+
+/// One line for each further test set.
+fn test_sets(printer: Printer, sets: &[TestSetResult]) {
+    if sets.is_empty() {
+        return;
+    }
+    heading(printer, "Further test sets");
+    let line = |set: &TestSetResult| {
+        let main = set.main_metric.as_ref().and_then(|name| Some((name, set.metrics.get(name)?)));
+        let (tone, verdict) = match (set.state, set.verdict) {
+            (Some(EvaluationState::Completed), Some(verdict)) => (verdict_tone(verdict), verdict.as_str()),
+            (Some(EvaluationState::Completed), None) => (Tone::Dim, "no gates"),
+            (Some(state), _) => (Tone::Bad, state.as_str()),
+            (None, _) => (Tone::Warning, "not evaluated"),
+        };
+        row![
+            format!("  {}", set.name),
+            set.evaluation_id.clone().unwrap_or_default(),
+            set.rows.map(|rows| rows.to_string()).unwrap_or_default(),
+            main.map(|(name, it)| format!("{name} {}", metric(it.value))).unwrap_or_default(),
+            printer.tone(tone, verdict)
+        ]
+    };
+    printer.table(&["  test set", "evaluation", "rows", "metric", "gates"], sets.iter().map(line).collect());
 }
 
 fn failures(printer: Printer, failures: &Failures) {

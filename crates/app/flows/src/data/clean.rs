@@ -1,0 +1,134 @@
+//! A table without what makes it unfit, with an account of every row.
+
+use std::path::{Path, PathBuf};
+
+use trackway_api::data::{CleanAnswer, ProtectedColumn};
+use trackway_data::clean::{CleanError, CleanPlan, HashKey, clean as write};
+pub use trackway_data::clean::{Duplicates, Protection};
+use trackway_data::integrity::{TableEvidence, TableRoles, personal_columns};
+use trackway_data::schema::{Schema, SqlRule};
+use trackway_data::write::WriteError;
+use trackway_engine::error::{AppError, ErrorKind};
+
+use super::schema::{compile, read_schema};
+use super::table::{Onlooker, TableRequest, data_error};
+
+/// How to clean.
+#[derive(Debug, Clone)]
+pub struct CleanRequest {
+    /// The data.
+    pub table: TableRequest,
+    /// What rows must be like.
+    pub schema: Option<PathBuf>,
+    /// Conditions on rows, in SQL.
+    pub rules: Vec<String>,
+    /// What becomes of duplicates.
+    pub duplicates: Duplicates,
+    /// What becomes of columns, by name.
+    pub protected: Vec<(String, Protection)>,
+    /// What becomes of columns in which personal data is found and that are not named.
+    pub personal: Option<Protection>,
+    /// The bytes of the key of hashed columns.
+    pub key: Option<Vec<u8>>,
+    /// The cleaned table.
+    pub out: PathBuf,
+    /// The rows that are set aside; beside the table where absent.
+    pub quarantine: Option<PathBuf>,
+}
+
+/// Cleans a table.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table, a column or a
+/// schema that makes no sense, a key that is missing or too short, and an output that is an input. No output is there then.
+pub fn clean(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Result<CleanAnswer, AppError> {
+    let out = base.join(&request.out);
+    let quarantine = request.quarantine.as_ref().map_or_else(|| beside(&out), |path| base.join(path));
+    if out == quarantine {
+        let message = format!("`{}` cannot be both the table and its quarantine", out.display());
+        return Err(AppError::new(ErrorKind::Usage, message).hint("name another file with --quarantine"));
+    }
+    request.table.refuse_outputs(base, [out.as_path(), quarantine.as_path()])?;
+    let usage = |message: String| AppError::new(ErrorKind::Usage, message);
+    let key =
+        request.key.as_deref().map(HashKey::new).transpose().map_err(|error| usage(error.to_string()))?;
+    let schema = schema_of(base, request)?;
+    let source = request.table.open(base, "data")?;
+    let (protected, found) = protected(base, request, onlooker)?;
+    let plan = CleanPlan {
+        schema: schema.as_ref(),
+        compile: &compile,
+        duplicates: request.duplicates,
+        protected,
+        key,
+        out: out.clone(),
+        quarantine: quarantine.clone(),
+    };
+    let account = write(&source, &plan, &onlooker.watch()).map_err(clean_error)?;
+    Ok(CleanAnswer { out, quarantine, account, protected: found, notes: source.notes().to_vec() })
+}
+
+/// The schema file and the conditions together; `None` without either.
+fn schema_of(base: &Path, request: &CleanRequest) -> Result<Option<Schema>, AppError> {
+    if request.schema.is_none() && request.rules.is_empty() {
+        return Ok(None);
+    }
+    let mut schema = match &request.schema {
+        Some(path) => read_schema(base, path)?,
+        None => Schema::of_rows(),
+    };
+    let rule = |sql: &String| SqlRule { sql: sql.clone(), name: None, severity: None };
+    schema.rules.extend(request.rules.iter().map(rule));
+    Ok(Some(schema))
+}
+
+/// `clean.csv` has its quarantine in `clean.quarantine.csv`.
+fn beside(out: &Path) -> PathBuf {
+    match out.extension() {
+        Some(extension) => out.with_extension(format!("quarantine.{}", extension.to_string_lossy())),
+        None => out.with_extension("quarantine"),
+    }
+}
+
+/// The columns that are protected, and the same with what was found in them.
+type Protected = (Vec<(String, Protection)>, Vec<ProtectedColumn>);
+
+fn protected(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Result<Protected, AppError> {
+    let mut protected = request.protected.clone();
+    let named = |(column, how): &(String, Protection)| answer(column, *how, Vec::new());
+    let mut answers: Vec<ProtectedColumn> = protected.iter().map(named).collect();
+    let Some(how) = request.personal else { return Ok((protected, answers)) };
+    let mut source = request.table.open(base, "data")?;
+    let evidence = TableEvidence::gather(&mut source, &TableRoles::default(), &onlooker.watch());
+    let evidence = evidence.map_err(data_error)?;
+    for found in personal_columns(&evidence, &[], onlooker.clock.now()) {
+        let kind = found.kind.name().to_owned();
+        match answers.iter_mut().find(|answer| answer.column == found.column) {
+            Some(answer) => answer.kinds.push(kind),
+            None => {
+                answers.push(answer(&found.column, how, vec![kind]));
+                protected.push((found.column, how));
+            }
+        }
+    }
+    Ok((protected, answers))
+}
+
+fn answer(column: &str, how: Protection, kinds: Vec<String>) -> ProtectedColumn {
+    let how = match how {
+        Protection::Mask => "masked",
+        Protection::Hash => "hashed",
+        Protection::Drop => "dropped",
+    };
+    ProtectedColumn { column: column.to_owned(), how: how.to_owned(), kinds }
+}
+
+fn clean_error(error: CleanError) -> AppError {
+    match error {
+        CleanError::Data(error) | CleanError::Write(WriteError::Data(error)) => data_error(error),
+        CleanError::Account { .. } | CleanError::Write(WriteError::Disk { .. }) => {
+            AppError::new(ErrorKind::Fault, error.to_string())
+        }
+        error => AppError::new(ErrorKind::Usage, error.to_string()),
+    }
+}

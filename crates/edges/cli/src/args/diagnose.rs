@@ -1,0 +1,58 @@
+use clap::{Args, ValueEnum};
+use trackway_core::DiagnosisKind;
+use trackway_flows::diagnose;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway diagnose last                                  trace a NaN, a hang or slow steps to its cause
+  trackway diagnose last --kind throughput --steps 30     profile 30 steps after the last checkpoint
+  trackway diagnose last --kind numeric --from 4000       observe gradients and layers from the checkpoint of step 4000 or before
+  trackway diagnose att_01kabc --json
+
+The job is launched again for a few steps, from a copy of the last checkpoint before the symptom. It is not a training attempt,
+and the run's checkpoints are only read. Files that the script itself writes elsewhere are written again. The finding is evidence
+of the attempt: `trackway explain` shows it. See docs/diagnosis.md.
+
+Exit codes: 0 found; 5 not reproduced, not observed, or incomplete; 3 nothing to launch")]
+pub struct DiagnoseArgs {
+    /// Run (its newest attempt with a symptom) or attempt: id, unique part of an id, name, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub subject: String,
+    /// What to observe [default: what fits the symptom]
+    #[arg(long, value_enum)]
+    pub kind: Option<DiagnosisArg>,
+    /// Number of steps [default: up to 20 steps past the symptom, or 50 of throughput]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub steps: Option<u64>,
+    /// Continue from the newest checkpoint at or before this step; 0: from the beginning
+    #[arg(long = "from", value_name = "STEP")]
+    pub from_step: Option<u64>,
+    /// Time limit of the launch
+    #[arg(long, value_name = "SECONDS", default_value_t = diagnose::TIMEOUT_SECONDS)]
+    pub timeout_seconds: f64,
+    /// Time without a step after which it counts as a hang
+    #[arg(long, value_name = "SECONDS", default_value_t = diagnose::HANG_AFTER_SECONDS)]
+    pub hang_after_seconds: f64,
+}
+
+/// What to observe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum DiagnosisArg {
+    /// The first NaN or infinite value: its layer, operation, parameter and batch
+    Numeric,
+    /// What the time of a step is spent on
+    Throughput,
+    /// Where each process is when training makes no progress
+    Hang,
+}
+
+impl From<DiagnosisArg> for DiagnosisKind {
+    fn from(kind: DiagnosisArg) -> Self {
+        match kind {
+            DiagnosisArg::Numeric => Self::Numeric,
+            DiagnosisArg::Throughput => Self::Throughput,
+            DiagnosisArg::Hang => Self::Hang,
+        }
+    }
+}

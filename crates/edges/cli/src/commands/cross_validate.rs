@@ -1,0 +1,99 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trackway_engine::Context;
+use trackway_flows::cross_validation::{
+    CrossValidateRequest, CrossValidation, FoldResult, cross_validate as ask,
+};
+use trackway_flows::data::split::SplitMethod;
+use trackway_flows::data::table::Onlooker;
+
+use super::live::Live;
+use crate::args::{CrossValidateArgs, SplitBy};
+use crate::exit::{Failure, NOT_COMPLETED};
+use crate::printer::{Printer, Tone, row};
+use crate::signals;
+use crate::units::{counted, metric};
+
+pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = CrossValidateRequest {
+        file: args.file.clone(),
+        overrides: args.overrides.clone(),
+        folds: args.folds,
+        method: args.by.map(method).transpose()?,
+        seed: args.seed,
+        out: args.out.clone(),
+    };
+    signals::supervise(context.cancel());
+    let live = Live::new(printer);
+    let cancelled = AtomicBool::new(false);
+    let progress = |_: u64, _: u64| {
+        if context.cancel().stop_requests() > 0 {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+    };
+    let onlooker = Onlooker { progress: &progress, cancelled: &cancelled, clock: &*context.clock };
+    let answer = ask(context, &request, &onlooker, &live);
+    live.finish();
+    let answer = answer?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    let whole = answer.folds.len() == answer.fold_count && answer.folds.iter().all(|it| it.why_not.is_none());
+    Ok(if whole { 0 } else { NOT_COMPLETED })
+}
+
+fn method(by: SplitBy) -> Result<SplitMethod, Failure> {
+    Ok(match by {
+        SplitBy::Hash => SplitMethod::Hash,
+        SplitBy::Group => SplitMethod::Group,
+        SplitBy::Stratified => SplitMethod::Stratified,
+        SplitBy::StratifiedGroup => SplitMethod::StratifiedGroup,
+        SplitBy::Time => {
+            let message = "folds are not made by time: each would be predicted from later rows";
+            return Err(Failure::usage(message, "split once by time: trackway data split --by time"));
+        }
+    })
+}
+
+fn print(printer: Printer, answer: &CrossValidation) {
+    let line = |fold: &FoldResult| {
+        let state = match &fold.why_not {
+            None => printer.tone(Tone::Good, "evaluated"),
+            Some(why) => printer.tone(Tone::Bad, why),
+        };
+        row![
+            fold.fold.to_string(),
+            fold.run_id.to_string(),
+            fold.rows_trained.to_string(),
+            fold.rows_held_out.to_string(),
+            fold.evaluation_id.clone().unwrap_or_default(),
+            state
+        ]
+    };
+    printer.table(
+        &["fold", "run", "trained on", "held out", "evaluation", "state"],
+        answer.folds.iter().map(line).collect(),
+    );
+    if !answer.metrics.is_empty() {
+        printer.line("");
+        let rows = answer.metrics.iter().map(|(name, it)| {
+            let bounds = it.mean.interval.bounds();
+            row![
+                name,
+                metric(it.mean.value),
+                metric(it.standard_deviation),
+                bounds.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default(),
+                metric(it.min),
+                metric(it.max)
+            ]
+        });
+        printer.table(&["metric", "mean", "sd", "interval of the mean", "min", "max"], rows.collect());
+    }
+    answer.notes.iter().for_each(|note| printer.note(note));
+    let missing = answer.fold_count - answer.folds.len();
+    if missing > 0 {
+        printer.note(format!("{} not launched", counted(missing as u64, "fold")));
+    }
+}

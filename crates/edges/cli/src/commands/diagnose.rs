@@ -1,0 +1,41 @@
+//! `trackway diagnose`.
+
+use trackway_core::DiagnosisVerdict;
+use trackway_engine::Context;
+use trackway_flows::diagnose;
+use trackway_flows::diagnose::DiagnoseRequest;
+
+use super::explain_diagnosis::diagnosis;
+use super::live::Live;
+use crate::args::DiagnoseArgs;
+use crate::exit::{Failure, REFUSED};
+use crate::printer::Printer;
+use crate::signals;
+use crate::units::duration;
+
+pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Result<u8, Failure> {
+    let subject = context.resolve(&args.subject)?;
+    signals::supervise(context.cancel());
+    let request = DiagnoseRequest {
+        kind: args.kind.map(Into::into),
+        steps: args.steps,
+        from_step: args.from_step,
+        timeout_seconds: args.timeout_seconds,
+        hang_after_seconds: args.hang_after_seconds,
+    };
+    let live = Live::new(printer);
+    let found = diagnose::diagnose(context, subject, &request, &live);
+    live.finish();
+    let found = found?;
+    if printer.is_json() {
+        printer.document(&found);
+    } else {
+        diagnosis(printer, &found);
+        printer.note(format!(
+            "1 launch in {}; stored as evidence of {}",
+            duration(found.wall_seconds),
+            found.attempt_id
+        ));
+    }
+    Ok(if found.verdict == DiagnosisVerdict::Found { 0 } else { REFUSED })
+}

@@ -1,0 +1,40 @@
+//! Diagnoses, as an explanation and `trackway diagnose` show them.
+
+use trackway_api::diagnosis::AttemptDiagnosis;
+use trackway_core::DiagnosisVerdict;
+
+use super::explain_text::section;
+use crate::printer::{Printer, Shown, Tone};
+
+/// Most diagnoses of an explanation that are shown.
+const DIAGNOSES_MAX: usize = 5;
+
+pub(super) fn diagnoses(printer: Printer, all: &[AttemptDiagnosis]) {
+    if all.is_empty() {
+        return;
+    }
+    section(printer, "Diagnosed");
+    let left_out = all.len().saturating_sub(DIAGNOSES_MAX);
+    if left_out > 0 {
+        printer.line(format!("  … {left_out} earlier ones, in `diagnoses`"));
+    }
+    all[left_out..].iter().for_each(|one| diagnosis(printer, one));
+}
+
+/// Verdict and finding, then where the launch is.
+pub(super) fn diagnosis(printer: Printer, found: &AttemptDiagnosis) {
+    let tone = match found.verdict {
+        DiagnosisVerdict::Found => Tone::Good,
+        DiagnosisVerdict::NotReproduced | DiagnosisVerdict::NotObserved => Tone::Warning,
+        DiagnosisVerdict::Incomplete => Tone::Bad,
+    };
+    let verdict = printer.tone(tone, found.verdict.as_str().replace('_', " "));
+    printer.line(Shown::from(format!("  {}, ", found.kind)) + verdict + format!(": {}", found.finding));
+    let from = found.from_step.map_or("the beginning".to_owned(), |step| format!("step {step}"));
+    printer
+        .line(format!("    symptom: {}; launched again from {from} to step {}", found.why, found.until_step));
+    for file in &found.files {
+        printer.line(format!("    kept: {file}"));
+    }
+    printer.line(format!("    its launch: trackway explain {}", found.launch_id));
+}

@@ -1,0 +1,175 @@
+//! Rows that equal an earlier row in every cell.
+//!
+//! Rows are compared by 128 bits of BLAKE3 over their cells: two different rows of 10¹⁰ are taken for equal with a probability
+//! of 10⁻¹⁹. Only rows that are not set aside are compared: a row never counts as a duplicate of one in the quarantine.
+
+use std::collections::HashSet;
+
+use arrow::array::RecordBatch;
+use arrow::row::{RowConverter, SortField};
+
+use super::CleanError;
+use super::judge::Judge;
+use crate::infer::ColumnType;
+use crate::pass::{Pass, PassObserver, scan};
+use crate::read::{Chunk, Source};
+use crate::write::{fitted, schema_of};
+
+/// The most digests of rows in memory, 16 bytes each: at most about 300 MiB with the table that holds them.
+pub const DIGESTS_MAX: usize = 8 << 20;
+
+/// Which of the rows that were read, in their order, equal an earlier one.
+pub(super) struct Found {
+    bits: Bits,
+    pub(super) readings: u64,
+}
+
+impl Found {
+    pub(super) fn is_duplicate(&self, row: u64) -> bool {
+        self.bits.get(row)
+    }
+}
+
+/// Reads the source as often as it takes.
+pub(super) fn find(
+    source: &mut Source,
+    judge: &Judge,
+    watch: &PassObserver<'_>,
+) -> Result<Found, CleanError> {
+    find_within(source, judge, DIGESTS_MAX, watch)
+}
+
+pub(super) fn find_within(
+    source: &mut Source,
+    judge: &Judge,
+    digests_max: usize,
+    watch: &PassObserver<'_>,
+) -> Result<Found, CleanError> {
+    let kinds = |source: &Source| source.columns().iter().map(|column| column.kind).collect::<Vec<_>>();
+    let make = |part: u64, parts: u64| {
+        move |source: &Source| Finder {
+            judge,
+            kinds: kinds(source),
+            part,
+            parts,
+            digests_max,
+            waiting: Vec::new(),
+            known: HashSet::new(),
+            rows: 0,
+            bits: Bits::default(),
+            failed: None,
+        }
+    };
+    let (first, _) = scan(source, &make(0, 1), watch)?;
+    let (mut found, parts) = (Found { bits: first.done()?, readings: 1 }, first.parts);
+    for part in 1..parts {
+        let (more, _) = scan(source, &make(part, parts), watch)?;
+        found.bits.add(&more.done()?);
+        found.readings += 1;
+    }
+    Ok(found)
+}
+
+/// The digests of one part of all rows: those whose digest leaves this rest.
+struct Finder<'j> {
+    judge: &'j Judge,
+    kinds: Vec<ColumnType>,
+    part: u64,
+    /// Doubled while the first part is read, whenever it has too many digests.
+    parts: u64,
+    digests_max: usize,
+    /// Of rows that are not merged yet; none for a row that is set aside.
+    waiting: Vec<Vec<Option<u128>>>,
+    known: HashSet<u128>,
+    rows: u64,
+    bits: Bits,
+    failed: Option<String>,
+}
+
+impl Finder<'_> {
+    fn digests(&self, chunk: &Chunk) -> Result<Vec<Option<u128>>, String> {
+        let reasons = self.judge.reasons(chunk)?;
+        let digests = digests(&chunk.batch, &self.kinds).map_err(|error| error.to_string())?;
+        let kept = |(row, digest)| (!reasons.contains_key(&row)).then_some(digest);
+        Ok(digests.into_iter().enumerate().map(kept).collect())
+    }
+
+    fn take(&mut self, digest: Option<u128>) {
+        let row = self.rows;
+        self.rows += 1;
+        let Some(digest) = digest.filter(|digest| digest % u128::from(self.parts) == u128::from(self.part))
+        else {
+            return;
+        };
+        if !self.known.insert(digest) {
+            self.bits.set(row);
+        }
+        if self.part == 0 && self.known.len() > self.digests_max {
+            self.parts *= 2;
+            let parts = u128::from(self.parts);
+            self.known.retain(|digest| digest % parts == 0);
+        }
+    }
+
+    fn done(&self) -> Result<Bits, CleanError> {
+        match &self.failed {
+            Some(why) => Err(CleanError::Rule(why.clone())),
+            None => Ok(self.bits.clone()),
+        }
+    }
+}
+
+impl Pass for Finder<'_> {
+    const WANTS_FAULTY: bool = true;
+
+    fn observe(&mut self, chunk: &Chunk) {
+        match self.digests(chunk) {
+            Ok(digests) => self.waiting.push(digests),
+            Err(why) => self.failed = self.failed.take().or(Some(why)),
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        later.waiting.into_iter().flatten().for_each(|digest| self.take(digest));
+        self.failed = self.failed.take().or(later.failed);
+    }
+}
+
+/// A digest of every row of a batch.
+fn digests(batch: &RecordBatch, kinds: &[ColumnType]) -> Result<Vec<u128>, arrow::error::ArrowError> {
+    let batch = fitted(batch, &schema_of(batch, kinds))?;
+    let fields =
+        batch.schema().fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
+    let rows = RowConverter::new(fields)?.convert_columns(batch.columns())?;
+    let digest = |row: arrow::row::Row<'_>| {
+        let mut first = [0; 16];
+        first.copy_from_slice(&blake3::hash(row.as_ref()).as_bytes()[..16]);
+        u128::from_le_bytes(first)
+    };
+    Ok(rows.iter().map(digest).collect())
+}
+
+/// A bit for each row.
+#[derive(Debug, Clone, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, row: u64) {
+        let word = (row / 64) as usize;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (row % 64);
+    }
+
+    fn get(&self, row: u64) -> bool {
+        self.0.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
+}

@@ -1,0 +1,164 @@
+//! A table without what makes it unfit: exact duplicates, rows that break a rule or cannot be read, personal data. Every row is
+//! accounted for: it is written, a duplicate, or in the quarantine with the reasons.
+//!
+//! The data is read twice: to find duplicates, and to write. Of more than [`DIGESTS_MAX`] rows, duplicates are looked for in
+//! parts, one more reading each, so that memory stays bounded.
+
+mod duplicates;
+mod judge;
+mod protect;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::DataError;
+use crate::pass::PassObserver;
+use crate::read::{RejectKind, Source};
+use crate::schema::{RowRule, Schema, SchemaError, SqlRule};
+use crate::write::WriteError;
+pub use duplicates::DIGESTS_MAX;
+use judge::Judge;
+pub use protect::{HashKey, KEY_BYTES_MIN, KeyError, Protection};
+
+/// What becomes of a row that is equal to an earlier one in every cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicates {
+    /// It is left out.
+    Drop,
+    /// It is written, and counted.
+    Keep,
+}
+
+/// Makes a condition of a rule's SQL, or returns why it cannot; called from any thread.
+pub type SharedCompiler<'s> = dyn Fn(&SqlRule) -> Result<Box<dyn RowRule>, String> + Sync + 's;
+
+/// How to clean a table.
+pub struct CleanPlan<'p> {
+    /// What rows must be like; of its rules, those that a row alone can break.
+    pub schema: Option<&'p Schema>,
+    /// Makes a condition of a rule's SQL, or returns why it cannot.
+    pub compile: &'p SharedCompiler<'p>,
+    /// What becomes of duplicates.
+    pub duplicates: Duplicates,
+    /// What becomes of columns, by name.
+    pub protected: Vec<(String, Protection)>,
+    /// The key of hashed columns.
+    pub key: Option<HashKey>,
+    /// The cleaned table; its format is that of its name.
+    pub out: PathBuf,
+    /// The rows that were set aside.
+    pub quarantine: PathBuf,
+}
+
+/// What became of every row. `rows = rows_written + duplicates_dropped + rows_quarantined`, always.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "CleanAccount")]
+pub struct Account {
+    /// Rows of the files, with those that cannot be read.
+    pub rows: u64,
+    /// Rows in the cleaned table.
+    pub rows_written: u64,
+    /// Rows that equal an earlier one and were left out.
+    pub duplicates_dropped: u64,
+    /// Rows that equal an earlier one and were written.
+    pub duplicates_kept: u64,
+    /// Rows in the quarantine, with those that cannot be read.
+    pub rows_quarantined: u64,
+    /// Rows of them that cannot be read: too many or too few fields, an open quote, invalid JSON.
+    pub rows_unreadable: u64,
+    /// Rows of the quarantine by reason. A row with several reasons counts for each.
+    pub reasons: Vec<ReasonCount>,
+    /// Rules of the schema that are about more than one row, and were not applied.
+    pub rules_not_applied: Vec<String>,
+    /// How often the data was read.
+    pub readings: u64,
+}
+
+/// Rows that were set aside for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "QuarantineReason")]
+pub struct ReasonCount {
+    /// The reason.
+    pub reason: String,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Why a table could not be cleaned. No output is there then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CleanError {
+    /// The data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// An output cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A rule that cannot be applied.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A condition that cannot be evaluated, or a column that the schema requires and the data does not have.
+    #[error("{0}")]
+    Rule(String),
+    /// A column is hashed, and there is no key.
+    #[error(
+        "hashing needs a key: name a file with --key-file or an environment variable with --key-variable"
+    )]
+    NoKey,
+    /// All columns are dropped.
+    #[error("every column is dropped: nothing would be written")]
+    NoColumns,
+    /// The rows do not add up: a fault of this program.
+    #[error(
+        "the account does not add up: {rows} rows read, {written} written, {duplicates} duplicates, {quarantined} quarantined; \
+         nothing was written, please report it"
+    )]
+    Account {
+        /// Rows of the files.
+        rows: u64,
+        /// Rows written.
+        written: u64,
+        /// Duplicates left out.
+        duplicates: u64,
+        /// Rows set aside.
+        quarantined: u64,
+    },
+}
+
+/// Cleans a table into two files, each there whole or not at all.
+///
+/// # Errors
+/// [`CleanError`]. Neither file is there then, or is what it was.
+pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) -> Result<Account, CleanError> {
+    for (column, _) in &plan.protected {
+        source.index_of(column, "protected")?;
+    }
+    let hashes = plan.protected.iter().any(|(_, how)| *how == Protection::Hash);
+    if hashes && plan.key.is_none() {
+        return Err(CleanError::NoKey);
+    }
+    let dropped = plan.protected.iter().filter(|(_, how)| *how == Protection::Drop);
+    if dropped.count() >= source.columns().len() {
+        return Err(CleanError::NoColumns);
+    }
+    let judge = Judge::new(source, plan)?;
+    let mut source = judge.typed(source.clone())?;
+    let found = duplicates::find(&mut source, &judge, watch)?;
+    // The types are known: with a guess, a wider value would begin the reading, and the files, again.
+    let source = source.clone().with_columns(source.columns().to_vec())?;
+    write::write(source, &judge, plan, &found, watch)
+}
+
+/// Why a row cannot be read, as the quarantine says it.
+fn reason_of(kind: RejectKind) -> &'static str {
+    match kind {
+        RejectKind::Ragged => "wrong number of fields",
+        RejectKind::OpenQuote => "a quote that is never closed",
+        RejectKind::BadJson => "not a JSON object",
+    }
+}

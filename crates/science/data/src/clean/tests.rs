@@ -1,0 +1,166 @@
+//! Tables with faults in, an account that adds up out.
+
+use std::fs;
+use std::path::Path;
+
+use arrow::array::BooleanArray;
+
+use super::duplicates::find_within;
+use super::*;
+use crate::pass::UNWATCHED;
+use crate::{DataSpec, ReadContext};
+
+/// A table named `in.EXTENSION` in a folder, opened.
+fn source(folder: &Path, extension: &str, text: &str) -> Source {
+    let name = format!("in.{extension}");
+    fs::write(folder.join(&name), text).unwrap();
+    let spec = DataSpec { path: name, ..DataSpec::default() };
+    Source::open(folder, "data", &spec, &ReadContext::default()).unwrap()
+}
+
+/// `a` is larger than this number.
+struct Above(i64);
+
+impl RowRule for Above {
+    fn holds(&self, batch: &arrow::array::RecordBatch) -> Result<BooleanArray, String> {
+        use arrow::array::AsArray as _;
+        let column = batch.column_by_name("a").ok_or("no column `a`")?;
+        let numbers =
+            column.as_primitive_opt::<arrow::datatypes::Int64Type>().ok_or("`a` is not a whole number")?;
+        Ok(numbers.iter().map(|number| number.map(|number| number > self.0)).collect())
+    }
+}
+
+fn compile(rule: &SqlRule) -> Result<Box<dyn RowRule>, String> {
+    rule.sql
+        .parse()
+        .map(|bound| Box::new(Above(bound)) as Box<dyn RowRule>)
+        .map_err(|_| "not a number".to_owned())
+}
+
+fn plan<'p>(folder: &Path, schema: Option<&'p Schema>, protected: &[(&str, Protection)]) -> CleanPlan<'p> {
+    CleanPlan {
+        schema,
+        compile: &compile,
+        duplicates: Duplicates::Drop,
+        protected: protected.iter().map(|(name, how)| ((*name).to_owned(), *how)).collect(),
+        key: Some(HashKey::new(b"a key of more than sixteen bytes").unwrap()),
+        out: folder.join("out.csv"),
+        quarantine: folder.join("out.quarantine.csv"),
+    }
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// Proves that every row is in the account and in one of the files with its reason: duplicates, cells of another type, values
+/// out of bounds, broken conditions, too few fields; and that a row is never a duplicate of one that is set aside.
+#[test]
+fn every_row_is_accounted_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "a,b\n1,x\n2,y\n1,x\noops,x\n,x\n,x\n3\n99,y\n-5,x\n".to_owned();
+    // Enough numbers, so that `oops` does not make a text of the column.
+    (10..50).for_each(|number| text.push_str(&format!("{number},z\n")));
+    let source = source(folder.path(), "csv", &text);
+    let toml = "version = 1\n[table]\nrows_min = 3\n[[column]]\nname = \"a\"\ntype = \"int\"\nmax = 60\nunique = true\n\
+                [[rule]]\nsql = \"0\"\nname = \"positive\"\n";
+    let schema = Schema::from_toml(toml).unwrap();
+    let account = clean(&source, &plan(folder.path(), Some(&schema), &[]), &UNWATCHED).unwrap();
+    assert_eq!((account.rows, account.rows_written), (49, 43));
+    assert_eq!((account.duplicates_dropped, account.rows_quarantined, account.rows_unreadable), (2, 4, 1));
+    assert_eq!(account.rows, account.rows_written + account.duplicates_dropped + account.rows_quarantined);
+    let written = read(folder.path(), "out.csv");
+    assert!(written.starts_with("a,b\n1,x\n2,y\n,x\n10,z\n"), "{written}");
+    assert_eq!(written.lines().count(), 44);
+    let quarantined = read(folder.path(), "out.quarantine.csv");
+    for expected in [
+        "in.csv,5,`a` is of another type,\"{\"\"a\"\":\"\"oops\"\",\"\"b\"\":\"\"x\"\"}\"",
+        "in.csv,8,wrong number of fields: 1 fields instead of 2,3",
+        "in.csv,9,`a` is above the largest value allowed,",
+        "in.csv,10,not `positive`,",
+    ] {
+        assert!(quarantined.contains(expected), "{expected}\n{quarantined}");
+    }
+    assert_eq!(account.rules_not_applied, ["`a`: unique", "table: rows_min"]);
+    assert_eq!(account.readings, 2);
+    let reasons: u64 = account.reasons.iter().map(|it| it.rows).sum();
+    assert_eq!(reasons, 4);
+}
+
+/// Proves that duplicates can be kept and are counted then, and that JSON lines with an invalid one are cleaned too, with the
+/// line in the quarantine.
+#[test]
+fn duplicates_can_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(folder.path(), "jsonl", "{\"a\":1}\n{\"a\":1}\n{broken\n{\"a\":2,\"b\":\"x\"}\n");
+    let plan = CleanPlan { duplicates: Duplicates::Keep, ..plan(folder.path(), None, &[]) };
+    let account = clean(&source, &plan, &UNWATCHED).unwrap();
+    assert_eq!((account.rows, account.rows_written, account.duplicates_kept), (4, 3, 1));
+    assert_eq!((account.rows_quarantined, account.rows_unreadable), (1, 1));
+    assert_eq!(read(folder.path(), "out.csv"), "a,b\n1,\n1,\n2,x\n");
+    assert!(read(folder.path(), "out.quarantine.csv").contains("{broken"));
+}
+
+/// Proves that protected columns are masked, hashed or absent in the table and in the quarantine alike, that equal values have
+/// equal hashes, and that a row that cannot be read is not quoted then.
+#[test]
+fn protected_columns_are_nowhere_in_the_clear() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "ana@example.org,Ana,7,1\nben@example.org,Ben,8,2\nana@example.org,Ann,9,3\nana@example.org,Eve,9,oops\n";
+    let mut text = format!("mail,name,phone,a\n{rows}zoe@example.org\n");
+    (10..50).for_each(|number| text.push_str(&format!("x{number}@example.org,Xi,{number},{number}\n")));
+    let source = source(folder.path(), "csv", &text);
+    let protected = [("mail", Protection::Hash), ("name", Protection::Mask), ("phone", Protection::Drop)];
+    let account = clean(&source, &plan(folder.path(), None, &protected), &UNWATCHED).unwrap();
+    assert_eq!((account.rows_written, account.rows_quarantined), (43, 2));
+    let (written, aside) = (read(folder.path(), "out.csv"), read(folder.path(), "out.quarantine.csv"));
+    for text in [&written, &aside] {
+        assert!(!text.contains('@') && !text.contains("Ana") && !text.contains("Eve"), "{text}");
+    }
+    let rows: Vec<Vec<&str>> = written.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["mail", "name", "a"]);
+    assert_eq!((rows[1][0], rows[1][1]), (rows[3][0], "A…"));
+    assert_ne!(rows[1][0], rows[2][0]);
+    assert!(
+        rows[1][0].len() == 64 && aside.contains(rows[1][0]),
+        "the hash is in the quarantine too: {aside}"
+    );
+    let without_key = CleanPlan { key: None, ..plan(folder.path(), None, &protected) };
+    assert!(matches!(clean(&source, &without_key, &UNWATCHED), Err(CleanError::NoKey)));
+}
+
+/// Proves that duplicates are the same ones however few digests fit into memory, and that more readings are made for it.
+#[test]
+fn duplicates_are_found_in_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..2_000).map(|row| format!("{},{}\n", row % 700, row % 7)).collect();
+    let mut source = source(folder.path(), "csv", &format!("a,b\n{rows}"));
+    let judge = Judge::new(&source, &plan(folder.path(), None, &[])).unwrap();
+    let mut found = |digests_max| {
+        let found = find_within(&mut source, &judge, digests_max, &UNWATCHED).unwrap();
+        ((0..2_000).filter(|row| found.is_duplicate(*row)).collect::<Vec<u64>>(), found.readings)
+    };
+    let (at_once, readings) = found(DIGESTS_MAX);
+    assert_eq!((at_once.len(), readings, at_once[0]), (1_300, 1, 700));
+    let (in_parts, readings) = found(100);
+    assert_eq!(in_parts, at_once);
+    assert!(readings >= 8, "{readings} readings");
+}
+
+/// Proves that a condition that cannot be evaluated, and a required column that is not there, are errors that leave no file.
+#[test]
+fn what_cannot_be_checked_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(folder.path(), "csv", "b\nx\n");
+    for toml in [
+        "version = 1\n[[rule]]\nsql = \"5\"\n",
+        "version = 1\n[[rule]]\nsql = \"five\"\n",
+        "version = 1\n[[column]]\nname = \"a\"\ntype = \"int\"\n",
+    ] {
+        let schema = Schema::from_toml(toml).unwrap();
+        let error = clean(&source, &plan(folder.path(), Some(&schema), &[]), &UNWATCHED).unwrap_err();
+        assert!(matches!(error, CleanError::Rule(_)), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the input alone");
+}

@@ -1,0 +1,92 @@
+//! Two tables side by side by a key: features as they were known at the time of a label ([`as_of`]), and the same features as
+//! training and serving have them ([`skew`]).
+//!
+//! The right side is held in memory, up to [`RIGHT_BYTES_MAX`]; the left side is streamed.
+
+pub mod as_of;
+mod keys;
+mod right;
+pub mod skew;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::DataError;
+use crate::infer::ColumnType;
+use crate::pass::{Pass, PassObserver, scan};
+use crate::read::{Chunk, Source};
+use crate::write::WriteError;
+
+/// The most bytes of the side that is held in memory, decoded.
+pub const RIGHT_BYTES_MAX: usize = 1 << 30;
+
+/// Why two tables cannot be joined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// A side cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The result cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The side that is held in memory is too large.
+    #[error(
+        "the {side} side takes more than {} MiB in memory: select the columns and rows that are needed first", RIGHT_BYTES_MAX >> 20
+    )]
+    TooLarge {
+        /// right or serving.
+        side: &'static str,
+    },
+    /// Columns that cannot be compared.
+    #[error("`{column}` is {left} on the one side and {right} on the other: they cannot be compared")]
+    Types {
+        /// The column.
+        column: String,
+        /// Its type on the left.
+        left: ColumnType,
+        /// Its type on the right.
+        right: ColumnType,
+    },
+    /// A time that is none.
+    #[error("`{column}` is {kind}: a time is a timestamp or a whole number")]
+    NotATime {
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: ColumnType,
+    },
+    /// A tolerance that does not fit the times.
+    #[error("{0}")]
+    Tolerance(&'static str),
+    /// Two columns of the result would have one name.
+    #[error("the result would have two columns `{0}`: rename one of them")]
+    TwoColumns(String),
+    /// A value that a type does not hold.
+    #[error("cannot join: {0}")]
+    Content(String),
+}
+
+/// The source with the types that all its rows need, so that no later reading begins again.
+fn settled(mut source: Source, watch: &PassObserver<'_>) -> Result<Source, DataError> {
+    struct Nothing;
+    impl Pass for Nothing {
+        fn observe(&mut self, _: &Chunk) {}
+        fn merge(&mut self, _: Self) {}
+    }
+    // The footers of Parquet files say it all.
+    if source.rows().is_none() {
+        scan(&mut source, &|_| Nothing, watch)?;
+    }
+    let columns = source.columns().to_vec();
+    source.with_columns(columns)
+}
+
+fn content(error: arrow::error::ArrowError) -> JoinError {
+    JoinError::Content(error.to_string())
+}
+
+/// The types of a source's columns.
+fn kinds(source: &Source) -> Vec<ColumnType> {
+    source.columns().iter().map(|column| column.kind).collect()
+}

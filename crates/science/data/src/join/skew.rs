@@ -1,0 +1,298 @@
+//! Train/serve skew: whether the features of a key have the same values where a model is trained and where it is used.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Float64Type};
+use arrow::error::ArrowError;
+use serde::{Deserialize, Serialize};
+
+use super::keys::{Keys, as_type, common_type};
+use super::right::Right;
+use super::{JoinError, content, kinds, settled};
+use crate::infer::ColumnType;
+use crate::pass::{Pass, PassObserver, scan};
+use crate::read::{Chunk, Source};
+use crate::write::{fitted, schema_of};
+
+/// How to compare.
+#[derive(Debug, Clone)]
+pub struct SkewPlan {
+    /// The key columns, which both sides have; a time among them must be the same.
+    pub on: Vec<String>,
+    /// Numbers are equal that differ by at most this fraction of the larger one.
+    pub tolerance: f64,
+    /// The smallest fraction of equal rows of a column that is not skewed.
+    pub equal_min: f64,
+}
+
+/// The same keys on both sides, compared column by column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SkewReport {
+    /// Rows of the training side.
+    pub train_rows: u64,
+    /// Rows of the serving side.
+    pub serve_rows: u64,
+    /// Rows of the training side whose key the serving side has once: those that are compared.
+    pub rows_compared: u64,
+    /// Rows of the training side whose key the serving side does not have.
+    pub only_in_train: u64,
+    /// Rows of the training side whose key the serving side has several times; they are not compared.
+    pub ambiguous: u64,
+    /// Rows of the training side without a key.
+    pub without_key: u64,
+    /// Columns of both sides, the most different first.
+    pub columns: Vec<ColumnSkew>,
+    /// Columns that only the training side has.
+    pub columns_only_in_train: Vec<String>,
+    /// Columns that only the serving side has.
+    pub columns_only_in_serve: Vec<String>,
+    /// Columns of types that cannot be compared.
+    pub not_compared: Vec<String>,
+}
+
+/// A column on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ColumnSkew {
+    /// The column.
+    pub column: String,
+    /// Rows compared.
+    pub rows: u64,
+    /// Rows with the same value, or with none on both sides.
+    pub equal: u64,
+    /// Their fraction; null without rows.
+    pub equal_fraction: Option<f64>,
+    /// Rows with a value on the training side only.
+    pub only_in_train: u64,
+    /// Rows with a value on the serving side only.
+    pub only_in_serve: u64,
+    /// The largest difference of numbers; null for other columns.
+    pub difference_max: Option<f64>,
+    /// Whether fewer rows are equal than required.
+    pub skewed: bool,
+}
+
+impl SkewReport {
+    /// Whether a column is skewed, or nothing could be compared.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.rows_compared == 0 || self.columns.iter().any(|column| column.skewed)
+    }
+}
+
+/// Compares the columns that both sides have, by key.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn skew(
+    train: Source,
+    serve: Source,
+    plan: &SkewPlan,
+    watch: &PassObserver<'_>,
+) -> Result<SkewReport, JoinError> {
+    let (mut train, mut serve) = (settled(train, watch)?, settled(serve, watch)?);
+    let [train_keys, serve_keys] = Keys::of(&train, &serve, &plan.on)?;
+    let names = |source: &Source, other: &Source| -> Vec<String> {
+        let is_lost = |name: &&String| other.columns().iter().all(|column| column.name != **name);
+        source.columns().iter().map(|column| &column.name).filter(is_lost).cloned().collect()
+    };
+    let (columns_only_in_train, columns_only_in_serve) = (names(&train, &serve), names(&serve, &train));
+    let held = Right::read(&mut serve, "serving", watch)?;
+    let known = by_key(&serve_keys.digests(&held.columns, held.rows).map_err(content)?);
+    let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
+    for (place, column) in
+        train.columns().iter().enumerate().filter(|(place, _)| !train_keys.places().contains(place))
+    {
+        let Some(there) = serve.columns().iter().position(|other| other.name == column.name) else {
+            continue;
+        };
+        match common_type(column.kind, serve.columns()[there].kind) {
+            Some(common) => pairs.push(Pair { name: column.name.clone(), place, there, common }),
+            None => not_compared.push(column.name.clone()),
+        }
+    }
+    let comparison = Comparison {
+        plan,
+        keys: train_keys,
+        kinds: kinds(&train),
+        pairs: &pairs,
+        held: &held,
+        known: &known,
+    };
+    let make =
+        |_: &Source| Compared { comparison: &comparison, counts: Counts::new(pairs.len()), failed: None };
+    let (compared, coverage) = scan(&mut train, &make, watch)?;
+    if let Some(why) = compared.failed {
+        return Err(JoinError::Content(why));
+    }
+    let counts = compared.counts;
+    let column = |(pair, it): (&Pair, &ColumnCounts)| {
+        let equal_fraction = (counts.compared > 0).then(|| it.equal as f64 / counts.compared as f64);
+        ColumnSkew {
+            column: pair.name.clone(),
+            rows: counts.compared,
+            equal: it.equal,
+            equal_fraction,
+            only_in_train: it.only_in_train,
+            only_in_serve: it.only_in_serve,
+            difference_max: it.difference_max,
+            skewed: equal_fraction.is_some_and(|fraction| fraction < plan.equal_min),
+        }
+    };
+    let mut columns: Vec<ColumnSkew> = pairs.iter().zip(&counts.columns).map(column).collect();
+    columns.sort_by(|one, other| one.equal.cmp(&other.equal).then_with(|| one.column.cmp(&other.column)));
+    Ok(SkewReport {
+        train_rows: coverage.rows_read,
+        serve_rows: held.coverage.rows_read,
+        rows_compared: counts.compared,
+        only_in_train: counts.only_in_train,
+        ambiguous: counts.ambiguous,
+        without_key: counts.without_key,
+        columns,
+        columns_only_in_train,
+        columns_only_in_serve,
+        not_compared,
+    })
+}
+
+/// The row of each key; `None` for a key that occurs several times.
+fn by_key(digests: &[Option<u128>]) -> HashMap<u128, Option<u32>> {
+    let mut known = HashMap::new();
+    for (row, digest) in (0u32..).zip(digests) {
+        let Some(digest) = digest else { continue };
+        known.entry(*digest).and_modify(|row| *row = None).or_insert(Some(row));
+    }
+    known
+}
+
+struct Pair {
+    name: String,
+    place: usize,
+    there: usize,
+    common: DataType,
+}
+
+struct Comparison<'c> {
+    plan: &'c SkewPlan,
+    keys: Keys,
+    kinds: Vec<ColumnType>,
+    pairs: &'c [Pair],
+    held: &'c Right,
+    known: &'c HashMap<u128, Option<u32>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    compared: u64,
+    only_in_train: u64,
+    ambiguous: u64,
+    without_key: u64,
+    columns: Vec<ColumnCounts>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ColumnCounts {
+    equal: u64,
+    only_in_train: u64,
+    only_in_serve: u64,
+    difference_max: Option<f64>,
+}
+
+impl Counts {
+    fn new(columns: usize) -> Self {
+        Self { columns: vec![ColumnCounts::default(); columns], ..Self::default() }
+    }
+}
+
+struct Compared<'c> {
+    comparison: &'c Comparison<'c>,
+    counts: Counts,
+    failed: Option<String>,
+}
+
+impl Comparison<'_> {
+    fn add(&self, chunk: &Chunk, counts: &mut Counts) -> Result<(), ArrowError> {
+        let train = fitted(&chunk.batch, &schema_of(&chunk.batch, &self.kinds))?;
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for (row, digest) in (0u32..).zip(self.keys.digests(train.columns(), train.num_rows())?) {
+            match digest.map(|digest| self.known.get(&digest)) {
+                None => counts.without_key += 1,
+                Some(None) => counts.only_in_train += 1,
+                Some(Some(None)) => counts.ambiguous += 1,
+                Some(Some(Some(other))) => {
+                    here.push(row);
+                    there.push(*other);
+                }
+            }
+        }
+        counts.compared += here.len() as u64;
+        let (here, there) = (UInt32Array::from(here), UInt32Array::from(there));
+        for (pair, counts) in self.pairs.iter().zip(&mut counts.columns) {
+            let one = as_type(&take(train.column(pair.place), &here, None)?, &pair.common)?;
+            let other = as_type(&take(&self.held.columns[pair.there], &there, None)?, &pair.common)?;
+            self.compare(&one, &other, counts)?;
+        }
+        Ok(())
+    }
+
+    fn compare(&self, one: &ArrayRef, other: &ArrayRef, counts: &mut ColumnCounts) -> Result<(), ArrowError> {
+        for row in 0..one.len() {
+            match (one.is_null(row), other.is_null(row)) {
+                (false, true) => counts.only_in_train += 1,
+                (true, false) => counts.only_in_serve += 1,
+                _ => {}
+            }
+        }
+        if !one.data_type().is_numeric() {
+            counts.equal += not_distinct(one, other)?.true_count() as u64;
+            return Ok(());
+        }
+        let floats = [as_type(one, &DataType::Float64)?, as_type(other, &DataType::Float64)?];
+        let [one, other] = floats.each_ref().map(|array| array.as_primitive::<Float64Type>());
+        for row in 0..one.len() {
+            match (one.is_valid(row), other.is_valid(row)) {
+                (false, false) => counts.equal += 1,
+                (true, true) => {
+                    let (a, b) = (one.value(row), other.value(row));
+                    let difference = (a - b).abs();
+                    let is_equal = a == b
+                        || (a.is_nan() && b.is_nan())
+                        || difference <= self.plan.tolerance * a.abs().max(b.abs());
+                    counts.equal += u64::from(is_equal);
+                    if difference.is_finite() {
+                        counts.difference_max =
+                            Some(counts.difference_max.map_or(difference, |most| most.max(difference)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pass for Compared<'_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        if let Err(error) = self.comparison.add(chunk, &mut self.counts) {
+            self.failed = self.failed.take().or(Some(error.to_string()));
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let (counts, more) = (&mut self.counts, later.counts);
+        counts.compared += more.compared;
+        counts.only_in_train += more.only_in_train;
+        counts.ambiguous += more.ambiguous;
+        counts.without_key += more.without_key;
+        for (column, more) in counts.columns.iter_mut().zip(more.columns) {
+            column.equal += more.equal;
+            column.only_in_train += more.only_in_train;
+            column.only_in_serve += more.only_in_serve;
+            column.difference_max =
+                column.difference_max.into_iter().chain(more.difference_max).reduce(f64::max);
+        }
+        self.failed = self.failed.take().or(later.failed);
+    }
+}
