@@ -728,5 +728,6 @@ fn an_attempt_costs_little() {
     );
     let attempt = median((0..15).map(|_| timed(&|| drop(place.run(&place.spec(&["true"]))))).collect());
     println!("  `true`: {plain:.2} ms, as an attempt: {attempt:.2} ms");
-    assert!(attempt - plain < 200.0, "an attempt costs {attempt} ms, `true` {plain} ms");
+    // Far above what it takes on a busy machine: a canary, not a measurement.
+    assert!(attempt - plain < 2_000.0, "an attempt costs {attempt} ms, `true` {plain} ms");
 }
