@@ -6,6 +6,8 @@ use trackway_recorder::{Kind, Recorder};
 use crate::harness::Home;
 
 const ROWS: &str = "CROSS_VALIDATED_ROWS";
+/// Set for a script that says that it took the path from Trackway.
+const TAKES: &str = "CROSS_VALIDATED_TAKES";
 /// Answers every row with the label that the weights hold.
 const MODEL: &str = r#"read -r header
 label="$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")"
@@ -16,11 +18,23 @@ while read -r row; do echo "$label"; done
 #[test]
 fn script() {
     let Ok(path) = std::env::var(ROWS) else { return };
+    let takes = std::env::var_os(TAKES).is_some();
+    let path = match takes {
+        false => path,
+        true => {
+            let paths = std::env::var("TRACKWAY_DATA").unwrap();
+            let paths: Value = serde_json::from_str(&paths).unwrap();
+            paths["train"].as_str().unwrap().to_owned()
+        }
+    };
     let text = std::fs::read_to_string(path).unwrap();
     let labels: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
     let good = labels.iter().filter(|label| **label == "good").count();
     let run = Recorder::attach();
     run.log(1, &[("rows", labels.len() as f64)]);
+    if takes {
+        run.event("data_path_taken", None, &[("name", "train")]);
+    }
     let learned = if 2 * good >= labels.len() { "good" } else { "bad" };
     run.save_checkpoint(1, &[], |files| files.file("weights.bin", Kind::Weights, learned.as_bytes()))
         .unwrap();
@@ -106,4 +120,20 @@ fn a_script_that_reads_other_rows_is_found_out() {
     let answer = home.trackway(&["cross-validate", "job.toml"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("has no `[evaluate]`"), "{}", answer.stderr);
+}
+
+/// Proves that a script that takes the path of its rows from Trackway is believed, and is given the path of its fold.
+#[test]
+fn a_script_may_take_the_path_of_its_rows() {
+    let home = home("\"sh\", \"unused\"");
+    let text = std::fs::read_to_string(home.path().join("job.toml")).unwrap();
+    home.write(
+        "job.toml",
+        &text.replace("seed = 1\n", &format!("seed = 1\nenvironment = {{ {TAKES} = \"1\" }}\n")),
+    );
+    let answer = home.trackway(&["cross-validate", "job.toml", "--folds", "2", "--json"]);
+    assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
+    let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(found["rows_given_by"], "taken", "{found}");
+    assert!(found["metrics"]["accuracy"].is_object(), "{found}");
 }

@@ -491,3 +491,20 @@ fn wrong_labels_are_looked_for_when_asked() {
     let count = found["findings"][0]["count"].as_u64();
     assert!(count.is_some_and(|count| (23..=32).contains(&count)), "25 labels were flipped: {found:#}");
 }
+
+/// Proves that a folder of images in a run file is read before the launch: a file that does not decode blocks it.
+#[test]
+fn a_broken_image_blocks_the_launch() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("images")).unwrap();
+    home.write("images/a.png", "not an image");
+    home.write(
+        "images.toml",
+        "[run]\nname = \"images\"\nseed = 1\ncommand = [\"true\"]\n[data.train]\npath = \"images\"\n",
+    );
+    let answer = home.trackway(&["preflight", "images.toml", "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let decode = check(&report, "media.decode");
+    assert_eq!((answer.code, &decode["verdict"]), (3, &Value::from("block")), "{decode}");
+    assert!(decode["findings"].to_string().contains("a.png"), "{decode}");
+}
