@@ -218,6 +218,9 @@ documents! {
         "Exit code 7 if kept bytes are missing or different.";
     "data-snapshot-verify": One of data::SnapshotVerified, by ["data snapshot verify"],
         "Exit code 7 unless `intact`.";
+    "data-snapshot-push": One of data::SnapshotPushed, by ["data snapshot push"];
+    "data-snapshot-pull": One of data::SnapshotPulled, by ["data snapshot pull"],
+        "Exit code 7 if bytes at the URL are missing or different.";
     "data-snapshot-expire": One of data::SnapshotExpired, by ["data snapshot expire", "data snapshot gc"];
     "data-snapshots": One of data::SnapshotList, by ["data ls"];
     "data-diff": One of data::DiffAnswer, by ["data diff"];

@@ -199,6 +199,42 @@ pub struct SnapshotVerified {
     pub faults: Vec<BytesFault>,
 }
 
+/// A snapshot that is in an object store now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotPushed {
+    /// Its id.
+    pub data_sha256: String,
+    /// The object store.
+    pub url: String,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// Files that had to be sent; the others were there.
+    pub files_sent: u64,
+    /// Their bytes.
+    pub bytes_sent: u64,
+}
+
+/// A snapshot that was brought from an object store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotPulled {
+    /// Its id.
+    pub data_sha256: String,
+    /// The object store.
+    pub url: String,
+    /// Whether this home did not have it.
+    pub is_new: bool,
+    /// Files in it.
+    pub files: u64,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// Files that had to be fetched; the others were here.
+    pub files_fetched: u64,
+    /// Their bytes.
+    pub bytes_fetched: u64,
+}
+
 /// Snapshots that keep no bytes any more, and what was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotExpired {

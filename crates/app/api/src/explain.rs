@@ -81,7 +81,7 @@ pub struct Explanation {
     pub progressive: Option<ProgressiveEstimate>,
     /// The use of the machine.
     pub machine: MachineSummary,
-    /// The attempt's parameters: those of its command and those that the script reported.
+    /// The attempt's parameters: those of its command, those given beside it, and those that the script reported.
     pub parameters: Vec<AttemptParameter>,
     /// The attempt's tags.
     pub tags: Vec<AttemptTag>,
@@ -223,6 +223,15 @@ pub struct AttemptInputs {
     pub warm_start_step: Option<Step>,
     /// SHA-256 of that checkpoint's manifest.
     pub warm_start_manifest_sha256: Option<String>,
+    /// Data sets that were opened while it ran.
+    #[serde(default)]
+    pub data_opened: Vec<String>,
+    /// Data sets whose files were watched and never opened: it did not read them. Sets in neither list could not be watched.
+    #[serde(default)]
+    pub data_not_opened: Vec<String>,
+    /// Samples of one update of the weights, over all ranks, as its callback counted them.
+    #[serde(default)]
+    pub effective_batch: Option<u64>,
 }
 
 /// An evaluator, as it was when an attempt began.
@@ -548,6 +557,10 @@ pub struct AttemptParameter {
     pub name: String,
     /// Its last value.
     pub value: String,
+    /// `command line` (an argument of the command), `given` (`--param`, or `[run] parameters`), or the writer of the record: `sdk`,
+    /// `tensorboard`, `stdout`, `import`. Null: not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 /// A tag.

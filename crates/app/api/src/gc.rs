@@ -13,7 +13,8 @@ pub struct GcReport {
     pub gone: Vec<DeletedRun>,
     /// Runs that are kept although the condition selects them.
     pub kept: Vec<KeptRun>,
-    /// Incomplete files that a killed process left and that belong to no run; only searched without a condition.
+    /// Files that belong to no run: incomplete ones that a killed process left, and statistics of data that no later run is
+    /// compared with. Only searched without a condition.
     pub leftovers: Vec<Leftover>,
     /// Bytes that are freed.
     pub freed_bytes: u64,
@@ -26,7 +27,8 @@ pub struct DeletedRun {
     pub run_id: RunId,
     /// Its name.
     pub name: String,
-    /// Bytes of its attempts' logs, records and Parquet files, and of the files of its evaluators.
+    /// Bytes of its attempts' logs, records and Parquet files, of the files of its evaluators, and of the records and copied
+    /// checkpoints of its diagnoses.
     pub size_bytes: u64,
 }
 
@@ -41,11 +43,13 @@ pub struct KeptRun {
     pub why: String,
 }
 
-/// A temporary file or folder that is no longer in use.
+/// A file or folder that is not in use any more.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Leftover {
     /// Its path below the home.
     pub path: String,
     /// Its size.
     pub size_bytes: u64,
+    /// Why it is not in use.
+    pub why: String,
 }

@@ -47,6 +47,9 @@ closed_list!(
 pub struct RehearsalLaunch {
     /// What it is for.
     pub part: RehearsalPart,
+    /// Variables that entries of the retry plan set, after a launch that ran out of memory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
     /// The launch.
     pub attempt_id: AttemptId,
     /// Why it ended.

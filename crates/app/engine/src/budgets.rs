@@ -55,7 +55,8 @@ pub(crate) fn storage_budget(run: &RunRow) -> Result<AttemptBudget, AppError> {
 }
 
 /// The run file's `[retry]` in tower's terms; what it leaves out keeps tower's defaults.
-pub(crate) fn policy_of(section: &RetrySection) -> RetryPolicy {
+#[must_use]
+pub fn policy_of(section: &RetrySection) -> RetryPolicy {
     let mut policy = RetryPolicy {
         max_usd: section.max_usd,
         max_gpu_hours: section.max_gpu_hours,

@@ -83,6 +83,8 @@ pub trait Reporter: Sync {
     fn progress(&self, progress: &Progress);
     /// Data files are being read: bytes done of bytes in all.
     fn reading_data(&self, done_bytes: u64, total_bytes: u64);
+    /// Blind spots are being searched: the number of predicates of a slice, candidates done of candidates in all.
+    fn searching(&self, _predicates: usize, _done: u64, _total: u64) {}
     /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
     fn uploading(&self, _done_bytes: u64, _total_bytes: u64) {}
     /// A checkpoint is being fetched from the remote: bytes that arrived of bytes in all.
@@ -107,5 +109,9 @@ impl Reporter for NotesOnly<'_> {
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
         self.0.reading_data(done_bytes, total_bytes);
+    }
+
+    fn searching(&self, predicates: usize, done: u64, total: u64) {
+        self.0.searching(predicates, done, total);
     }
 }

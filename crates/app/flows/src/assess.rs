@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
@@ -15,7 +16,8 @@ use trackway_engine::error::{AppError, ErrorKind};
 pub use trackway_evaluate::metrics::is_share as is_share_metric;
 use trackway_evaluate::numbers::Number;
 pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
-use trackway_evaluate::{AssessError, Baseline, SliceRows};
+use trackway_evaluate::search::SearchObserver;
+use trackway_evaluate::{AssessError, Baseline, SliceRows, assess_watched};
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, ComparisonVerdict,
     Confusion, Costs, Curves, Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point,
@@ -24,6 +26,7 @@ pub use trackway_evaluate::{
 use trackway_sql::{Answer, RowPredicate};
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
+use crate::slices::SlicesOnlooker;
 
 /// A named part of the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,14 +60,33 @@ pub struct AssessRequest {
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is not a table, columns
-/// that are not there, a predicate that cannot be evaluated, sides without a row in common.
-pub fn assess(base: &Path, request: &AssessRequest, onlooker: &Onlooker<'_>) -> Result<Assessment, AppError> {
+/// that are not there, a predicate that cannot be evaluated, sides without a row in common; [`ErrorKind::Cancelled`].
+pub fn assess(
+    base: &Path,
+    request: &AssessRequest,
+    onlooker: &SlicesOnlooker<'_>,
+) -> Result<Assessment, AppError> {
+    let SlicesOnlooker { reading, searching } = onlooker;
+    let watch = SearchObserver { progress: *searching, cancelled: reading.cancelled };
+    let assessment = assess_with(base, request, reading, &watch)?;
+    match reading.cancelled.load(Ordering::Relaxed) {
+        true => Err(AppError::new(ErrorKind::Cancelled, "interrupted")),
+        false => Ok(assessment),
+    }
+}
+
+fn assess_with(
+    base: &Path,
+    request: &AssessRequest,
+    onlooker: &Onlooker<'_>,
+    watch: &SearchObserver<'_>,
+) -> Result<Assessment, AppError> {
     let frame = read(base, &request.table, "predictions", onlooker)?;
     let mut spec = request.spec.clone();
     spec.columns = spec.columns.complete(&frame).map_err(refused)?;
     spec.slices = slices(&frame, &request.slices)?;
     let Some(baseline) = &request.baseline else {
-        return trackway_evaluate::assess(&frame, &spec, None).map_err(refused);
+        return assess_watched(&frame, &spec, None, watch).map_err(refused);
     };
     let baseline = read(base, baseline, "baseline", onlooker)?;
     let id = spec.columns.id.clone().filter(|_| !request.by_order);
@@ -74,7 +96,7 @@ pub fn assess(base: &Path, request: &AssessRequest, onlooker: &Onlooker<'_>) -> 
             .hint("name it with --id COLUMN, or pair rows by their place with --by-order"));
     }
     let sides = Baseline { frame: &baseline, id: id.as_deref() };
-    trackway_evaluate::assess(&frame, &spec, Some(sides)).map_err(refused)
+    assess_watched(&frame, &spec, Some(sides), watch).map_err(refused)
 }
 
 fn read(base: &Path, table: &TableRequest, set: &str, onlooker: &Onlooker<'_>) -> Result<Frame, AppError> {

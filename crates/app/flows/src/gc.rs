@@ -1,27 +1,35 @@
-//! Deletes the logs and records of old runs, and the output of their evaluations. Receipts stay in the ledger, with
+//! Deletes the logs and records of old runs, the output of their evaluations, and what their diagnoses left: records and copies
+//! of checkpoints. Receipts stay in the ledger, with
 //! figures, parameters and events; artifacts stay in the attempts' folders, and the evaluated rows stay under their
 //! hashes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_api::gc::{DeletedRun, GcReport, KeptRun, Leftover};
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{Clock as _, LaunchKind, RunId, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::view;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::home::changed_at;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
-use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, closed_files};
+use trackway_ledger::{
+    AttemptState, CheckpointRow, CheckpointRowState, EvaluationState, EventRow, RunRow, closed_files,
+};
 use trackway_sql::RunSearch;
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
+use crate::data::snapshot::store;
 use crate::evaluate::DRAFT_PREFIX;
+use crate::preflight::last_good::needed_profiles;
 use crate::query;
 
 /// What was left half written is deleted when nothing was added to it for so long; until then a process may be writing
 /// it.
 const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
+/// Why a checkpoint of a diagnosis is gone.
+const COPY_DELETED: &str = "the copy for a diagnosis was deleted with `trackway gc`";
 
 /// Which runs to look at, and what lets them go.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +43,8 @@ pub struct GcRequest {
 }
 
 /// Deletes what the rule does not keep: the folders of the attempts (logs, flight record) but for their artifacts,
-/// their Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
+/// their Parquet files, the folders of ended evaluations, and the launches and copied checkpoints of diagnoses. Without a
+/// condition also incomplete files, and the statistics of data that are not compared with any more. Runs that have nothing left are not named.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
@@ -46,13 +55,13 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
             .hint("give --older-than, --keep-last, or both"));
     }
     let mut search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
-    let mut found: Vec<(RunRow, Vec<PathBuf>)> = Vec::new();
+    let mut found: Vec<(RunRow, Bulk)> = Vec::new();
     loop {
         let page = query::search_runs(context, &search)?;
         for run in page.runs {
-            let paths = bulk_of(context, &run)?;
-            if !paths.is_empty() {
-                found.push((run, paths));
+            let bulk = Bulk::of(context, &run)?;
+            if !bulk.paths.is_empty() {
+                found.push((run, bulk));
             }
         }
         search.page.after = page.next;
@@ -73,13 +82,13 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
         leftovers: Vec::new(),
         freed_bytes: 0,
     };
-    for ((run, paths), fate) in found.into_iter().zip(fates(&facts, &request.rule, context.clock.now())) {
+    for ((run, bulk), fate) in found.into_iter().zip(fates(&facts, &request.rule, context.clock.now())) {
         match fate {
             Fate::Stays(why) => cleared.kept.push(KeptRun { run_id: run.run_id, name: run.name, why }),
             Fate::Goes => {
-                let size_bytes = paths.iter().map(|path| size_of(path)).sum();
+                let size_bytes = bulk.paths.iter().map(|path| size_of(path)).sum();
                 if !request.dry_run {
-                    clear(context, &run, &paths, size_bytes)?;
+                    clear(context, &run, &bulk, size_bytes)?;
                 }
                 cleared.freed_bytes += size_bytes;
                 cleared.gone.push(DeletedRun { run_id: run.run_id, name: run.name, size_bytes });
@@ -87,43 +96,80 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
         }
     }
     if request.condition.is_none() {
-        clear_leftovers(context, &mut cleared)?;
+        let leftovers = incomplete_outputs(context).into_iter().map(|path| (path, "incomplete"));
+        let profiles = superseded_profiles(context)?.into_iter();
+        let profiles = profiles.map(|path| (path, "statistics of data that no later run is compared with"));
+        clear_leftovers(context, leftovers.chain(profiles), &mut cleared)?;
     }
     Ok(cleared)
 }
 
-/// What a run has besides its receipts and artifacts: attempts' folders and Parquet files that are there, its evaluators' and
-/// what those left among them.
-fn bulk_of(context: &Context, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
-    let mut attempts = context.attempts_of(run.run_id)?;
-    attempts.extend(context.ledger_read(|ledger| ledger.launches_of_run(run.run_id))?);
-    let mut paths = Vec::new();
-    let mut evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
-    evaluations.retain(|row| row.state != EvaluationState::Running);
-    for evaluation in evaluations {
-        if let Some(launch_run_id) = evaluation.launch_run_id {
-            attempts.extend(context.ledger_read(|ledger| ledger.launches_of_run(launch_run_id))?);
-        }
-        paths.push(context.home.layout.evaluation(&evaluation.evaluation_id).folder().to_owned());
-    }
-    for attempt in &attempts {
-        paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
-        paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
-    }
-    paths.retain(|path| path.exists());
-    Ok(paths)
+/// What a run has besides its receipts and artifacts.
+struct Bulk {
+    /// Attempts' folders and Parquet files that are there, its evaluators' and what those left among them, its diagnoses' and
+    /// their checkpoints.
+    paths: Vec<PathBuf>,
+    /// Its diagnoses, whose checkpoints are copies.
+    diagnoses: Vec<RunId>,
 }
 
-/// Since when nothing of the run is active, its evaluations included; none while an attempt is not sealed.
+impl Bulk {
+    fn of(context: &Context, run: &RunRow) -> Result<Self, AppError> {
+        let launches_of = |run_id| context.ledger_read(|ledger| ledger.launches_of_run(run_id));
+        let mut attempts = context.attempts_of(run.run_id)?;
+        attempts.extend(launches_of(run.run_id)?);
+        let (mut paths, mut diagnoses) = (Vec::new(), Vec::new());
+        let mut evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+        evaluations.retain(|row| row.state != EvaluationState::Running);
+        for evaluation in evaluations {
+            if let Some(launch_run_id) = evaluation.launch_run_id {
+                attempts.extend(launches_of(launch_run_id)?);
+            }
+            paths.push(context.home.layout.evaluation(&evaluation.evaluation_id).folder().to_owned());
+        }
+        for diagnosis in diagnoses_of(context, run)? {
+            attempts.extend(launches_of(diagnosis.run_id)?);
+            paths.push(context.home.layout.checkpoints_of(diagnosis.run_id));
+            diagnoses.push(diagnosis.run_id);
+        }
+        for attempt in &attempts {
+            paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
+            paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
+        }
+        paths.retain(|path| path.exists());
+        Ok(Self { paths, diagnoses })
+    }
+}
+
+fn diagnoses_of(context: &Context, run: &RunRow) -> Result<Vec<RunRow>, AppError> {
+    let mut runs = context.ledger_read(|ledger| ledger.runs_for(run.run_id))?;
+    runs.retain(|run| run.kind == LaunchKind::Diagnose);
+    Ok(runs)
+}
+
+/// Whether a diagnosis may still launch, or its launch may still run. One whose process was killed has no launch, or one that is
+/// sealed.
+fn is_active(context: &Context, diagnosis: &RunRow) -> Result<bool, AppError> {
+    let launches = context.ledger_read(|ledger| ledger.launches_of_run(diagnosis.run_id))?;
+    let age_seconds = context.clock.now().seconds_since(diagnosis.created_at);
+    Ok(match launches.is_empty() {
+        true => !diagnosis.state.is_final() && age_seconds < LEFTOVER_SECONDS_MIN,
+        false => launches.iter().any(|launch| launch.state != AttemptState::Sealed),
+    })
+}
+
+/// Since when nothing of the run is active, its evaluations and diagnoses included; none while an attempt is not sealed.
 fn rests_since(context: &Context, run: &RunRow) -> Result<Option<Timestamp>, AppError> {
     let attempts = context.attempts_of(run.run_id)?;
     let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
     let Some(ended_at) = run.ended_at.filter(|_| sealed && run.state.is_final()) else { return Ok(None) };
     let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
-    Ok(evaluations.into_iter().filter_map(|row| row.ended_at).chain([ended_at]).max())
+    let diagnoses = diagnoses_of(context, run)?.into_iter();
+    let diagnosed_at = diagnoses.map(|diagnosis| diagnosis.ended_at.unwrap_or(diagnosis.created_at));
+    Ok(evaluations.into_iter().filter_map(|row| row.ended_at).chain(diagnosed_at).chain([ended_at]).max())
 }
 
-/// A pinned checkpoint holds its run, and so does a running evaluation.
+/// A pinned checkpoint holds its run, and so does a running evaluation or diagnosis.
 fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError> {
     let folder = context.home.layout.checkpoints_of(run.run_id);
     for root in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -133,26 +179,71 @@ fn holder_of(context: &Context, run: &RunRow) -> Result<Option<String>, AppError
     }
     let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
     let running = evaluations.into_iter().find(|row| row.state == EvaluationState::Running);
-    Ok(running.map(|row| format!("evaluation {} is still running", row.evaluation_id)))
+    if let Some(row) = running {
+        return Ok(Some(format!("evaluation {} is still running", row.evaluation_id)));
+    }
+    for diagnosis in diagnoses_of(context, run)? {
+        if is_active(context, &diagnosis)? {
+            return Ok(Some(format!("diagnosis {} is still running", diagnosis.run_id)));
+        }
+    }
+    Ok(None)
 }
 
-/// Deletes what processes left that were killed while they wrote the rows of an evaluation.
-fn clear_leftovers(context: &Context, cleared: &mut GcReport) -> Result<(), AppError> {
+/// What processes left that were killed while they wrote the rows of an evaluation.
+fn incomplete_outputs(context: &Context) -> Vec<PathBuf> {
     let now = context.clock.now();
     let drafts = std::fs::read_dir(context.home.layout.evaluation_outputs()).into_iter().flatten().flatten();
-    for path in drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
+    drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)).collect()
+}
+
+/// Statistics of data that runs read, and with which no later run is compared: not those of the last good run of a name, nor of
+/// a run that has not ended.
+fn superseded_profiles(context: &Context) -> Result<Vec<PathBuf>, AppError> {
+    let now = context.clock.now();
+    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut superseded = Vec::new();
+    'profiles: for (data_sha256, path) in store(&context.home).run_profiles() {
+        // A run that is about to be launched has its statistics before it is in the ledger.
+        if changed_at(&path).is_none_or(|at| now.seconds_since(at) <= LEFTOVER_SECONDS_MIN) {
+            continue;
+        }
+        for run in context.ledger_read(|ledger| ledger.runs_of_data(&data_sha256))? {
+            if !needed.contains_key(&run.name) {
+                needed.insert(run.name.clone(), needed_profiles(context, &run.name)?);
+            }
+            if !run.state.is_final() || needed[&run.name].contains(&data_sha256) {
+                continue 'profiles;
+            }
+        }
+        superseded.push(path);
+    }
+    Ok(superseded)
+}
+
+/// Deletes files that belong to no run, each with why.
+fn clear_leftovers(
+    context: &Context,
+    paths: impl Iterator<Item = (PathBuf, &'static str)>,
+    cleared: &mut GcReport,
+) -> Result<(), AppError> {
+    for (path, why) in paths {
         let size_bytes = size_of(&path);
         if !cleared.dry_run {
             context.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
         }
         cleared.freed_bytes += size_bytes;
-        cleared.leftovers.push(Leftover { path: context.home.layout.below(&path), size_bytes });
+        cleared.leftovers.push(Leftover {
+            path: context.home.layout.below(&path),
+            size_bytes,
+            why: why.into(),
+        });
     }
     Ok(())
 }
 
 /// Reported first, deleted then: a crash in between leaves files that the next call names again.
-fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) -> Result<(), AppError> {
+fn clear(context: &Context, run: &RunRow, bulk: &Bulk, size_bytes: u64) -> Result<(), AppError> {
     let at = context.clock.now();
     let event = EventRow {
         event_id: format!("{}:records_cleared:{}", run.run_id, at.as_micros()),
@@ -166,7 +257,19 @@ fn clear(context: &Context, run: &RunRow, paths: &[PathBuf], size_bytes: u64) ->
         source: "operator".into(),
     };
     context.ledger_write(|ledger| ledger.append_event(&event))?;
-    for path in paths {
+    for diagnosis in &bulk.diagnoses {
+        let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(*diagnosis))?.into_iter();
+        let retired: Vec<CheckpointRow> = rows
+            .filter(|row| row.state != CheckpointRowState::Retired)
+            .map(|row| CheckpointRow {
+                state: CheckpointRowState::Retired,
+                why: Some(COPY_DELETED.into()),
+                ..row
+            })
+            .collect();
+        context.ledger_write(|ledger| ledger.upsert_checkpoints(&retired))?;
+    }
+    for path in &bulk.paths {
         context.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::EvaluationRow;
 
 use crate::baseline::{self, section_of};
-use crate::evaluate::judge::{Judged, Terms};
+use crate::evaluate::judge::{Judged, Terms, UNOBSERVED};
 use crate::evaluate::task_set::Tasks;
 use crate::gates;
 
@@ -32,7 +32,14 @@ pub fn shuffled_fixture(context: &Context, evaluation: EvaluationRow) -> Result<
     let frame = baseline::kept_rows(context, &row, seed)?;
     let section = EvaluateSection { baseline: None, ..section_of(&row)? };
     let compared = gates::baseline_made_with(context, &row)?.unwrap_or_else(|| row.clone());
-    let terms = Terms { section: &section, seed, task: None, tasks: &Tasks::None, baseline: Some(&compared) };
+    let terms = Terms {
+        section: &section,
+        seed,
+        task: None,
+        tasks: &Tasks::None,
+        baseline: Some(&compared),
+        searching: UNOBSERVED,
+    };
     let judged = Judged::of_rows(context, &shuffled(frame, &section, seed)?, &terms)?;
     if judged.columns().is_none() {
         let message = format!("nothing can be computed from the rows of evaluation {id}");

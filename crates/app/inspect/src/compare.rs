@@ -48,7 +48,7 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
     for run in &runs {
         let last = context.attempts_of(run.run_id)?.pop();
         parameters.push(match &last {
-            Some(last) => parameters_of(context, last)?.into_iter().collect(),
+            Some(last) => parameters_of(context, last)?.into_iter().map(|it| (it.name, it.value)).collect(),
             None => BTreeMap::new(),
         });
         attempts.push(last);
@@ -64,7 +64,8 @@ pub fn compare(context: &Context, request: &CompareRequest) -> Result<RunCompari
     let metrics = figures(context, &lines, &request.metrics)?;
     let curves = curves(context, &lines, &metrics)?;
     let mut config = rows(&configs);
-    config.retain(|row| row.differs);
+    // Given parameters are among the parameters.
+    config.retain(|row| row.differs && !row.name.starts_with("run.parameters."));
     Ok(RunComparison {
         runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
         parameters: rows(&parameters),

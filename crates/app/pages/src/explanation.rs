@@ -322,8 +322,13 @@ fn given(found: &Explanation, attempt: &ExplainedAttempt) -> Markup {
     }
 }
 
+/// Names in one cell; none if there are none.
+fn listed(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
 /// What the attempt was given, and what shows that it took it.
-fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
+fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 7] {
     let seed = inputs.seed.map(|seed| match inputs.seed_seen {
         None => format!("{seed}; nothing shows that the script took it"),
         Some(seen) if seen == seed => format!("{seed}, taken by the script"),
@@ -335,8 +340,12 @@ fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
         Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
     });
     let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref());
+    let all_opened = (!inputs.data_opened.is_empty()).then(|| "none".to_owned());
     [
         ("seed", seed),
+        ("data opened", listed(&inputs.data_opened)),
+        ("data not opened", listed(&inputs.data_not_opened).or(all_opened)),
+        ("samples of an update", inputs.effective_batch.map(|samples| samples.to_string())),
         ("rows of the rung", rows.map(|(rows, total)| format!("{rows} of {total}, as counted"))),
         ("batches to skip", skipped.or_else(|| Some("none".to_owned()))),
         (

@@ -1,12 +1,20 @@
-//! The parameters that a command gives its script: `python train.py --lr 0.1 --amp model.depth=3`.
+//! The parameters of a run that are known before it begins: those given to Trackway (`--param`, `[run] parameters`), and those
+//! that a command gives its script: `python train.py --lr 0.1 --amp model.depth=3`.
 //!
 //! Only the words behind the script count: options of interpreters and launchers (`torchrun --nproc-per-node 2`) are no
 //! parameters of a training. Nothing is looked up on a disk.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So many parameters are taken at most.
-pub const PARAMETERS_MAX: usize = 128;
+/// So many parameters of a command are taken at most, and so many parameters and tags may be given.
+pub const PARAMETERS_MAX: usize = 256;
+/// The origin of a parameter of the script's command line.
+pub const ORIGIN_COMMAND_LINE: &str = "command line";
+/// The origin of a parameter that was given to Trackway.
+pub const ORIGIN_GIVEN: &str = "given";
+/// A given value is not longer.
+const GIVEN_BYTES_MAX: usize = 4096;
 /// A longer name is none.
 const NAME_BYTES_MAX: usize = 64;
 /// A longer value is cut.
@@ -62,6 +70,67 @@ pub const TOTAL_STEPS: [&str; 8] = [
     "num_train_steps",
     "max_train_steps",
 ];
+
+/// A parameter that is known before its script says anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// [`ORIGIN_COMMAND_LINE`] or [`ORIGIN_GIVEN`].
+    pub origin: &'static str,
+}
+
+/// The parameters of a command and those that were given beside it, which take precedence.
+#[must_use]
+pub fn declared(command: &[String], given: &BTreeMap<String, String>) -> Vec<Declared> {
+    let of_command = parameters_of(command).into_iter().filter(|(name, _)| !given.contains_key(name));
+    let of_command = of_command.map(|(name, value)| Declared { name, value, origin: ORIGIN_COMMAND_LINE });
+    let given = given.iter().take(PARAMETERS_MAX);
+    let given = given.map(|(name, value)| (name.clone(), value.clone()));
+    of_command.chain(given.map(|(name, value)| Declared { name, value, origin: ORIGIN_GIVEN })).collect()
+}
+
+/// Reads `NAME=VALUE` of a given parameter or tag. Booleans are written in lower case, as in TOML and JSON.
+///
+/// # Errors
+/// What is wrong with it, as a sentence.
+pub fn given_pair(text: &str) -> Result<(String, String), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(format!("`{text}` has no `=`: write NAME=VALUE"));
+    };
+    check_given(name, value)?;
+    Ok((name.to_owned(), given_value(value)))
+}
+
+/// Whether a parameter or a tag may have this name and this value.
+///
+/// # Errors
+/// What is wrong with it, as a sentence.
+pub fn check_given(name: &str, value: &str) -> Result<(), String> {
+    if name_of(name).is_none() {
+        return Err(format!(
+            "invalid name `{name}`: it begins with a letter or `_`, contains letters, digits, `.`, `_`, `-` and `/`, and is at most \
+             {NAME_BYTES_MAX} bytes long"
+        ));
+    }
+    if value.len() > GIVEN_BYTES_MAX {
+        return Err(format!(
+            "the value of `{name}` has {} bytes: {GIVEN_BYTES_MAX} is the limit",
+            value.len()
+        ));
+    }
+    Ok(())
+}
+
+fn given_value(value: &str) -> String {
+    match value {
+        "True" | "TRUE" => "true".into(),
+        "False" | "FALSE" => "false".into(),
+        _ => value.to_owned(),
+    }
+}
 
 /// The parameters in a command, in its order, each name once with its last value. Dashes in names become underscores, as
 /// they do in the script; an option without a value is `true`.
@@ -214,6 +283,31 @@ mod tests {
         }
         let code = ["sh", "-c", "python train.py --lr 0.1"].map(str::to_owned);
         assert!(parameters_of(&code).is_empty());
+    }
+
+    /// Proves that a given parameter takes the place of the command's, and that each has its origin.
+    #[test]
+    fn given_parameters_take_precedence() {
+        let words: Vec<String> = "train --lr 0.1 --depth 3".split(' ').map(str::to_owned).collect();
+        let given = [("lr".to_owned(), "0.2".to_owned())].into();
+        let found: Vec<(String, String, &str)> =
+            declared(&words, &given).into_iter().map(|it| (it.name, it.value, it.origin)).collect();
+        let expected = [("depth", "3", ORIGIN_COMMAND_LINE), ("lr", "0.2", ORIGIN_GIVEN)];
+        assert_eq!(found, expected.map(|(name, value, origin)| (name.into(), value.into(), origin)));
+    }
+
+    /// Proves which pairs may be given, and that the error names what is wrong.
+    #[test]
+    fn given_pairs_are_checked() {
+        let pair = |text: &str| given_pair(text).map(|(name, value)| format!("{name}: {value}"));
+        assert_eq!(pair("optim/lr=3e-4").unwrap(), "optim/lr: 3e-4");
+        assert_eq!(pair("amp=True").unwrap(), "amp: true");
+        assert_eq!(pair("note=a=b").unwrap(), "note: a=b");
+        for (text, expected) in [("lr", "no `=`"), ("=1", "invalid name ``"), ("a b=1", "invalid name `a b`")]
+        {
+            assert!(pair(text).unwrap_err().contains(expected), "{text}");
+        }
+        assert!(pair(&format!("a={}", "x".repeat(GIVEN_BYTES_MAX + 1))).is_err());
     }
 
     /// Proves that many and long arguments take bounded room, and that the total of steps is found.

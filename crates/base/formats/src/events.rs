@@ -62,6 +62,9 @@ closed_list!(
         ResumeWithoutPlace = "resume_without_place",
         /// The script took the path of a data set from Trackway: `name`.
         DataPathTaken = "data_path_taken",
+        /// Whether a data set was opened while the attempt ran: `data`; `by`: `attempt`, `unknown` (a process that was not
+        /// identified) or `none`.
+        DataOpened = "data_opened",
         /// The script could not resume, and why.
         ResumeFailed = "resume_failed",
         /// Components of a checkpoint that the script did not load.
@@ -126,6 +129,10 @@ closed_list!(
         CheckpointLogDamaged = "checkpoint_log_damaged",
         /// The run went back to an earlier checkpoint.
         RolledBack = "rolled_back",
+        /// Training data of the run file was not opened while the attempt ran.
+        DataNotOpened = "data_not_opened",
+        /// The samples of an update of the weights are not those of the attempt before: `before`, `now`.
+        EffectiveBatchChanged = "effective_batch_changed",
         /// Files of the data changed after they were hashed.
         DataChanged = "data_changed",
         /// Output that could not be stored: the disk was full.

@@ -48,6 +48,7 @@ fn spec(directory: &Path, script: &str) -> LaunchSpec {
             seed: Some(17),
             config_sha256: String::new(),
             data_sha256: None,
+            data_files: BTreeMap::new(),
             checkpoint_every_steps: None,
             checkpoint_every_seconds: None,
             devices: Vec::new(),

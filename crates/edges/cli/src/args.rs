@@ -206,7 +206,8 @@ pub enum Command {
   trackway run wine.toml --inject kill@step=120     simulate the loss of a machine
   trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
-  trackway run --name baseline -- python train.py --lr 0.01")]
+  trackway run --name baseline -- python train.py --lr 0.01
+  trackway run trackway.toml --param lr=3e-4 --tag sweep=august   find it: trackway runs --where 'param.lr < 1e-3'")]
 pub struct RunArgs {
     /// Run file
     #[arg(value_name = "FILE", required_unless_present = "argv", conflicts_with = "argv")]
@@ -231,6 +232,12 @@ pub struct RunArgs {
     /// Name of a run without a run file
     #[arg(long)]
     pub name: Option<String>,
+    /// Record a parameter of the run; one that the script records takes precedence. It is not passed to the script
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    pub parameters: Vec<String>,
+    /// Record a tag of the run
+    #[arg(long = "tag", value_name = "NAME=VALUE")]
+    pub tags: Vec<String>,
     /// Command to run; it is not passed to a shell
     #[arg(last = true, value_name = "COMMAND")]
     pub argv: Vec<String>,

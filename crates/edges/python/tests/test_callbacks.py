@@ -130,7 +130,7 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate"} | DIGESTS
+    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate", "samples_per_update"} | DIGESTS
     assert record.metric("grad_norm") == pytest.approx(norms) and record.metric("loss") == losses
     assert set(record.metric("nonfinite_gradients").values()) == {0}
     assert set(record.metric("learning_rate").values()) == {0.125}
@@ -184,6 +184,25 @@ def test_a_scaler_that_leaves_an_update_out(attempt, tmp_path):
     told_nothing_failed(record)
     assert record.metric("nonfinite_gradients") == {1: 0, 2: 1, 3: 0}
     assert record.metric("loss_scale") == {1: 8, 2: 4, 3: 4}
+
+
+def test_samples_of_an_update_are_counted(attempt, tmp_path):
+    """Proves that the samples between two updates are counted with the accumulation of gradients, and recorded when they change."""
+    torch = need("torch")
+    run = attempt()
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watch = callbacks.TorchLoop(run, optimizer)
+    for step, inputs in watch.batches([torch.ones(8, 4)] * 8 + [torch.ones(5, 4)]):
+        model(inputs).mean().backward()
+        if step % 4 == 0 or step == 9:
+            optimizer.step()
+            optimizer.zero_grad()
+        watch.step(step)
+    run.finish()
+    record = record_of(tmp_path)
+    told_nothing_failed(record)
+    assert record.metric("samples_per_update") == {4: 32, 9: 5}
 
 
 def test_a_loop_in_pytorch_on_a_device_never_waits(attempt, tmp_path):
@@ -333,7 +352,7 @@ def test_lightning(attempt, tmp_path):
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate"} | DIGESTS
+    assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate", "samples_per_update"} | DIGESTS
     assert set(record.metric("loss")) == set(range(1, 9))
     assert record.metric("grad_norm") == pytest.approx(module.norms), "the norm from before the clipping"
     assert set(record.metric("val_loss")) == {4, 8}

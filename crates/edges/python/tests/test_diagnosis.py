@@ -60,6 +60,12 @@ def test_the_first_nan_of_the_forward_pass(train):
     assert not blind(record) and "checkpoint_committed" not in record.kinds()
 
 
+def test_the_tensors_of_a_batch(train):
+    """Proves that every tensor of a batch is described, the targets too."""
+    facts, _ = train("forward", **NUMERIC)
+    assert [tensor["name"] for tensor in facts["numeric"]["batch_tensors"]] == ["0", "1"], facts
+
+
 def test_the_first_gradient_that_is_not_finite(train):
     """Proves that of finite outputs whose gradient is NaN the operation of the backward pass, its layer, its line
     and the first parameter are recorded."""

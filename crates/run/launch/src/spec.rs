@@ -73,6 +73,9 @@ pub struct LaunchDetails {
     pub config_sha256: String,
     /// SHA-256 of the data manifest, lower-case hex; `None` when the run declares no data.
     pub data_sha256: Option<String>,
+    /// The files of each data set of the run, absolute: which of them are opened is recorded.
+    #[serde(default)]
+    pub data_files: BTreeMap<String, Vec<PathBuf>>,
     /// A checkpoint is due after so many steps.
     pub checkpoint_every_steps: Option<u64>,
     /// A checkpoint is due after so many seconds.

@@ -180,6 +180,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
             seed: Some(17),
             config_sha256: String::new(),
             data_sha256: None,
+            data_files: BTreeMap::new(),
             checkpoint_every_steps: None,
             checkpoint_every_seconds: None,
             devices: Vec::new(),

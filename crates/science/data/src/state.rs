@@ -1,5 +1,6 @@
 //! Whether the files of data sets are unchanged since they were hashed, by their state in the file system.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,16 @@ impl FileStates {
             FileState { set: set.name.clone(), path: file.path.clone(), file: at, identity }
         };
         Self(local.take(FILES_MAX).map(state).collect())
+    }
+
+    /// The files of each data set, absolute.
+    #[must_use]
+    pub fn files_by_set(&self) -> BTreeMap<String, Vec<PathBuf>> {
+        let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
+        for state in &self.0 {
+            files.entry(state.set.clone()).or_default().push(state.file.clone());
+        }
+        files
     }
 
     /// Whether there is none.

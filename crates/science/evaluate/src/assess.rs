@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trackway_data::model::Frame;
 
@@ -20,6 +21,7 @@ use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, measure};
 use crate::notes::notes;
 use crate::residuals::residuals_of;
+use crate::search::SearchObserver;
 use crate::slices::slices;
 pub use crate::spec::Spec;
 
@@ -37,6 +39,20 @@ pub struct Baseline<'b> {
 /// # Errors
 /// [`AssessError`]: columns that are not there or of no task, numbers out of range, a baseline without a row in common.
 pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Result<Assessment, AssessError> {
+    let watch = SearchObserver { progress: &|_, _, _| {}, cancelled: &AtomicBool::new(false) };
+    assess_watched(frame, spec, baseline, &watch)
+}
+
+/// The same; the search for blind spots, which may take long, is observed. One that is cancelled is left out, with a note.
+///
+/// # Errors
+/// As [`assess`].
+pub fn assess_watched(
+    frame: &Frame,
+    spec: &Spec,
+    baseline: Option<Baseline<'_>>,
+    watch: &SearchObserver<'_>,
+) -> Result<Assessment, AssessError> {
     check(spec, frame)?;
     let columns = spec.columns.clone().complete(frame)?;
     let task = match spec.task {
@@ -79,7 +95,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
     });
     let rows = items.rows.judged();
     let mut notes = notes(frame, (&items, &scoring), &columns, (spec, task), (&metrics, &fairness));
-    let blind_spots = spec.blind_spots.then(|| blind_spots_of(frame, &items, &roles, spec.seed));
+    let blind_spots = spec.blind_spots.then(|| blind_spots_of(frame, &items, &roles, spec.seed, watch));
     let blind_spots = blind_spots.and_then(|found| {
         found.map_err(|why| notes.push(format!("blind spots were not searched: {why}"))).ok()
     });

@@ -5,7 +5,7 @@ use trackway_data::model::Frame;
 
 use crate::Columns;
 use crate::metrics::rows::{Content, Items};
-use crate::search::{BlindSpots, Loss, Searched, blind_spots};
+use crate::search::{BlindSpots, Loss, SearchObserver, Searched, blind_spots};
 
 /// Searches them; a sentence where they cannot be searched.
 pub(crate) fn blind_spots_of(
@@ -13,6 +13,7 @@ pub(crate) fn blind_spots_of(
     items: &Items,
     roles: &Columns,
     seed: u64,
+    watch: &SearchObserver<'_>,
 ) -> Result<BlindSpots, String> {
     let (loss, of_items) = errors(items).ok_or("the rows of this task have no error each")?;
     let mut errors = vec![f64::NAN; frame.rows()];
@@ -20,7 +21,8 @@ pub(crate) fn blind_spots_of(
         errors[*row as usize] = *error;
     }
     let others = roles.given().collect();
-    blind_spots(Searched { frame, loss, errors, others, group: roles.group.as_deref(), seed })
+    let group = roles.group.as_deref();
+    blind_spots(Searched { frame, loss, errors, others, group, seed }, watch)
 }
 
 /// How far off each item is: wrong or right of classes, the absolute difference of numbers.
@@ -41,9 +43,11 @@ fn errors(items: &Items) -> Option<(Loss, Vec<f64>)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::search::{Loss, SliceVerdict};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use crate::search::{Loss, SearchObserver, SliceVerdict};
     use crate::tests::{frame, numbers, texts};
-    use crate::{Spec, assess};
+    use crate::{Spec, assess, assess_watched};
 
     /// 600 rows of which those of `sex` f are wrong in one of three, and no others.
     fn people() -> Vec<trackway_data::model::FrameColumn> {
@@ -86,6 +90,27 @@ mod tests {
         assert_eq!(found.loss, Loss::Absolute);
         assert!((found.error.value - (9.0 + 3.0 * 0.5) / 4.0).abs() < 1e-9, "{:?}", found.error);
         assert_eq!(found.slices[0].predicate.get("site"), Some(&Some("bad".to_owned())));
+    }
+
+    /// Proves that a search reports how far it is, and that one which is cancelled ends with a note and takes nothing from the
+    /// other numbers.
+    #[test]
+    fn a_search_is_watched_and_ends_when_asked_to() {
+        let spec = Spec { blind_spots: true, ..Spec::default() };
+        let seen = AtomicU64::new(0);
+        let watched = |cancelled: bool| {
+            let progress = |_, done, total| {
+                assert!(done <= total);
+                seen.fetch_add(1, Ordering::Relaxed);
+            };
+            let watch = SearchObserver { progress: &progress, cancelled: &AtomicBool::new(cancelled) };
+            assess_watched(&frame(people()), &spec, None, &watch).unwrap()
+        };
+        assert!(watched(false).blind_spots.is_some() && seen.load(Ordering::Relaxed) > 0);
+        let ended = watched(true);
+        assert!(ended.blind_spots.is_none() && ended.metrics.contains_key("accuracy"));
+        let note = "blind spots were not searched: the search was cancelled";
+        assert!(ended.notes.iter().any(|it| it == note), "{:?}", ended.notes);
     }
 
     /// Proves that rows which cannot be searched are a note and no error.

@@ -29,7 +29,7 @@ pub mod slices;
 mod spec;
 pub mod tasks;
 
-pub use assess::{Baseline, assess};
+pub use assess::{Baseline, assess, assess_watched};
 pub use assessment::{
     Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,
     ComparisonVerdict, Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice,

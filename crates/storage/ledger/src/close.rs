@@ -15,11 +15,12 @@ use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::EventKind;
-use trackway_formats::arguments::parameters_of;
+use trackway_formats::arguments::declared;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{
     CheckpointFrame, ControlAck, Event, Frame, Origin, OriginOfEach, SEGMENT_EXTENSION, Segment, read_segment,
 };
+use trackway_formats::runfile::RunSection;
 
 use crate::error::LedgerError;
 use crate::records::{
@@ -93,21 +94,30 @@ pub struct ClosedRecords {
 
 /// Closes the record of an attempt: reads every segment below `home/attempts/<attempt>/records`, and writes
 /// `home/records/<attempt>.parquet` when there is any metric. Torn frames are passed and counted; a segment that
-/// cannot be read at all is listed with the reason and hinders nothing.
+/// cannot be read at all is listed with the reason and hinders nothing. `given` has the parameters and tags of the plan.
 ///
 /// # Errors
 /// [`LedgerError::File`], [`LedgerError::Parquet`]; nothing is half written then.
-pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords, LedgerError> {
+pub fn close_records(
+    home: &Path,
+    attempt: &AttemptRow,
+    given: &RunSection,
+) -> Result<ClosedRecords, LedgerError> {
     let subject = Subject::of(attempt);
     let segments = read_segments(home, attempt.attempt_id)?;
     let (telemetry, recorded): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
-    let mut closed = ClosedRecords::default();
+    let mut closed = ClosedRecords { tags: tags_of(&subject, given), ..ClosedRecords::default() };
     recorded.iter().for_each(|named| closed.take(&subject, named));
-    closed.take_parameters(&subject, &attempt.command, &recorded);
+    let imported = recorded.iter().any(|named| named.origin() == Some(Origin::Import));
+    let command: &[String] = if imported { &[] } else { &attempt.command };
+    for parameter in declared(command, &given.parameters) {
+        closed.set_parameter(&subject, &parameter.name, &parameter.value, parameter.origin);
+    }
+    closed.take_parameters(&subject, &recorded);
     let metrics = closed.close(home, &subject, &recorded, Points::Metrics)?;
     closed.point_count = recorded.iter().map(NamedSegment::point_count).sum();
     closed.summaries = metrics;
-    closed.segments.extend(telemetry.iter().map(|named| segment_row(&subject, named)));
+    telemetry.iter().for_each(|named| closed.take_from_beside(&subject, named));
     let machine = closed.close(home, &subject, &telemetry, Points::Telemetry)?;
     closed.summaries.extend(machine);
     Ok(closed)
@@ -247,6 +257,17 @@ impl ClosedRecords {
         }
     }
 
+    /// Takes the events of a segment that was not written by the script: none of them is a sign of its life.
+    fn take_from_beside(&mut self, subject: &Subject, named: &NamedSegment) {
+        self.segments.push(segment_row(subject, named));
+        for located in named.segment.iter().flat_map(|segment| &segment.frames) {
+            if let Frame::Event(event) = &located.frame {
+                let id = format!("{}:{}:{}", subject.attempt_id, named.name, located.sequence);
+                self.events.push(event_row(subject, id, event, named.origin()));
+            }
+        }
+    }
+
     fn see(&mut self, at: Timestamp, step: Option<Step>) {
         self.heartbeat_at = self.heartbeat_at.max(Some(at));
         if let Some(step) = step {
@@ -281,29 +302,38 @@ impl ClosedRecords {
         true
     }
 
-    /// The command's arguments first; what the script printed, what its event files hold and what it recorded
-    /// replace them, in this order.
-    fn take_parameters(&mut self, subject: &Subject, command: &[String], segments: &[NamedSegment]) {
-        let imported = segments.iter().any(|named| named.origin() == Some(Origin::Import));
-        for (name, value) in parameters_of(if imported { &[] } else { command }) {
-            self.set_parameter(subject, &name, &value);
-        }
+    /// What the script printed, what its event files hold and what it recorded replace what was declared, in this order.
+    fn take_parameters(&mut self, subject: &Subject, segments: &[NamedSegment]) {
         let mut segments: Vec<&NamedSegment> = segments.iter().collect();
         segments.sort_by_key(|named| named.origin().map_or(0, Origin::precedence));
-        let frames =
-            segments.into_iter().flat_map(|named| &named.segment).flat_map(|segment| &segment.frames);
-        for located in frames {
-            if let Frame::Param(parameter) = &located.frame {
-                self.set_parameter(subject, &parameter.name, &parameter.value);
+        for named in segments {
+            let origin = named.origin().map(|origin| origin.to_string()).unwrap_or_default();
+            for located in named.segment.iter().flat_map(|segment| &segment.frames) {
+                if let Frame::Param(parameter) = &located.frame {
+                    self.set_parameter(subject, &parameter.name, &parameter.value, &origin);
+                }
             }
         }
     }
 
-    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str) {
+    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str, origin: &str) {
         let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
-        let parameter = ParameterRow { attempt_id, run_id, name: name.into(), value: value.into() };
+        let origin = Some(origin.to_owned());
+        let parameter = ParameterRow { attempt_id, run_id, name: name.into(), value: value.into(), origin };
         put(&mut self.parameters, parameter, |one, other| one.name == other.name);
     }
+}
+
+/// The tags that were given; the script's own replace them.
+fn tags_of(subject: &Subject, given: &RunSection) -> Vec<TagRow> {
+    let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+    let tag = |(name, value): (&String, &String)| TagRow {
+        attempt_id,
+        run_id,
+        name: name.clone(),
+        value: value.clone(),
+    };
+    given.tags.iter().map(tag).collect()
 }
 
 /// Replaces the row that is the same, or adds one.
@@ -383,7 +413,9 @@ pub fn origins_of(segments: &[NamedSegment]) -> OriginOfEach {
     if segments.iter().any(|named| named.origin() != first) {
         for named in segments {
             let names = named.segment.iter().flat_map(Segment::metric_points).map(|point| point.name);
-            names.for_each(|name| origins.take(&name, named.origin()));
+            for name in names {
+                origins.take(&name, named.origin());
+            }
         }
     }
     origins

@@ -212,6 +212,23 @@ impl Ledger {
         self.backend().select(&format!("WHERE run_id IN ({})", marks(ids.len())), &ids)
     }
 
+    /// The runs of other kinds that exist for a run: its evaluations, diagnoses and rehearsals, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn runs_for(&self, run_id: RunId) -> Result<Vec<RunRow>, LedgerError> {
+        self.backend().select("WHERE for_run_id = ? ORDER BY run_id", &[run_id.to_value()])
+    }
+
+    /// The runs that read data with this hash, newest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn runs_of_data(&self, data_sha256: &str) -> Result<Vec<RunRow>, LedgerError> {
+        let tail = "WHERE run_id IN (SELECT run_id FROM run_data WHERE data_sha256 = ?) ORDER BY run_id DESC";
+        self.backend().select(tail, &[Value::from(data_sha256)])
+    }
+
     /// What a training run took, and what its evaluations, diagnoses and rehearsals took.
     ///
     /// # Errors

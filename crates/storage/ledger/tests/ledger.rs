@@ -15,6 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use trackway_core::name::{Name, Named};
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
+use trackway_formats::runfile::RunSection;
 use trackway_ledger::conformance;
 use trackway_ledger::{
     AttemptRow, AttemptState, ErrorKind, Ledger, OpenOptions, RunRow, close_records, document,
@@ -121,7 +122,7 @@ fn a_missing_record_hinders_nothing() {
     let home = TempDir::new().unwrap();
     let ledger = Ledger::open(home.path().join("ledger.db").to_str().unwrap()).unwrap();
     let attempt = attempt_of(&store_run(&ledger, "empty"), 1);
-    let closed = close_records(home.path(), &attempt).unwrap();
+    let closed = close_records(home.path(), &attempt, &RunSection::default()).unwrap();
     assert_eq!((closed.segments.len(), closed.parquet_path, closed.last_step), (0, None, None));
     assert!(!home.path().join("records").exists());
 }

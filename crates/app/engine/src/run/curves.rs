@@ -36,6 +36,11 @@ impl Curves {
         curve.values.push_back(value);
     }
 
+    /// Forgets a curve: its values come from another writer from now on.
+    pub fn forget(&mut self, name: &str) {
+        self.0.retain(|curve| curve.name != name);
+    }
+
     /// The one that is shown when there is room for one: `loss`, else one whose name ends in it, else the first one.
     pub fn first(&self) -> Option<&LiveCurve> {
         self.shown(1).pop()

@@ -15,6 +15,7 @@ use trackway_tower::decide::{DecisionRule, SpentBeside};
 
 use super::changes::{Changes, plan_values};
 use super::detect::{Detecting, DetectionLog};
+use super::effective_batch;
 use super::inject::Injection;
 use super::job::Job;
 use super::ladder::Ladder;
@@ -89,7 +90,9 @@ pub fn drive(
         };
         asked_for = false;
         let asked_fault = injection.take();
-        detecting.begins_again(rung_of(&launched.row));
+        let attempts = context.attempts_of_kind(run_id, launched.row.kind)?;
+        let batch = effective_batch::before(&attempts, &launched.row.rung, launched.row.attempt_number);
+        detecting.begins_again(rung_of(&launched.row), batch);
         let looks = Looks {
             replication: sending.replication.as_ref(),
             detecting: Some(&mut detecting),
@@ -174,6 +177,8 @@ fn out_of_sight(launched: &Launched, why: &str) -> AppError {
 pub struct Rehearsal {
     /// Trackway's variables for it.
     pub environment: BTreeMap<String, String>,
+    /// Variables that an entry of the retry plan sets.
+    pub set: BTreeMap<String, String>,
     /// The fault that is part of it.
     pub injection: Option<Injection>,
     /// How long the script may take until it speaks to the recorder.
@@ -203,8 +208,12 @@ pub fn rehearse(
 ) -> Result<Sealed, AppError> {
     context.become_supervisor();
     context.set_run_state(prepared.run.run_id, RunState::Running)?;
-    let additions =
-        Additions { own: rehearsal.environment.clone(), rung: rehearsal.rung, ..Additions::default() };
+    let additions = Additions {
+        set: rehearsal.set.clone(),
+        own: rehearsal.environment.clone(),
+        rung: rehearsal.rung,
+        ..Additions::default()
+    };
     let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
     let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
     match watch(context, prepared, &launched, rehearsal.injection, looks, reporter)? {

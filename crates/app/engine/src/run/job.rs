@@ -1,5 +1,6 @@
 //! What a run launches, kept twice: with its secrets in memory, and without them in `plan.json`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,10 @@ pub enum RunSource {
         argv: Vec<String>,
         /// What to call the run; the script's name when absent.
         name: Option<Name>,
+        /// Parameters to record, beside those of the command.
+        parameters: BTreeMap<String, String>,
+        /// Tags to record.
+        tags: BTreeMap<String, String>,
     },
 }
 
@@ -87,8 +92,9 @@ impl Job {
     pub fn read(source: &RunSource, redactor: &Redactor) -> Result<Self, AppError> {
         match source {
             RunSource::File { path, overrides } => Self::read_file(path, overrides, redactor),
-            RunSource::Command { argv, name } => {
+            RunSource::Command { argv, name, parameters, tags } => {
                 let mut plan = Plan::for_command(argv);
+                (plan.run.parameters, plan.run.tags) = (parameters.clone(), tags.clone());
                 if let Some(name) = name {
                     plan.run.name = name.to_string();
                 }
@@ -126,12 +132,15 @@ impl Job {
 
     /// A plan from somewhere else than a run file.
     pub fn new(
-        plan: Plan,
+        mut plan: Plan,
         base: PathBuf,
         run_file: Option<PathBuf>,
         overrides: Vec<String>,
         redactor: &Redactor,
     ) -> Result<Self, AppError> {
+        // What is only recorded never needs its secrets.
+        plan.run.parameters = redactor.settings(&plan.run.parameters);
+        plan.run.tags = redactor.settings(&plan.run.tags);
         let stored_plan = without_secrets(&plan, redactor)?;
         let config_sha256 = stored_plan.config_sha256();
         Ok(Self { plan, stored_plan, config_sha256, base, run_file, overrides })
@@ -266,7 +275,26 @@ mod tests {
     fn job(argv: &[&str]) -> Job {
         let argv = argv.iter().map(|part| (*part).to_owned()).collect();
         let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
-        Job::read(&RunSource::Command { argv, name: None }, &redactor).unwrap()
+        let (parameters, tags) = Default::default();
+        Job::read(&RunSource::Command { argv, name: None, parameters, tags }, &redactor).unwrap()
+    }
+
+    /// Proves that given parameters and tags are neither hashed nor kept with their secrets, and that a run with them can be
+    /// launched again.
+    #[test]
+    fn given_parameters_are_only_recorded() {
+        let argv = vec!["true".to_owned()];
+        let redactor = Redactor::from_environment(std::iter::empty::<(String, String)>());
+        let given = [("api_key", "correct-horse-battery"), ("lr", "0.1")];
+        let parameters = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let source = RunSource::Command { argv, name: None, parameters, tags: BTreeMap::new() };
+        let with = Job::read(&source, &redactor).unwrap();
+        assert_eq!(with.config_sha256, job(&["true"]).config_sha256);
+        assert_eq!(with.plan.run.parameters["lr"], "0.1");
+        assert!(!with.plan.run.parameters["api_key"].contains("horse"));
+        assert!(
+            !with.stored(RunId::new(&trackway_core::SequentialIds::default()), None, &redactor).has_secrets
+        );
     }
 
     /// Proves that a rotated secret does not change the config, that another argument does, and that no secret is

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, LaunchKind, Rung};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
+use trackway_data::FileStates;
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, canonical_json};
@@ -424,6 +425,13 @@ fn data_paths(job: &Job) -> String {
     serde_json::json!(paths).to_string()
 }
 
+/// The files of the run's data, as they were when they were hashed; none for a run without data.
+pub(super) fn states_of_run(context: &Context, run_id: RunId) -> Option<FileStates> {
+    // A file that is not there or cannot be read means that nothing is known of them.
+    let text = std::fs::read(context.home.layout.run(run_id).data_files_json()).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
 fn spec_of(
     context: &Context,
     prepared: &Prepared,
@@ -465,6 +473,9 @@ fn spec_of(
             seed: plan.run.seed,
             config_sha256: row.config_sha256.clone(),
             data_sha256: row.data_sha256.clone(),
+            data_files: states_of_run(context, row.run_id)
+                .map(|states| states.files_by_set())
+                .unwrap_or_default(),
             checkpoint_every_steps: plan.checkpoint.every_steps,
             checkpoint_every_seconds: plan.checkpoint.every_seconds,
             devices: Vec::new(),

@@ -7,8 +7,8 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::arguments::TOTAL_STEPS;
 use trackway_formats::record::{
-    CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS,
-    SegmentReader,
+    CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, OriginOfEach,
+    PROGRESSIVE_LOSS, SegmentReader,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_tower::detect::DataCursor;
@@ -22,6 +22,8 @@ use crate::save_reason;
 const LOOK_BYTES_MAX: u64 = 4 << 20;
 /// Most segments that are followed: one a process, and loader workers have their own.
 const SEGMENTS_MAX: usize = 4096;
+/// Most metrics whose writer is chosen; of further ones the values of every writer count.
+const CHOSEN_MAX: usize = 65_536;
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
 
@@ -35,6 +37,8 @@ pub struct LiveRecord {
     /// The rank whose progressive losses count: the first that recorded one.
     progressive_rank: Option<u32>,
     curves: Curves,
+    /// Of each metric the writer whose values count, as in the sealed record.
+    origins: OriginOfEach,
     machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: RecordFacts,
@@ -74,10 +78,10 @@ pub struct Seen<'a> {
     pub segment: usize,
     /// The rank of the process that recorded them; 0 if it did not report it.
     pub rank: u32,
-    /// Whether the recorder inside the training process wrote them.
-    pub from_sdk: bool,
-    /// The values.
+    /// The values, without those of a metric that another writer records better.
     pub metrics: &'a Metrics,
+    /// Metrics that this writer records better than the one before: what was seen of them no longer counts.
+    pub replaced: &'a [String],
     /// The names of the segment.
     pub names: &'a NameTable,
 }
@@ -104,6 +108,7 @@ impl LiveRecord {
             progressive: None,
             progressive_rank: None,
             curves: Curves::default(),
+            origins: OriginOfEach::default(),
             machine: BTreeMap::new(),
             facts: RecordFacts::default(),
         }
@@ -149,16 +154,19 @@ impl LiveRecord {
                     continue;
                 }
                 self.facts.take(&frame);
-                match &frame {
+                match frame {
                     Frame::Event(event) => {
-                        if let Some(rank) = reported_rank(event)
+                        if let Some(rank) = reported_rank(&event)
                             && self.ranks.len() < SEGMENTS_MAX
                         {
                             self.ranks.insert(followed.pid, rank);
                         }
                     }
-                    Frame::Metrics(metrics) => {
+                    Frame::Metrics(mut metrics) => {
                         let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
+                        let (origin, names) = (followed.origin, &followed.names);
+                        let replaced = choose(&mut self.origins, &mut metrics, names, origin);
+                        replaced.iter().for_each(|name| self.curves.forget(name));
                         for (id, value) in &metrics.values {
                             let name = followed.names.name_or_placeholder(*id);
                             self.curves.take(&name, metrics.step, *value);
@@ -172,8 +180,8 @@ impl LiveRecord {
                         see(&Seen {
                             segment: followed.number,
                             rank,
-                            from_sdk: followed.origin == Some(Origin::Sdk),
-                            metrics,
+                            metrics: &metrics,
+                            replaced: &replaced,
                             names: &followed.names,
                         });
                     }
@@ -207,6 +215,25 @@ impl LiveRecord {
     pub fn curves(&self, count: usize) -> Vec<LiveCurve> {
         self.curves.shown(count).into_iter().cloned().collect()
     }
+}
+
+/// Leaves only the values that count, by the rule of the sealed record, and names the metrics whose earlier values no longer
+/// do.
+fn choose(
+    origins: &mut OriginOfEach,
+    metrics: &mut Metrics,
+    names: &NameTable,
+    origin: Option<Origin>,
+) -> Vec<String> {
+    let mut replaced = Vec::new();
+    metrics.values.retain(|(id, _)| {
+        let name = names.name_or_placeholder(*id);
+        if origins.len() < CHOSEN_MAX && origins.take(&name, origin) {
+            replaced.push(name.to_string());
+        }
+        origins.counts(&name, origin)
+    });
+    replaced
 }
 
 impl Followed {
@@ -318,4 +345,68 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
 fn reported_rank(event: &Event) -> Option<u32> {
     let field = event.fields.iter().find(|(name, _)| EventKind::Rank.is(&event.kind) && name == "rank")?;
     field.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_formats::layout::AttemptLayout;
+    use trackway_formats::record::{Encoder, SEGMENT_EXTENSION, SegmentHeader};
+    use trackway_launch::FolderChannel;
+
+    use super::*;
+
+    /// Writes a segment with values of `loss`, from step 1 on, and of `other`.
+    fn segment(files: &AttemptLayout, name: &str, origin: Origin, values: &[f64]) {
+        let at = Timestamp::from_micros(1);
+        let header = SegmentHeader {
+            at,
+            origin,
+            pid: 1,
+            segment_sequence: 0,
+            boot_id: String::new(),
+            run_id: "run".into(),
+            attempt_id: "attempt".into(),
+            writer: "test".into(),
+        };
+        let (mut bytes, mut encoder) = (Vec::new(), Encoder::new());
+        encoder.begin(&mut bytes, &header);
+        for (step, value) in (1..).zip(values) {
+            encoder.metrics(&mut bytes, at, step, &[("loss", *value), (name, *value)]);
+        }
+        std::fs::create_dir_all(files.records()).unwrap();
+        std::fs::write(files.records().join(format!("{name}.{SEGMENT_EXTENSION}")), bytes).unwrap();
+    }
+
+    /// Proves that a live curve and what detectors see have the values of one writer of each metric, as the sealed record
+    /// has, whichever began first, and that a metric of one writer alone counts.
+    #[test]
+    fn one_writer_of_each_metric_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = AttemptLayout::new(folder.path());
+        let mut record = LiveRecord::of(Arc::new(FolderChannel::new(folder.path())));
+        let (mut seen, mut replaced) = (Vec::new(), Vec::new());
+        let mut look = |record: &mut LiveRecord| {
+            record.look_at(&mut |values| {
+                replaced.extend_from_slice(values.replaced);
+                for (id, value) in &values.metrics.values {
+                    seen.push((values.names.name_or_placeholder(*id).to_string(), *value));
+                }
+            });
+        };
+        segment(&files, "b", Origin::TensorBoard, &[9.0, 8.0]);
+        look(&mut record);
+        segment(&files, "c", Origin::Sdk, &[1.0, 0.5]);
+        segment(&files, "d", Origin::Stdout, &[7.0]);
+        look(&mut record);
+        let curve = |name: &str| {
+            let curves = record.curves(9);
+            let found = curves.iter().find(|curve| curve.name == name).unwrap();
+            found.values.iter().copied().collect::<Vec<f64>>()
+        };
+        assert_eq!((curve("loss"), curve("b"), curve("d")), (vec![1.0, 0.5], vec![9.0, 8.0], vec![7.0]));
+        let losses: Vec<f64> =
+            seen.iter().filter(|(name, _)| name == "loss").map(|(_, value)| *value).collect();
+        assert_eq!(losses, [9.0, 8.0, 1.0, 0.5]);
+        assert_eq!(replaced, ["loss"]);
+    }
 }

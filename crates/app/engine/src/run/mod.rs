@@ -5,6 +5,7 @@ pub mod curves;
 pub mod detect;
 pub mod drive;
 mod echo;
+mod effective_batch;
 pub mod evaluator;
 mod inject;
 mod inputs;

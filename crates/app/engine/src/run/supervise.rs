@@ -332,7 +332,11 @@ impl<'a> Supervisor<'a> {
             let beside = beside(&self.record, finding, stacks);
             detection.detection_log.take(finding, beside);
         }
-        let complaints = [detection.detection_log.write(), detection.detecting.complaint()];
+        let complaints = [
+            detection.detection_log.write(),
+            detection.detecting.complaint(),
+            detection.detecting.changed_batch(),
+        ];
         for text in complaints.into_iter().flatten() {
             self.reporter.notice(&Notice::Note { text });
         }

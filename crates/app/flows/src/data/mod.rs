@@ -10,6 +10,7 @@ pub mod profile;
 mod remote;
 pub mod schema;
 pub mod snapshot;
+pub mod snapshot_remote;
 pub mod split;
 pub mod table;
 

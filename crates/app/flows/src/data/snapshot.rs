@@ -221,7 +221,7 @@ pub fn expire(home: &Home, words: &[String], dry_run: bool) -> Result<SnapshotEx
 }
 
 /// The snapshot of a name, an id or the beginning of one.
-fn known(store: &SnapshotStore, word: &str) -> Result<SnapshotId, AppError> {
+pub(super) fn known(store: &SnapshotStore, word: &str) -> Result<SnapshotId, AppError> {
     let word = word.strip_prefix(SNAPSHOT_MARK).unwrap_or(word);
     store.find(word).map_err(|error| snapshot_error(&error))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("there is no snapshot `{word}`"))
@@ -340,7 +340,7 @@ pub fn diff(
     })
 }
 
-fn snapshot_error(error: &SnapshotError) -> AppError {
+pub(super) fn snapshot_error(error: &SnapshotError) -> AppError {
     let kind = match error {
         SnapshotError::Ambiguous { .. } => ErrorKind::NotFound,
         SnapshotError::Damaged { .. } | SnapshotError::Lost { .. } => ErrorKind::Integrity,

@@ -259,6 +259,7 @@ fn launch_of(
     let hang_after = request.hang_after_seconds;
     Ok(Rehearsal {
         environment: environment(case, plan, hang_after),
+        set: BTreeMap::new(),
         injection: None,
         handshake_seconds: (kind == DiagnosisKind::Numeric).then_some(HANDSHAKE_SECONDS),
         timeout_seconds: Some(request.timeout_seconds),

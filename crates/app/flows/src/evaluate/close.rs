@@ -11,6 +11,7 @@ use trackway_ledger::{AttemptRow, AttemptState, EvaluationEnd, EvaluationRow, Ev
 use crate::baseline::section_of;
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, writable_again};
 use crate::evaluate::collect;
+use crate::evaluate::judge::UNOBSERVED;
 
 /// How often finishing an evaluation is begun: one whose outputs crash every command must not do so for ever.
 const FINISHES_MAX: u64 = 3;
@@ -107,7 +108,7 @@ fn end_of_lost(
     }
     let number = last.map_or(1, |last| last.attempt_number);
     let folder = context.home.layout.evaluation(&row.evaluation_id).launch(number);
-    match collect::collected(context, row.clone(), &folder) {
+    match collect::collected(context, row.clone(), &folder, UNOBSERVED) {
         Err(error)
             if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable) =>
         {

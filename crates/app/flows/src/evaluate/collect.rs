@@ -16,7 +16,7 @@ use trackway_files::TempFile;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
 
-use super::judge::{Judged, Terms};
+use super::judge::{Judged, Searching, Terms};
 use super::outputs::{EVALUATION, Outputs, read_outputs, sampled, text_of};
 use super::task_set;
 use crate::baseline::section_of;
@@ -31,6 +31,7 @@ pub(super) fn collected(
     context: &Context,
     row: EvaluationRow,
     folder: &Path,
+    searching: &Searching<'_>,
 ) -> Result<EvaluationEnd, AppError> {
     let section = section_of(&row)?;
     let seed = row.seed.unwrap_or(0);
@@ -38,7 +39,7 @@ pub(super) fn collected(
     // any that finds the evaluation without a supervisor.
     let judged = contained(|| {
         read_outputs(context, folder, &section, seed)
-            .and_then(|outputs| completed(context, row.clone(), &section, &outputs))
+            .and_then(|outputs| completed(context, row.clone(), &section, &outputs, searching))
     });
     redact_reported(context, folder)?;
     match judged {
@@ -83,6 +84,7 @@ fn completed(
     row: EvaluationRow,
     section: &EvaluateSection,
     outputs: &Outputs,
+    searching: &Searching<'_>,
 ) -> Result<EvaluationEnd, AppError> {
     let seed = row.seed.unwrap_or(0);
     let baseline = row.baseline_evaluation_id.as_deref();
@@ -93,7 +95,8 @@ fn completed(
     }
     let row = by_its_own_word(row, &outputs.reported, &mut notes);
     let tasks = task_set::tasks(context, &row)?;
-    let terms = Terms { section, seed, task: None, tasks: &tasks, baseline: baseline.as_ref() };
+    let baseline = baseline.as_ref();
+    let terms = Terms { section, seed, task: None, tasks: &tasks, baseline, searching };
     let judged = Judged::of(context, outputs, &terms)?;
     let mut end = bound(context, row, outputs, judged, notes, seed);
     end.evaluation.state = EvaluationState::Completed;

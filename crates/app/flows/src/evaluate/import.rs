@@ -14,7 +14,7 @@ use trackway_evaluate::import::{ForeignEvaluation, ImportError, read};
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 
-use super::judge::{Judged, Terms};
+use super::judge::{Judged, Terms, UNOBSERVED};
 use super::outputs::{Outputs, read_outputs};
 use super::receipt;
 use super::task_set::Tasks;
@@ -94,6 +94,7 @@ fn take_over(
         task: task.then_some(Task::LanguageModel),
         tasks: &Tasks::None,
         baseline: None,
+        searching: UNOBSERVED,
     };
     let judged = match task {
         true => Judged::of(context, &outputs, &terms)?,

@@ -9,11 +9,11 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::debug::ProbeAnswer;
 use trackway_evaluate::metrics::is_over_all_rows;
 use trackway_evaluate::reported::ReportedMetrics;
-use trackway_evaluate::search::{ERROR_METRIC, shown_predicate};
+use trackway_evaluate::search::{ERROR_METRIC, SearchObserver, shown_predicate};
 use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::{
     AssessError, Assessment, Baseline, Columns, ComparisonVerdict, Estimate, Metrics, Slice, SliceLimits,
-    Spec, Task, assess,
+    Spec, Task, assess_watched,
 };
 use trackway_formats::gate::BLIND_SPOT;
 use trackway_formats::runfile::{EvaluateSection, SliceSection};
@@ -55,7 +55,14 @@ pub struct Terms<'a> {
     /// The task set.
     pub tasks: &'a Tasks,
     pub baseline: Option<&'a EvaluationRow>,
+    /// Called while blind spots are searched.
+    pub searching: &'a Searching<'a>,
 }
+
+/// Called with the number of predicates of a slice, the candidates done and those there are of this number.
+pub type Searching<'s> = dyn Fn(usize, u64, u64) + Sync + 's;
+/// Observes nothing.
+pub const UNOBSERVED: &Searching<'static> = &|_, _, _| {};
 
 impl Judged {
     /// Evaluates: computed from the rows if there are some, else as the evaluator reported.
@@ -107,11 +114,12 @@ impl Judged {
             terms.baseline.map(|row| baseline::kept_rows(context, row, terms.seed)).transpose()?;
         let sides = rows_there.as_ref().map(|rows| Baseline { frame: rows, id: spec.columns.id.as_deref() });
         let mut notes = Vec::new();
-        let assessed = match assess(frame, &spec, sides) {
+        let watch = SearchObserver { progress: terms.searching, cancelled: context.cancel.is_stopped() };
+        let assessed = match assess_watched(frame, &spec, sides, &watch) {
             // That the sides cannot be put side by side takes nothing from the numbers of this one.
             Err(error) if sides.is_some() => {
                 notes.push(format!("not compared with the baseline: {error}"));
-                assess(frame, &spec, None)
+                assess_watched(frame, &spec, None, &watch)
             }
             assessed => assessed,
         };

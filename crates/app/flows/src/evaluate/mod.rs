@@ -284,7 +284,10 @@ impl Case<'_> {
         let row = launches.noted(row);
         match launched {
             Launched::Failed(why) => Ok(collect::failed(self.context, row, &why)),
-            Launched::Answered(folder) => collect::collected(self.context, row, &folder),
+            Launched::Answered(folder) => {
+                let searching = |level, done, total| reporter.searching(level, done, total);
+                collect::collected(self.context, row, &folder, &searching)
+            }
         }
     }
 

@@ -1,12 +1,14 @@
 //! The data of the last good run of a name: what the data of the next one is compared with when the run file names no reference.
 
+use std::collections::BTreeSet;
+
 use trackway_core::RunId;
 use trackway_core::detect::DetectionSeverity;
 use trackway_data::profile::Profile;
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_formats::runfile::DataRole;
-use trackway_ledger::{RunDataRow, RunFilter, RunState};
+use trackway_ledger::{RunDataRow, RunFilter, RunRow, RunState};
 
 use crate::data::snapshot::{profile_of_data, store};
 
@@ -42,19 +44,9 @@ pub fn last_good(
     set: (&str, Option<DataRole>),
     label: Option<&str>,
 ) -> Result<LastGood, AppError> {
-    let filter = RunFilter {
-        name: Some(run_name.to_owned()),
-        state: Some(RunState::Completed),
-        limit: Some(RUNS_MAX),
-        ..RunFilter::default()
-    };
     let store = store(&context.home);
     let mut is_profile_missing = false;
-    for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
-        let detections = context.ledger_read(|ledger| ledger.detections_of_run(run.run_id))?;
-        if detections.iter().any(|found| found.severity == DetectionSeverity::Critical) {
-            continue;
-        }
+    for run in good_runs(context, run_name)? {
         let data = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
         let Some(same) = in_place_of(set, &data) else { continue };
         match profile_of_data(&store, &same.data_sha256, label)? {
@@ -70,6 +62,40 @@ pub fn last_good(
         false => format!("no good run of `{run_name}` before this one"),
     };
     Ok(LastGood::None { why })
+}
+
+/// The hashes of the data whose profiles the next run of a name may be compared with: of each data set the newest good run's.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn needed_profiles(context: &Context, run_name: &str) -> Result<BTreeSet<String>, AppError> {
+    let (mut names, mut needed) = (BTreeSet::new(), BTreeSet::new());
+    for run in good_runs(context, run_name)? {
+        for row in context.ledger_read(|ledger| ledger.data_of_run(run.run_id))? {
+            if names.insert(row.name) {
+                needed.insert(row.data_sha256);
+            }
+        }
+    }
+    Ok(needed)
+}
+
+/// The newest runs of a name that completed, and in which no detector found anything critical.
+fn good_runs(context: &Context, run_name: &str) -> Result<Vec<RunRow>, AppError> {
+    let filter = RunFilter {
+        name: Some(run_name.to_owned()),
+        state: Some(RunState::Completed),
+        limit: Some(RUNS_MAX),
+        ..RunFilter::default()
+    };
+    let mut good = Vec::new();
+    for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
+        let detections = context.ledger_read(|ledger| ledger.detections_of_run(run.run_id))?;
+        if detections.iter().all(|found| found.severity != DetectionSeverity::Critical) {
+            good.push(run);
+        }
+    }
+    Ok(good)
 }
 
 /// The data set of a run with the same name, or else the only one with the same role.

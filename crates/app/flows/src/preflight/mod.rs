@@ -9,7 +9,7 @@ mod charts;
 mod facts;
 mod graph;
 mod history;
-mod last_good;
+pub(crate) mod last_good;
 mod plan;
 mod quote;
 mod record;

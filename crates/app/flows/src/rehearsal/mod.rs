@@ -4,7 +4,8 @@
 //!
 //! A rehearsal is a run of kind `one_batch` or `overfit` with up to three launches: one that learns, for one batch
 //! another that resumes from its checkpoint and makes a single step, and the evaluator of the run file on the last checkpoint. They are in `launches` and in `trackway explain`,
-//! never among the training attempts.
+//! never among the training attempts. A launch that runs out of memory is made again with the entries of the retry
+//! plan, in order, as the run itself would be.
 
 mod record;
 
@@ -18,6 +19,7 @@ use trackway_core::checks::CheckResult;
 pub use trackway_core::checks::{Severity, Verdict};
 use trackway_core::{Clock as _, RunId, Step, TerminationReason};
 use trackway_engine::Context;
+use trackway_engine::budgets::policy_of;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::seal::Sealed;
@@ -28,8 +30,8 @@ use trackway_ledger::AttemptRow;
 use trackway_system::Cancel;
 use trackway_tower::config_checks::TrainingConfig;
 use trackway_tower::rehearsal::{
-    Ending, EvaluatorTrial, LaunchEvidence, RehearsalEvidence, TARGET_SHARE, check_name, config_of, judge,
-    measured,
+    Ending, EvaluatorTrial, LaunchEvidence, RehearsalEvidence, TARGET_SHARE, TriedEntry, check_name,
+    config_of, judge, measured, next_entry,
 };
 
 /// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
@@ -158,6 +160,7 @@ pub(crate) fn rehearse_start(
         prepared: &prepared,
         reporter: &reporter,
         done: Vec::new(),
+        tried: Vec::new(),
         evaluator_run_id: None,
     };
     let (learned, evidence) = launches.learn()?;
@@ -173,6 +176,7 @@ pub(crate) fn rehearse_start(
         kind,
         batch_count: settings.batch_count,
         learned: evidence,
+        tried: launches.tried,
         resumed,
         evaluator,
         target_share: settings.target_share,
@@ -183,7 +187,7 @@ pub(crate) fn rehearse_start(
     result.seconds = Some((context.clock.monotonic_micros() - began_micros) as f64 / 1e6);
     redact(context, &mut result);
     let config = config_of(&evidence.learned.facts);
-    Ok(Rehearsed { report: report(&prepared, result, &evidence, &done), config, evaluator_run_id })
+    Ok(Rehearsed { report: report(context, &prepared, result, &evidence, &done), config, evaluator_run_id })
 }
 
 /// The result, but for what only the supervisor knows.
@@ -191,14 +195,14 @@ fn answer(
     evidence: &RehearsalEvidence,
     settings: &RehearsalSettings,
     cancel: &Cancel,
-    done: &[(RehearsalPart, AttemptRow)],
+    done: &[Done],
 ) -> CheckResult {
     let name = check_name(evidence.kind);
     if cancel.stop_requests() > 0 {
         return CheckResult::not_run(name, format!("stopped by {}", cancel.last_signal()));
     }
     let silent = evidence.learned.facts.sdk.is_none();
-    let ended = done.first().and_then(|(_, row)| row.termination_reason);
+    let ended = done.first().and_then(|done| done.row.termination_reason);
     if silent && ended == Some(TerminationReason::Timeout) {
         let why = format!(
             "the script did not speak to Trackway's recorder within {} s and was ended; its real run is not touched",
@@ -218,13 +222,16 @@ fn redact(context: &Context, result: &mut CheckResult) {
 }
 
 fn report(
+    context: &Context,
     prepared: &Prepared,
     result: CheckResult,
     evidence: &RehearsalEvidence,
-    done: &[(RehearsalPart, AttemptRow)],
+    done: &[Done],
 ) -> RehearsalReport {
-    let launches = done.iter().map(|(part, row)| RehearsalLaunch {
+    let rows = || done.iter().map(|done| &done.row);
+    let launches = done.iter().map(|Done { part, row, set }| RehearsalLaunch {
         part: *part,
+        set: context.redactor.settings(set),
         attempt_id: row.attempt_id,
         termination_reason: row.termination_reason,
         resumed_from_step: row.resumed_from_step,
@@ -232,16 +239,24 @@ fn report(
         last_committed_step: row.last_committed_step,
         wall_seconds: row.wall_seconds,
     });
-    let costs: Vec<f64> = done.iter().filter_map(|(_, row)| row.cost_usd).collect();
+    let costs: Vec<f64> = rows().filter_map(|row| row.cost_usd).collect();
     RehearsalReport {
         run_id: prepared.run.run_id,
         result,
         launches: launches.collect(),
         measured: measured(evidence),
-        wall_seconds: done.iter().filter_map(|(_, row)| row.wall_seconds).sum(),
-        gpu_seconds: done.iter().filter_map(|(_, row)| row.gpu_seconds).sum(),
+        wall_seconds: rows().filter_map(|row| row.wall_seconds).sum(),
+        gpu_seconds: rows().filter_map(|row| row.gpu_seconds).sum(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
     }
+}
+
+/// A launch that was made.
+struct Done {
+    part: RehearsalPart,
+    row: AttemptRow,
+    /// Variables of the retry plan.
+    set: BTreeMap<String, String>,
 }
 
 /// The launches of a rehearsal, done so far.
@@ -250,17 +265,35 @@ struct Launches<'a> {
     settings: &'a RehearsalSettings,
     prepared: &'a Prepared,
     reporter: &'a NotesOnly<'a>,
-    done: Vec<(RehearsalPart, AttemptRow)>,
+    done: Vec<Done>,
+    /// Entries of the retry plan, since the script ran out of memory without them.
+    tried: Vec<TriedEntry>,
     evaluator_run_id: Option<RunId>,
 }
 
 impl Launches<'_> {
+    /// The launch that learns; after each that is out of memory another with the next entry of the retry plan.
     fn learn(&mut self) -> Result<(AttemptRow, LaunchEvidence), AppError> {
-        let steps_max = self.settings.steps_max;
         self.say(format!("rehearsal: {} of `{}`", self.subject(), self.prepared.run.name));
-        let environment = self.environment(steps_max);
-        let sealed = self.launch(RehearsalPart::Learns, None, environment)?;
-        Ok((sealed.row.clone(), self.evidence(&sealed)))
+        let policy = policy_of(&self.prepared.job.plan.retry);
+        let environment = self.environment(self.settings.steps_max);
+        let mut sealed = self.launch(RehearsalPart::Learns, None, environment.clone())?;
+        loop {
+            let evidence = self.evidence(&sealed);
+            let goes_on = evidence.facts.sdk.is_some() && self.context.cancel.stop_requests() == 0;
+            let reason = sealed.row.termination_reason.filter(|_| goes_on);
+            let Some(entry) = reason.and_then(|reason| next_entry(&policy, reason, &self.tried)) else {
+                return Ok((sealed.row, evidence));
+            };
+            self.say(format!(
+                "rehearsal: out of memory (`{}`); again with entry {} of {} of its plan",
+                entry.reason,
+                entry.index + 1,
+                entry.entries
+            ));
+            self.tried.push(entry);
+            sealed = self.launch(RehearsalPart::Learns, Some(&sealed.row), environment.clone())?;
+        }
     }
 
     /// One step after the checkpoint; none if nothing was committed.
@@ -279,7 +312,7 @@ impl Launches<'_> {
 
     /// The evaluator of the run file on the last checkpoint; none without one, or if nothing was committed.
     fn evaluate(&mut self) -> Result<Option<EvaluatorTrial>, AppError> {
-        let committed = self.done.iter().rev().find_map(|(_, row)| row.last_committed_step);
+        let committed = self.done.iter().rev().find_map(|done| done.row.last_committed_step);
         let Some(step) = committed.filter(|_| self.context.cancel.stop_requests() == 0) else {
             return Ok(None);
         };
@@ -288,7 +321,8 @@ impl Launches<'_> {
         let run_id = self.prepared.run.run_id;
         let tried =
             try_evaluator(self.context, &asked, run_id, step, self.settings.timeout_seconds, self.reporter)?;
-        self.done.push((RehearsalPart::Evaluates, tried.launch));
+        let (part, set) = (RehearsalPart::Evaluates, BTreeMap::new());
+        self.done.push(Done { part, row: tried.launch, set });
         self.evaluator_run_id = Some(tried.run_id);
         Ok(Some(tried.trial))
     }
@@ -322,14 +356,16 @@ impl Launches<'_> {
         previous: Option<&AttemptRow>,
         environment: BTreeMap<String, String>,
     ) -> Result<Sealed, AppError> {
+        let set = self.tried.last().map(|entry| entry.set.clone()).unwrap_or_default();
         let rehearsal = Rehearsal {
             environment,
+            set: set.clone(),
             handshake_seconds: Some(self.settings.handshake_seconds),
             timeout_seconds: Some(self.settings.timeout_seconds),
             ..Rehearsal::default()
         };
         let sealed = launch(self.context, self.prepared, previous, &rehearsal, self.reporter)?;
-        self.done.push((part, sealed.row.clone()));
+        self.done.push(Done { part, row: sealed.row.clone(), set });
         Ok(sealed)
     }
 

@@ -1,11 +1,18 @@
 //! The data of an attempt, file by file, as it is now.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::atomic::Ordering;
 
 use trackway_core::RunId;
 use trackway_engine::Context;
-use trackway_engine::error::AppError;
+use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::open_regular;
+
+use crate::data::table::Onlooker;
+
+/// Bytes that are read at once.
+const BLOCK_BYTES: usize = 1 << 20;
 
 /// A file of a run's data.
 pub(super) struct DataFile {
@@ -20,21 +27,57 @@ pub(super) struct DataFile {
 }
 
 /// The files of a run's data, each of them read.
-pub(super) fn files(context: &Context, run_id: RunId) -> Result<Vec<DataFile>, AppError> {
+pub(super) fn files(
+    context: &Context,
+    run_id: RunId,
+    onlooker: &Onlooker<'_>,
+) -> Result<Vec<DataFile>, AppError> {
     let base = super::job_of(context, run_id)?.base;
     let mut files = Vec::new();
     for set in context.ledger_read(|ledger| ledger.data_of_run(run_id))? {
         let of_set = context.ledger_read(|ledger| ledger.data_snapshot_files(&set.data_sha256))?;
-        files.extend(of_set.into_iter().map(|file| {
-            let now = blake3_of(base.join(&file.path));
-            DataFile { set: set.name.clone(), path: file.path, blake3: file.blake3, now }
+        files.extend(of_set.into_iter().map(|file| DataFile {
+            set: set.name.clone(),
+            path: file.path,
+            blake3: file.blake3,
+            now: None,
         }));
+    }
+    let size_bytes = |file: &DataFile| base.join(&file.path).metadata().map_or(0, |metadata| metadata.len());
+    let mut reading = Reading { onlooker, done_bytes: 0, total_bytes: files.iter().map(size_bytes).sum() };
+    for file in &mut files {
+        file.now = match open_regular(&base.join(&file.path)) {
+            Ok(opened) => reading.blake3_of(opened)?,
+            Err(_) => None,
+        };
     }
     Ok(files)
 }
 
-fn blake3_of(path: PathBuf) -> Option<String> {
-    let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut open_regular(&path).ok()?, &mut hasher).ok()?;
-    Some(hasher.finalize().to_hex().to_string())
+/// How far the reading is.
+struct Reading<'o> {
+    onlooker: &'o Onlooker<'o>,
+    done_bytes: u64,
+    total_bytes: u64,
+}
+
+impl Reading<'_> {
+    /// `None`: it cannot be read to its end.
+    fn blake3_of(&mut self, mut file: File) -> Result<Option<String>, AppError> {
+        let (mut hasher, mut block) = (blake3::Hasher::new(), vec![0; BLOCK_BYTES]);
+        loop {
+            if self.onlooker.cancelled.load(Ordering::Relaxed) {
+                return Err(AppError::new(ErrorKind::Cancelled, "interrupted"));
+            }
+            let length = match file.read(&mut block) {
+                Ok(0) => return Ok(Some(hasher.finalize().to_hex().to_string())),
+                Ok(length) => length,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => return Ok(None),
+            };
+            hasher.update(&block[..length]);
+            self.done_bytes += length as u64;
+            (self.onlooker.progress)(self.done_bytes.min(self.total_bytes), self.total_bytes);
+        }
+    }
 }

@@ -19,6 +19,7 @@ use trackway_ledger::AttemptRow;
 
 use self::data::DataFile;
 use self::script::Script;
+use crate::data::table::Onlooker;
 
 pub use self::check::check;
 
@@ -47,9 +48,14 @@ struct Evidence<'e> {
 /// Writes the folder `out`, which must be new or empty.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] for a folder that holds something and for a launch of another kind than training; when it
-/// cannot be written.
-pub fn reproduce(context: &Context, attempt_id: AttemptId, out: &Path) -> Result<Reproduction, AppError> {
+/// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] for a folder that holds something and for a launch of another kind than training;
+/// [`ErrorKind::Cancelled`] while the data is read; when it cannot be written.
+pub fn reproduce(
+    context: &Context,
+    attempt_id: AttemptId,
+    out: &Path,
+    onlooker: &Onlooker<'_>,
+) -> Result<Reproduction, AppError> {
     let attempt = context.ledger_read(|ledger| ledger.attempt(attempt_id))?.ok_or_else(|| {
         AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
     })?;
@@ -61,7 +67,7 @@ pub fn reproduce(context: &Context, attempt_id: AttemptId, out: &Path) -> Result
     let evidence = Evidence {
         source: source_of(context, attempt_id)?,
         job: job_of(context, attempt.run_id)?,
-        data: data::files(context, attempt.run_id)?,
+        data: data::files(context, attempt.run_id, onlooker)?,
         attempt: &attempt,
     };
     let out = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;

@@ -183,7 +183,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         metrics,
         curves: Vec::new(),
         machine,
-        parameters: parameters::card(context, attempt)?,
+        parameters: parameters_of(context, attempt)?,
         tags: tags(context, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
         cost: cost(run, attempt, &attempts, context.ledger_read(|ledger| ledger.run_cost(run.run_id))?),
@@ -439,7 +439,15 @@ fn inputs(attempt: &AttemptRow) -> AttemptInputs {
         warm_start_rung: attempt.warm_start_rung.clone(),
         warm_start_step: attempt.warm_start_step,
         warm_start_manifest_sha256: attempt.warm_start_manifest_sha256.clone(),
+        data_opened: names(attempt.data_opened.as_deref()),
+        data_not_opened: names(attempt.data_not_opened.as_deref()),
+        effective_batch: attempt.effective_batch,
     }
+}
+
+/// The names in one column.
+fn names(listed: Option<&str>) -> Vec<String> {
+    listed.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn config_diff(good: &RunRow, run: &RunRow) -> Diff {

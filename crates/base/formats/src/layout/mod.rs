@@ -98,6 +98,24 @@ layout!(
 );
 
 layout!(
+    /// The paths of the folder of data.
+    DataLayout, {
+        /// What data sets consisted of, by their hashes: files, columns and statistics.
+        snapshots = "snapshots",
+        /// Where the names of snapshots point, and pointed before.
+        names = "names",
+        /// Statistics of single files, for the next snapshot.
+        profiles = "profiles",
+        /// The bytes of files that snapshots keep, each content once, by its BLAKE3.
+        objects = "objects",
+        /// Statistics of the data that runs read, to compare the data of later runs with. `trackway gc` deletes those that are not needed.
+        run_profiles = "run-profiles",
+        /// Hashes of data files that did not change since they were last read.
+        manifest_cache = "manifest-cache.json",
+    }
+);
+
+layout!(
     /// The paths of a run's folder.
     RunLayout, {
         /// What the run launches, without secrets.
@@ -251,10 +269,16 @@ impl HomeLayout {
         self.records().join(format!("{attempt_id}.telemetry.parquet"))
     }
 
+    /// What is in the folder of data.
+    #[must_use]
+    pub fn data_layout(&self) -> DataLayout {
+        DataLayout::new(self.data())
+    }
+
     /// Hashes of data files that did not change since they were last read.
     #[must_use]
     pub fn data_cache(&self) -> PathBuf {
-        self.data().join("manifest-cache.json")
+        self.data_layout().manifest_cache()
     }
 
     /// Why an attempt or an evaluation is not sealed.

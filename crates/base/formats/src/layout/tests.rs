@@ -32,7 +32,6 @@ fn paths_of_a_home() {
         home.environment_source("89ab"),
         home.metrics_parquet(attempt_id),
         home.telemetry_parquet(attempt_id),
-        home.data_cache(),
         home.set_aside_file("att_01kajn4f3s0000000000000001"),
         home.registry_file("model/income"),
         home.checkpoint_root(run_id, LaunchKind::Train, "100%"),
@@ -44,6 +43,7 @@ fn paths_of_a_home() {
         attempt.stack_dump(1),
     ];
     paths.extend(copies.map(|copy| run.row_copy(copy)));
+    paths.extend(DataLayout::ENTRIES.iter().map(|entry| home.data().join(entry.name)));
     paths.extend(RunLayout::ENTRIES.iter().map(|entry| run.folder().join(entry.name)));
     paths.extend(AttemptLayout::ENTRIES.iter().map(|entry| attempt.folder().join(entry.name)));
     let mut listed: Vec<String> = paths.iter().map(|path| home.below(path)).collect();
@@ -110,12 +110,14 @@ fn the_document_of_the_home_lists_its_folders() {
     };
     for rows in [
         rows("", HomeLayout::ENTRIES),
+        rows("data/", DataLayout::ENTRIES),
         rows("runs/RUN/", RunLayout::ENTRIES),
         rows("evaluations/EVALUATION/", EvaluationLayout::ENTRIES),
     ] {
         assert!(text.contains(&rows), "docs/home.md must contain:\n{rows}");
     }
-    let count = HomeLayout::ENTRIES.len() + RunLayout::ENTRIES.len() + EvaluationLayout::ENTRIES.len();
+    let layouts = [HomeLayout::ENTRIES, DataLayout::ENTRIES, RunLayout::ENTRIES, EvaluationLayout::ENTRIES];
+    let count = layouts.iter().map(|entries| entries.len()).sum::<usize>();
     assert_eq!(first_cells(&text).len(), count);
 }
 
@@ -145,13 +147,18 @@ fn spells(source: &str, name: &str) -> bool {
 /// Proves that no other source spells a name of the layouts; those of tests are left out.
 #[test]
 fn no_other_source_spells_these_names() {
-    let layouts =
-        [HomeLayout::ENTRIES, RunLayout::ENTRIES, AttemptLayout::ENTRIES, EvaluationLayout::ENTRIES];
+    let layouts = [
+        HomeLayout::ENTRIES,
+        DataLayout::ENTRIES,
+        RunLayout::ENTRIES,
+        AttemptLayout::ENTRIES,
+        EvaluationLayout::ENTRIES,
+    ];
     let mut names: Vec<&str> =
         layouts.iter().flat_map(|entries| entries.iter().map(|entry| entry.name)).collect();
     // `data` and `config.toml` are names in other folders too.
     names.retain(|name| !["data", SETTINGS_FILE].contains(name));
-    names.extend(["manifest-cache.json", "outputs", PROJECT_FOLDER]);
+    names.extend(["outputs", PROJECT_FOLDER]);
     let copies = [RowCopy::Run, RowCopy::State, RowCopy::Checks].map(RowCopy::file_name);
     names.extend(copies.iter().map(String::as_str));
     let mut found = Vec::new();

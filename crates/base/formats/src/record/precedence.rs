@@ -36,15 +36,28 @@ impl Origin {
 pub struct OriginOfEach(HashMap<String, u8>);
 
 impl OriginOfEach {
-    /// Takes in that a writer recorded a metric.
-    pub fn take(&mut self, name: &str, origin: Option<Origin>) {
+    /// Takes in that a writer recorded a metric. True: it takes the place of another, whose values no longer count.
+    pub fn take(&mut self, name: &str, origin: Option<Origin>) -> bool {
         let rank = origin.map_or(0, Origin::precedence);
-        match self.0.get_mut(name) {
-            Some(known) => *known = (*known).max(rank),
-            None => {
-                self.0.insert(name.to_owned(), rank);
-            }
-        }
+        let Some(known) = self.0.get_mut(name) else {
+            self.0.insert(name.to_owned(), rank);
+            return false;
+        };
+        let replaces = rank > *known;
+        *known = rank.max(*known);
+        replaces
+    }
+
+    /// Metrics that were taken in.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no metric was taken in.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether a writer's values of a metric count. A metric that was not taken in counts.
@@ -65,9 +78,9 @@ mod tests {
         let mut origins = OriginOfEach::default();
         let seen =
             [("a", Origin::Stdout), ("a", Origin::Sdk), ("a", Origin::TensorBoard), ("b", Origin::Stdout)];
-        for (name, origin) in seen {
-            origins.take(name, Some(origin));
-        }
+        let replaces: Vec<bool> =
+            seen.into_iter().map(|(name, origin)| origins.take(name, Some(origin))).collect();
+        assert_eq!(replaces, [false, true, false, false]);
         let counts = |name, origin| origins.counts(name, Some(origin));
         assert!(
             counts("a", Origin::Sdk) && !counts("a", Origin::TensorBoard) && !counts("a", Origin::Stdout)

@@ -118,7 +118,7 @@ impl Plan {
     /// the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
     /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
     /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, launcher,
-    /// `pass_environment` (it decides what is recorded). What a retry's `set` changed is recorded with that attempt.
+    /// `pass_environment`, `parameters` and `tags` (they decide what is recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {
         let data: BTreeMap<&String, DataSpec> =

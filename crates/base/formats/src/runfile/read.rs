@@ -13,7 +13,7 @@ use super::sections::{
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
 use super::values::{
-    amount, byte_size, command, count, duration, duration_range, flag, list, percentage, plain_text,
+    amount, byte_size, command, count, duration, duration_range, flag, given, list, percentage, plain_text,
     positive_duration, run_name, text, variable_name, variables, whole, word,
 };
 use super::walker::{Fault, Problems, Scope};
@@ -44,6 +44,8 @@ pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
         working_directory: scope.read("working_directory", problems, text),
         start_from: scope.read("start_from", problems, text),
         environment: scope.read("environment", problems, variables).unwrap_or_default(),
+        parameters: scope.read("parameters", problems, given).unwrap_or_default(),
+        tags: scope.read("tags", problems, given).unwrap_or_default(),
         pass_environment: passed.into_iter().collect(),
     }
 }

@@ -27,6 +27,20 @@ pub struct RunSection {
     /// The run, and after `@` its checkpoint, whose weights the script starts with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_from: Option<String>,
+    /// Parameters to record, beside those of the command.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// Tags to record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+impl RunSection {
+    /// That of a stored plan, for its parameters and tags; the default one where the plan cannot be read.
+    #[must_use]
+    pub fn of_stored(plan: &serde_json::Value) -> Self {
+        plan.get("run").and_then(|run| serde_json::from_value(run.clone()).ok()).unwrap_or_default()
+    }
 }
 
 /// What the run is given.

@@ -7,6 +7,7 @@ use trackway_core::name::{Name, Named};
 use super::schema::{nearest, quoted_list};
 use super::tree::{Node, Value};
 use super::walker::Fault;
+use crate::arguments::{PARAMETERS_MAX, check_given};
 
 /// The longest duration that is believed: ten years. More is a slip of the unit.
 pub const MAX_DURATION_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
@@ -147,6 +148,22 @@ pub(super) fn variables(node: &Node) -> Result<BTreeMap<String, String>, Fault> 
     let one = |(name, entry): (&String, &super::tree::Entry)| {
         check_variable_name(name).map_err(|message| Fault::at(entry.key_place.clone(), message))?;
         Ok((name.clone(), scalar_text(&entry.node)?))
+    };
+    table.iter().map(one).collect()
+}
+
+/// A table of parameters or tags: names to strings; numbers and booleans are written as strings.
+pub(super) fn given(node: &Node) -> Result<BTreeMap<String, String>, Fault> {
+    let Value::Table(table) = &node.value else {
+        return Err(node.not("a table such as `{ name = \"value\" }`"));
+    };
+    if table.len() > PARAMETERS_MAX {
+        return Err(node.fault(format!("must not have {} names: {PARAMETERS_MAX} is the limit", table.len())));
+    }
+    let one = |(name, entry): (&String, &super::tree::Entry)| {
+        let value = scalar_text(&entry.node)?;
+        check_given(name, &value).map_err(|message| Fault::at(entry.key_place.clone(), message))?;
+        Ok((name.clone(), value))
     };
     table.iter().map(one).collect()
 }

@@ -89,9 +89,15 @@ fn read_value(value: &[u8], step: u64, wall_seconds: f64, found: &mut impl FnMut
     if tag == HPARAMS_START_TAG {
         return read_parameters(metadata.unwrap_or_default(), found);
     }
-    if let Some(value) = number.filter(|_| !tag.is_empty() && tag.len() <= TEXT_BYTES_MAX) {
+    let number = number.filter(|_| !tag.is_empty() && tag.len() <= TEXT_BYTES_MAX);
+    if let Some(value) = number.filter(|value| !is_placeholder(&tag, step, *value)) {
         found(EventItem::Scalar(Scalar { tag, step, wall_seconds, value }));
     }
+}
+
+/// Lightning writes this value once under this tag, so that hyperparameters are shown, where its script gives none.
+pub(super) fn is_placeholder(tag: &str, step: u64, value: f64) -> bool {
+    tag == "hp_metric" && step == 0 && value == -1.0
 }
 
 /// The number of a tensor without dimensions, or of one element: `TensorProto { dtype = 1, tensor_shape = 2,

@@ -56,6 +56,15 @@ fn curves_are_tensorboards() {
     }
 }
 
+/// Proves that only Lightning's placeholder is left out: another value, step or tag is a metric.
+#[test]
+fn a_placeholder_is_no_metric() {
+    use super::event::is_placeholder;
+    assert!(is_placeholder("hp_metric", 0, -1.0));
+    let others = [("hp_metric", 0, 0.5), ("hp_metric", 3, -1.0), ("loss", 0, -1.0)];
+    assert!(others.iter().all(|(tag, step, value)| !is_placeholder(tag, *step, *value)));
+}
+
 /// Proves that hyperparameters come with their values as strings, and a restart with its step.
 #[test]
 fn parameters_and_restarts() {

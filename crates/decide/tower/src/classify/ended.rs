@@ -2,32 +2,40 @@
 
 use trackway_core::{Confidence, TerminationReason as Reason};
 
-use super::evidence::TerminationEvidence;
-use super::finding::TerminationFinding;
+use super::evidence::{Stream, TerminationEvidence};
+use super::finding::{EvidenceItem, EvidenceSource, TerminationFinding};
 use super::placed::{Placed, item};
+use super::rule::FactRule;
 use crate::scan::Handling;
 use crate::signatures::{Role, collective, completion};
 
+/// A stop further from the end than this was followed by something else.
+const NEAR_END_LINES: u64 = 40;
+/// A script's own word for its end does not count this close after a failure.
+const LOOSE_REACH_LINES: u64 = 30;
 /// Lines that may follow the last line of a failure.
 const AFTERWORD_LINES: u64 = 3;
 /// Lines that the message of an exception may have after its last frame.
 const MESSAGE_LINES: u64 = 14;
 
 /// The last statement that the work reached its end, if it is the last word of the log.
-pub(super) fn stated(placed: &[Placed<'_>]) -> Option<TerminationFinding> {
-    let is_statement =
-        |found: &&Placed<'_>| found.hit.role == Role::Completion && found.hit.handling == Handling::Open;
+pub(super) fn stated(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let is_statement = |found: &&Placed<'_>| {
+        found.hit.role == Role::Completion
+            && found.hit.handling == Handling::Open
+            && (found.hit.signature != completion::BARE_WORD || closes(found, evidence))
+    };
     let last = placed.iter().rfind(is_statement)?;
-    if placed.iter().any(|other| speaks_against(other, last)) {
-        return None;
-    }
     // A script's own words for it may speak of one of its parts.
     let on_its_line = placed
         .iter()
         .filter(is_statement)
         .filter(|found| found.stream == last.stream && found.hit.line_number == last.hit.line_number);
-    let last = on_its_line.min_by_key(|found| found.hit.signature == completion::STATED).unwrap_or(last);
-    let is_loose = last.hit.signature == completion::STATED;
+    let last = on_its_line.min_by_key(|found| is_loose(found)).unwrap_or(last);
+    if placed.iter().any(|other| speaks_against(other, last)) {
+        return None;
+    }
+    let is_loose = is_loose(last);
     let confidence = if is_loose { Confidence::Guess } else { Confidence::Likely };
     let mut finding = TerminationFinding::new(Reason::Completed, last.hit.signature, confidence);
     finding.items.push(item(*last));
@@ -40,8 +48,131 @@ fn speaks_against(other: &Placed<'_>, statement: &Placed<'_>) -> bool {
     let is_failure =
         matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception | Role::Consequence)
             && other.hit.handling == Handling::Open;
-    let was_survived = other.stream == statement.stream && other.order < statement.order;
+    let reach = match statement.hit.signature {
+        completion::TRACKER => u64::MAX,
+        _ if is_loose(statement) => LOOSE_REACH_LINES,
+        _ => 0,
+    };
+    let was_survived = other.stream == statement.stream
+        && other.order < statement.order
+        && statement.hit.line_number - other.hit.line_number >= reach;
     is_failure && !(was_survived && can_be_survived(other))
+}
+
+/// Whether the statement is a script's own words, which wrappers print after failures too.
+fn is_loose(statement: &Placed<'_>) -> bool {
+    matches!(statement.hit.signature, completion::STATED | completion::BARE_WORD | completion::TRACKER)
+}
+
+/// Whether the stream ends with this line, a line or two aside, after results of the work.
+fn closes(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+    evidence.logs.iter().filter(|log| Some(log.stream) == found.stream).any(|log| {
+        let is_last = found.hit.line_number + AFTERWORD_LINES > log.log.line_count;
+        is_last && log.log.ending.has_results
+    })
+}
+
+/// The last count of epochs or steps that is complete, if nothing in the logs failed.
+pub(super) fn counted(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let has_failure = placed.iter().any(|found| {
+        is_doubt(found) || (found.hit.role == Role::Hint && found.hit.handling == Handling::Open)
+    });
+    let ending =
+        evidence.logs.iter().map(|log| (log.stream, &log.log.ending)).find(|(_, end)| end.complete_at > 0);
+    let (stream, ending) = ending.filter(|_| !has_failure)?;
+    let mut finding = TerminationFinding::new(Reason::Completed, FactRule::CountComplete, Confidence::Guess);
+    finding.items.push(line_item(stream, ending.complete_at, &ending.complete_text));
+    Some(finding)
+}
+
+/// The training loss that was NaN or infinite in the last lines of a stream.
+pub(super) fn lost_loss(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let lost = evidence.logs.iter().find(|log| log.log.ending.lost_losses > 0)?;
+    let ending = &lost.log.ending;
+    let confidence = if ending.lost_losses > 1 { Confidence::Likely } else { Confidence::Guess };
+    let mut finding =
+        TerminationFinding::new(Reason::NumericDivergence, FactRule::LastLossNotFinite, confidence);
+    finding.items.push(line_item(lost.stream, ending.lost_at, &ending.lost_text));
+    Some(finding)
+}
+
+fn line_item(stream: Stream, line_number: u64, text: &str) -> EvidenceItem {
+    let text = text.trim().to_owned();
+    EvidenceItem { source: EvidenceSource::Log, line_number: Some(line_number), stream: Some(stream), text }
+}
+
+/// Whether something in the logs makes a normal end less than certain. A trainer's or platform's own statement of it settles everything
+/// but what cannot be survived.
+pub(super) fn has_doubts(
+    placed: &[Placed<'_>],
+    telling: &[Placed<'_>],
+    evidence: &TerminationEvidence,
+) -> bool {
+    let firm_end = placed.iter().rfind(|found| {
+        found.hit.role == Role::Completion && found.hit.handling == Handling::Open && !is_loose(found)
+    });
+    let counts = |found: &Placed<'_>| match firm_end {
+        Some(end) => !can_be_survived(found) || found.order > end.order || found.stream != end.stream,
+        None => true,
+    };
+    // What no rule knows may be an end too.
+    let has_words = firm_end.is_none() && evidence.logs.iter().any(|log| log.log.ending.speaks_of_stop);
+    has_words
+        || placed.iter().any(|found| is_doubt(found) && counts(found))
+        || telling.iter().any(|found| found.hit.role == Role::Hint && counts(found))
+}
+
+/// Whether this was not dealt with.
+pub(super) fn is_doubt(found: &Placed<'_>) -> bool {
+    matches!(found.hit.role, Role::Verdict | Role::Cause | Role::Exception | Role::Consequence)
+        && matches!(found.hit.handling, Handling::Open | Handling::Warned)
+}
+
+/// A stop that was not the end of the plan, near the end of its stream and without a statement of a normal end after it. Scripts exit with
+/// code 0 after it too.
+pub(super) fn stopped(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let last = placed.iter().find(|found| is_stop(found) && is_near_end(found, evidence))?;
+    let is_ended_well = placed.iter().any(|other| {
+        other.hit.role == Role::Completion
+            && other.hit.handling == Handling::Open
+            && other.stream == last.stream
+            && other.order > last.order
+    });
+    if is_ended_well {
+        return None;
+    }
+    let mut finding = TerminationFinding::new(last.hit.reason, last.hit.signature, Confidence::Likely);
+    finding.items.push(item(*last));
+    Some(finding)
+}
+
+fn is_stop(found: &Placed<'_>) -> bool {
+    let speaks_of_stop = says_stop(&found.hit.text);
+    let is_open =
+        found.hit.handling == Handling::Open || (found.hit.handling == Handling::Warned && speaks_of_stop);
+    is_open
+        && match (found.hit.reason, found.hit.role) {
+            (Reason::Cancelled | Reason::Preempted, Role::Verdict | Role::Cause)
+            | (Reason::BudgetExhausted, Role::Verdict) => true,
+            // A budget of time is a search's own plan.
+            (Reason::Timeout, Role::Verdict) => !found.hit.text.to_ascii_lowercase().contains("budget"),
+            (Reason::NumericDivergence, Role::Cause) => speaks_of_stop,
+            _ => false,
+        }
+}
+
+fn is_near_end(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+    evidence
+        .logs
+        .iter()
+        .filter(|log| Some(log.stream) == found.stream)
+        .any(|log| found.hit.line_number + NEAR_END_LINES > log.log.line_count)
+}
+
+/// Whether the line speaks of an end and not only of what happened.
+fn says_stop(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    ["stop", "abort", "exit", "terminat", "shut", "halt", "quit"].iter().any(|word| lower.contains(word))
 }
 
 /// Whether a run continues to its normal end after this: it can after an error, but not after a stop on purpose or a lost loss.

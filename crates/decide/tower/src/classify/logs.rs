@@ -13,12 +13,16 @@ use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, Termination
 use super::placed::{Placed, item};
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
-use crate::signatures::{Role, checkpoint, code, data, early_stop, network, node, numeric, scheduler};
+use crate::signatures::{
+    Role, checkpoint, code, data, early_stop, network, node, numeric, operator, scheduler,
+};
 
 /// Evidence lines listed for one reason.
 const MAX_ITEMS: usize = 4;
 /// Lines over which one message may run.
 const SAME_MESSAGE_LINES: u64 = 3;
+/// Lines between an exception and its repetition by a runtime.
+const SAME_ERROR_LINES: u64 = 30;
 /// A traceback without its end this far from the end of the log was not cut off.
 const NEAR_END_LINES: u64 = 40;
 /// Skipped updates from which on they are no longer usual.
@@ -35,6 +39,12 @@ pub(super) struct LogReading {
     pub(super) weak: Option<TerminationFinding>,
     /// The work's own statement that it reached its end, if nothing failed after it.
     pub(super) completion: Option<TerminationFinding>,
+    /// A stop that was not the plan's end (a person, a limit, a lost loss), if nothing speaks of a normal end after it.
+    pub(super) stopped: Option<TerminationFinding>,
+    /// The training loss that was NaN or infinite in the last lines.
+    pub(super) lost_loss: Option<TerminationFinding>,
+    /// Whether something in the log was not dealt with, or is what only some healthy runs print.
+    pub(super) has_doubts: bool,
     /// Whether a stream ends with the traceback of the main program or with a launcher's report of a failed child, and nothing states a
     /// normal end.
     pub(super) ends_badly: bool,
@@ -61,10 +71,19 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         .map(|found| secondary(found))
         .take(MAX_OTHERS)
         .collect();
+    let lost_loss = ended::lost_loss(evidence);
+    let is_lost = lost_loss.as_ref().is_some_and(|lost| lost.confidence == Confidence::Likely)
+        || telling.iter().any(|found| found.hit.signature == numeric::OVERFLOW_SEEN);
     LogReading {
-        cause: cause.map(|(found, strength)| finding(found, strength, &placed)),
+        cause: cause.map(|(found, strength)| {
+            let named = finding(found, strength, &placed);
+            if is_lost { unless_numbers_were_lost(named, found.hit, strength) } else { named }
+        }),
         weak,
-        completion: ended::stated(&placed),
+        completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
+        stopped: ended::stopped(&placed, evidence),
+        lost_loss,
+        has_doubts: ended::has_doubts(&placed, &telling, evidence),
         ends_badly: ended::badly(&placed, evidence),
         others,
     }
@@ -188,6 +207,15 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if let Some(deeper) = open.iter().copied().find(deeper) {
         return Some(deeper);
     }
+    if earliest.hit.reason == Reason::EarlyStopped {
+        let failed_after = placed.iter().copied().find(|found| {
+            found.order > earliest.order
+                && found.hit.handling == Handling::Open
+                && found.hit.reason != Reason::EarlyStopped
+                && matches!(found.hit.role, Role::Verdict | Role::Cause | Role::Exception)
+        });
+        return failed_after.or(Some(earliest));
+    }
     if !is_soft(earliest.hit) {
         return Some(earliest);
     }
@@ -231,6 +259,17 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let store = earlier.reason == Reason::NetworkError
         && later.reason == Reason::StorageError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
+    // A scheduler cancels for a reason, and may state it only after the cancellation itself.
+    let stopped_for = matches!(earlier.signature, operator::SCANCEL | operator::RUN_CANCELLED)
+        && later.role == Role::Verdict
+        && matches!(
+            later.reason,
+            Reason::Timeout
+                | Reason::Preempted
+                | Reason::HostOom
+                | Reason::NodeFailure
+                | Reason::BudgetExhausted
+        );
     let killed = matches!(earlier.signature, node::CLUSTER_LOST | scheduler::EVICTED)
         && later.role == Role::Verdict
         && matches!(later.reason, Reason::HostOom | Reason::StorageError);
@@ -240,7 +279,7 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let broken_device = earlier.signature == code::GPU_FAULT
         && later.signature != node::LAUNCH_FAILURE
         && later.reason == Reason::NodeFailure;
-    preempted || crash || store || killed || checked || broken_device
+    preempted || crash || store || stopped_for || killed || checked || broken_device
 }
 
 /// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.
@@ -266,11 +305,14 @@ fn is_soft(hit: &Hit) -> bool {
 }
 
 fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
-    placed
-        .get(first.order..second.order)
-        .unwrap_or_default()
-        .iter()
-        .any(|found| found.hit.role == Role::Chain)
+    let on_its_line =
+        |found: &Placed<'_>| found.stream == second.stream && found.hit.line_number == second.hit.line_number;
+    first.order < second.order
+        && placed.iter().any(|found| {
+            found.hit.role == Role::Chain
+                && found.order > first.order
+                && (found.order < second.order || on_its_line(found))
+        })
 }
 
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
@@ -308,7 +350,9 @@ fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
 fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> TerminationFinding {
     let mut hit = found.hit.clone();
     // A chained traceback prints the exception twice: before its frames and after them.
-    let again = placed.iter().filter(|other| other.hit.role == hit.role && other.hit.text == hit.text);
+    let again = placed.iter().filter(|other| {
+        other.hit.role == hit.role && (other.hit.text == hit.text || is_repeated(other, found))
+    });
     hit.phases.extend(again.flat_map(|other| &other.hit.phases));
     let reason = reason_in_phase(&hit);
     let mut finding =
@@ -323,6 +367,26 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Term
     finding
 }
 
+/// Numbers that are lost break what computes with them: an exception of no family after them has them as its cause.
+fn unless_numbers_were_lost(named: TerminationFinding, hit: &Hit, strength: Strength) -> TerminationFinding {
+    let may_follow =
+        strength == Strength::Exception && named.reason == Reason::CodeError && !is_code_type(&hit.text);
+    let reason = if may_follow { Reason::NumericDivergence } else { named.reason };
+    TerminationFinding { reason, ..named }
+}
+
+/// Whether both lines name one exception: a pool and a runtime repeat what a worker raised, without its frames.
+fn is_repeated(other: &Placed<'_>, found: Placed<'_>) -> bool {
+    let class = |text: &str| {
+        let mut words = text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+        words.rfind(|word| word.ends_with("Error")).map(str::to_owned)
+    };
+    found.hit.role == Role::Exception
+        && other.stream == found.stream
+        && other.hit.line_number.abs_diff(found.hit.line_number) <= SAME_ERROR_LINES
+        && class(&found.hit.text).is_some_and(|name| class(&other.hit.text) == Some(name))
+}
+
 /// An error without a family belongs to what the enclosing frames were doing.
 fn reason_in_phase(hit: &Hit) -> Reason {
     let phases = &hit.phases;
@@ -335,6 +399,7 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let unreadable_sample =
         matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
             && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
+    let reads_data = phases.contains(&Phase::LoadData) || phases.contains(&Phase::LoadSample);
     if in_evaluation {
         Reason::EvaluatorError
     } else if unreadable_sample {
@@ -345,6 +410,8 @@ fn reason_in_phase(hit: &Hit) -> Reason {
         && !is_code_type(&hit.text)
     {
         Reason::CheckpointError
+    } else if hit.role == Role::Exception && reads_data && is_reader_type(&hit.text) {
+        Reason::DataError
     } else if hit.role == Role::Exception
         && hit.text.contains("KeyError")
         && phases.contains(&Phase::SelectColumns)
@@ -362,6 +429,13 @@ fn reason_in_phase(hit: &Hit) -> Reason {
 
 fn has_checkpoint_frames(phases: &[Phase]) -> bool {
     phases.contains(&Phase::SaveCheckpoint) || phases.contains(&Phase::LoadCheckpoint)
+}
+
+/// Exception types with which readers reject content.
+fn is_reader_type(text: &str) -> bool {
+    ["EOFError", "struct.error", "wave.Error", "ParseError", "OverflowError", "LZMAError"]
+        .iter()
+        .any(|name| text.contains(name))
 }
 
 /// Exception types that only a mistake in code raises.

@@ -59,7 +59,8 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     }
-    if finding.reason.is_success()
+    // The recorded metrics say more than the printed ones.
+    if (finding.reason.is_success() || finding.rule == FactRule::LastLossNotFinite.into())
         && let Some(diverged) = loss_not_finite(evidence, Confidence::Certain)
     {
         finding = diverged.and_also(finding);
@@ -132,8 +133,8 @@ fn unless_finished_first(
     log: &logs::LogReading,
 ) -> TerminationFinding {
     let may_be_late = matches!(stated.reason, Reason::Preempted | Reason::Timeout | Reason::Cancelled);
-    let finished =
-        process::clean_exit(evidence, log).filter(|_| may_be_late && evidence.was_signalled == Some(false));
+    let finished = process::clean_exit(evidence, log)
+        .filter(|end| may_be_late && end.reason.is_success() && evidence.was_signalled == Some(false));
     match finished {
         Some(finding) => {
             let confidence = finding.confidence.max(Confidence::Likely);
@@ -189,5 +190,7 @@ fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
 
 #[cfg(test)]
 mod ending_tests;
+#[cfg(test)]
+mod exit_tests;
 #[cfg(test)]
 mod tests;

@@ -52,8 +52,12 @@ pub(super) fn clean_exit(evidence: &TerminationEvidence, log: &LogReading) -> Op
         let confidence = cause.confidence.max(Confidence::Likely); // a wrapper that does not report its child's code
         return Some(exited(TerminationFinding { confidence, ..cause }));
     }
-    let clean = log.completion.is_some() || log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
-    let confidence = if clean { Confidence::Certain } else { Confidence::Likely };
+    if let Some(other) = log.stopped.clone().or_else(|| log.lost_loss.clone())
+        && evidence.kind == LaunchKind::Train
+    {
+        return Some(exited(other));
+    }
+    let confidence = if log.has_doubts { Confidence::Likely } else { Confidence::Certain };
     Some(exited(TerminationFinding::new(Reason::Completed, FactRule::ExitZero, confidence)))
 }
 
@@ -63,7 +67,11 @@ pub(super) fn stated_end(evidence: &TerminationEvidence, log: &LogReading) -> Op
         || evidence.signal.is_some()
         || evidence.launcher.is_some()
         || evidence.shim_lost.is_some();
-    log.completion.clone().filter(|_| !exit_is_known)
+    if exit_is_known {
+        return None;
+    }
+    let end = log.completion.as_ref()?;
+    Some(log.lost_loss.as_ref().unwrap_or(end).clone())
 }
 
 /// Ended by itself after the recorder requested it, at the last step of a bounded launch. Scripts have different exit
@@ -118,6 +126,7 @@ pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<Terminati
         126 | 127 => {
             TerminationFinding::new(Reason::CodeError, FactRule::CommandNotRunnable, Confidence::Likely)
         }
+        _ if code < -64 => by_windows_status(code)?,
         _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
             by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
         }
@@ -125,6 +134,22 @@ pub(super) fn signal_or_code(evidence: &TerminationEvidence) -> Option<Terminati
         _ => return None,
     };
     Some(finding.with(EvidenceSource::WaitStatus, format!("exit code {code}")))
+}
+
+/// The statuses of Windows that say how a process died; an exit code has them as a negative number.
+fn by_windows_status(code: i32) -> Option<TerminationFinding> {
+    let (reason, rule) = match code.cast_unsigned() {
+        // Access violation, illegal instruction, division by zero, stack overflow, heap corruption, buffer overrun, fail fast.
+        0xC000_0005 | 0xC000_001D | 0xC000_0094 | 0xC000_00FD | 0xC000_0374 | 0xC000_0409 | 0xC000_0602 => {
+            (Reason::CodeError, FactRule::WindowsCrash)
+        }
+        // A library that is not there, has no such entry, or cannot be initialized.
+        0xC000_0135 | 0xC000_0139 | 0xC000_0142 => (Reason::CodeError, FactRule::WindowsCrash),
+        0xC000_013A => (Reason::Cancelled, FactRule::WindowsInterrupt),
+        0xC000_0017 | 0xC000_012D => (Reason::HostOom, FactRule::WindowsOutOfMemory),
+        _ => return None,
+    };
+    Some(TerminationFinding::new(reason, rule, Confidence::Likely))
 }
 
 /// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not identify the sender.

@@ -71,6 +71,16 @@ closed_list!(
         FileSizeLimit = "process.file_size_limit",
         /// Another signal, which does not say who sent it.
         KilledFromOutside = "process.killed_from_outside",
+        /// The exit code is a status of Windows for a crash.
+        WindowsCrash = "process.windows_crash",
+        /// The exit code is the status of Windows for Ctrl-C.
+        WindowsInterrupt = "process.windows_interrupt",
+        /// The exit code is a status of Windows for memory that ran out.
+        WindowsOutOfMemory = "process.windows_out_of_memory",
+        /// The last losses in the log are NaN or infinite.
+        LastLossNotFinite = "log.last_loss_not_finite",
+        /// The last count of epochs or steps in the log is complete, and nothing failed.
+        CountComplete = "log.count_complete",
         /// The training loss was NaN or infinite to the end.
         LossNotFinite = "metrics.loss_not_finite",
         /// A traceback without the line of its exception.

@@ -139,7 +139,7 @@ pub(super) struct Spending<'a> {
 
 impl RetryPolicy {
     /// The plan of fall-backs for a reason that may only be retried changed.
-    pub(super) fn plan(&self, reason: Reason) -> Option<&[PlanEntry]> {
+    pub(crate) fn plan(&self, reason: Reason) -> Option<&[PlanEntry]> {
         match reason {
             Reason::DeviceOom => Some(&self.device_oom),
             Reason::HostOom => Some(&self.host_oom),

@@ -44,15 +44,18 @@ fn fixed(policy: RetryPolicy) -> RetryPolicy {
     }
 }
 
-fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
-    let history = History {
+fn history(attempts: &[PastAttempt]) -> History {
+    History {
         attempts: attempts.to_vec(),
         data_manifest_now: "v1".into(),
         next_rung: None,
         roll_back: None,
         beside: SpentBeside::default(),
-    };
-    decide(&history, policy, 0.5)
+    }
+}
+
+fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
+    decide(&history(attempts), policy, 0.5)
 }
 
 /// Proves which rule answers which end, over the first attempts of a run with the default policy.
@@ -164,14 +167,65 @@ fn a_crash_loop_stops_and_progress_breaks_it() {
     assert_eq!(after(&preempted, &policy).rule(), DecisionRule::CrashLoop);
 }
 
+/// Proves which ends count as alike without progress: the same reason, or the same text, under the same settings; failures and
+/// preemptions each by themselves.
+#[test]
+fn ends_that_look_alike_are_counted() {
+    let text = |reason, text: &str| PastAttempt { fingerprint: text.into(), ..ended(reason, None) };
+    let alike = |attempts: &[PastAttempt]| {
+        let last = attempts.last().unwrap();
+        history(attempts).trailing_without_progress(last)
+    };
+    let (hang, node, network) = (Reason::Hang, Reason::NodeFailure, Reason::NetworkError);
+    let preempted = || text(Reason::Preempted, "reclaimed");
+    assert_eq!(alike(&[text(hang, "a"), preempted(), text(hang, "a")]), 2);
+    assert_eq!(alike(&[preempted(), text(hang, "a"), preempted()]), 2);
+    assert_eq!(alike(&[text(hang, "a"), text(hang, "b")]), 2, "the same reason");
+    assert_eq!(alike(&[text(node, "a"), text(network, "a")]), 2, "the same text");
+    assert_eq!(alike(&[text(node, "a"), text(network, "b")]), 1);
+    assert_eq!(alike(&[text(node, ""), text(network, "")]), 1, "no text is no likeness");
+    let set = BTreeMap::from([("BATCH".to_owned(), "8".to_owned())]);
+    assert_eq!(alike(&[text(hang, "a"), PastAttempt { set, ..text(hang, "a") }]), 1, "other settings");
+}
+
+/// Proves that the evaluator alone is launched again up to its limit, unless there is nothing that it could evaluate, and that a
+/// refilled budget is reported as such.
+#[test]
+fn the_evaluator_has_a_budget_of_retries() {
+    let policy = RetryPolicy::default();
+    let failed = |committed| ended(Reason::EvaluatorError, committed);
+    assert_eq!(after(&vec![failed(Some(10)); 3], &policy).rule(), DecisionRule::EvaluatorAlone);
+    assert_eq!(after(&vec![failed(Some(10)); 4], &policy).rule(), DecisionRule::EvaluatorBudgetSpent);
+    assert_eq!(after(&[failed(None)], &policy).rule(), DecisionRule::EvaluatorBeforeFirstCommit);
+    let evaluation = PastAttempt { kind: LaunchKind::Evaluate, ..failed(None) };
+    assert_eq!(after(&[evaluation], &policy).rule(), DecisionRule::EvaluatorAlone);
+    let why = |attempts: &[PastAttempt]| match after(attempts, &policy) {
+        Decision::Retry { why, .. } => why,
+        other => panic!("{other:?}"),
+    };
+    let lost = |step| ended(Reason::NodeFailure, Some(step));
+    assert!(why(&[lost(10)]).contains("retry 1 of 5"), "{}", why(&[lost(10)]));
+    let refilled = why(&[lost(10), lost(20)]);
+    assert!(refilled.contains("retry 2; 1 of 5 in use after"), "{refilled}");
+}
+
+/// Proves that an attempt stored by an older version, without a rung, was of all data.
+#[test]
+fn an_older_attempt_was_of_all_data() {
+    let mut stored = serde_json::to_value(ended(Reason::Hang, None)).unwrap();
+    stored.as_object_mut().unwrap().remove("rung");
+    assert_eq!(serde_json::from_value::<PastAttempt>(stored).unwrap().rung, "100%");
+}
+
 /// Proves that money stops a run that every other budget would continue.
 #[test]
 fn money_and_gpu_time_are_the_outer_bound() {
     let attempts = vec![ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))];
     let policy = RetryPolicy { max_usd: Some(4.0), ..Default::default() };
     assert_eq!(after(&attempts, &policy).rule(), DecisionRule::MoneySpent);
-    let policy = RetryPolicy { max_gpu_hours: Some(2.0), ..Default::default() };
-    assert_eq!(after(&attempts, &policy).rule(), DecisionRule::GpuTimeSpent);
+    let gpu_hours = |hours| RetryPolicy { max_gpu_hours: Some(hours), ..Default::default() };
+    assert_eq!(after(&attempts, &gpu_hours(2.0)).rule(), DecisionRule::GpuTimeSpent);
+    assert_eq!(after(&attempts, &gpu_hours(2.5)).rule(), DecisionRule::Preempted);
 }
 
 /// Proves that the delay doubles up to its bound and that jitter moves it by at most half.
@@ -438,6 +492,7 @@ fn money_of_a_reason_bounds_its_retries() {
     assert_eq!(rule(&of(Some(2.5), None)), DecisionRule::TransientFault);
     assert_eq!(rule(&of(Some(2.0), None)), DecisionRule::ReasonMoneySpent);
     assert_eq!(rule(&of(None, Some(2.0))), DecisionRule::ReasonGpuTimeSpent);
+    assert_eq!(rule(&of(None, Some(2.5))), DecisionRule::TransientFault);
     let Decision::Stop { budget: Some(budget), .. } = after(&attempts, &of(Some(2.0), None)) else {
         panic!()
     };

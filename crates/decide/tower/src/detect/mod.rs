@@ -134,6 +134,13 @@ impl Detectors {
         watch
     }
 
+    /// Forgets what was seen of a metric, of all ranks: its values come from another writer from now on.
+    pub fn forget_metric(&mut self, metric: &str) {
+        for watched in self.watched.iter_mut().filter(|watched| &*watched.metric == metric) {
+            *watched = MetricDetectors::new(watched.role, metric, watched.place);
+        }
+    }
+
     fn place_of(&mut self, rank: u32) -> Option<usize> {
         if let Some(place) = self.rank_places.get(&rank) {
             return Some(*place);

@@ -8,6 +8,8 @@ use super::{Plan, Symptom};
 
 /// Parts and operations that a sentence names.
 const NAMED_MAX: usize = 3;
+/// Tensors of a batch or an input that a sentence describes.
+const TENSORS_MAX: usize = 8;
 /// From this on a gradient grew so much that it is worth naming: times its usual norm.
 const GROWTH_MIN: f64 = 5.0;
 
@@ -218,10 +220,28 @@ fn gradient_sentence(gradient: &FirstGradient) -> String {
     format!("; the first gradient that is not finite is that of `{parameter}`{count}")
 }
 
-/// The first tensor that is worth a sentence: one with values that are not finite, or else the first one.
+/// `; the batch: 0 to 1, mean 0.5, 0 NaN`; of several tensors each with its place, counted from 1, and its name.
 fn tensors(what: &str, all: &[TensorFacts]) -> String {
-    let bad = |one: &&TensorFacts| one.nan_count.unwrap_or(0) + one.infinite_count.unwrap_or(0) > 0;
-    let Some(one) = all.iter().find(bad).or(all.first()) else { return String::new() };
+    let alone = all.len() == 1;
+    let described = all.iter().take(TENSORS_MAX).enumerate().filter_map(|(place, one)| {
+        let numbers = in_numbers(one)?;
+        let name = one.name.as_deref().filter(|name| name.parse::<u64>().is_err());
+        let name = name.map(|name| format!(" (`{name}`)")).unwrap_or_default();
+        Some(if alone { numbers } else { format!("tensor {}{name}: {numbers}", place + 1) })
+    });
+    let mut parts: Vec<String> = described.collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    let more = all.len().saturating_sub(TENSORS_MAX);
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    format!("; {what}: {}", parts.join(", "))
+}
+
+/// A tensor in numbers; none where nothing is known of its values.
+fn in_numbers(one: &TensorFacts) -> Option<String> {
     let mut parts = Vec::new();
     if let (Some(min), Some(max)) = (one.min, one.max) {
         parts.push(format!("{} to {}", short(min), short(max)));
@@ -229,7 +249,7 @@ fn tensors(what: &str, all: &[TensorFacts]) -> String {
     parts.extend(one.mean.map(|mean| format!("mean {}", short(mean))));
     parts.extend(one.nan_count.map(|count| format!("{count} NaN")));
     parts.extend(one.infinite_count.filter(|count| *count > 0).map(|count| format!("{count} infinite")));
-    if parts.is_empty() { String::new() } else { format!("; {what}: {}", parts.join(", ")) }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// A value with four significant digits, without trailing zeros.

@@ -104,6 +104,25 @@ fn the_first_nan_is_named() {
     );
 }
 
+/// Proves that every tensor of a batch is described, with its place and its name, and that a long list is cut.
+#[test]
+fn each_tensor_of_the_batch_is_described() {
+    let with = |tensors: &str| {
+        let text = NUMERIC.replace("\"gradient\"", &format!("\"batch_tensors\": [{tensors}], \"gradient\""));
+        let launched = launched(TerminationReason::Completed, 24, &[("numeric", text.as_str())]);
+        judged(DiagnosisKind::Numeric, &launched).sentence
+    };
+    let plain = r#"{"name": "0", "min": 0.0, "max": 1.0, "mean": 0.5, "nan_count": 0}"#;
+    let extreme = r#"{"name": "depth", "min": -1.0, "max": 4e9, "mean": 7.0, "nan_count": 0}"#;
+    let sentence = with(&format!("{plain}, {extreme}"));
+    let expected =
+        "; the batch: tensor 1: 0 to 1, mean 0.5, 0 NaN, tensor 2 (`depth`): -1 to 4.00e9, mean 7, 0 NaN";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    assert!(with(plain).ends_with("; the batch: 0 to 1, mean 0.5, 0 NaN"));
+    let many = with(&[plain; 10].join(", "));
+    assert!(many.contains("tensor 8: ") && many.ends_with(", 2 more"), "{many}");
+}
+
 /// Proves that without an observation the verdict says why: it did not come again, could not be seen, or the launch ended before.
 #[test]
 fn without_an_observation_the_verdict_says_why() {

@@ -159,6 +159,8 @@ fn a_verdict_says_why() {
             "`bare` is 0.9 without an interval, so it cannot be judged; record the rows behind it, or use `value(bare)`",
         ),
         ("acuracy > 0", "there is no metric `acuracy`; did you mean `accuracy`?"),
+        ("aoao > 0", "there is no metric `aoao`"),
+        ("brXX > 0", "there is no metric `brXX`"),
         ("baseline(`slice.women.recall`) > 0", "the baseline has no metric `slice.women.recall`"),
         (
             "accuracy >= 0.85",
@@ -216,4 +218,73 @@ fn the_worst_gate_decides() {
     assert_eq!(all(&["accuracy >= 0.83", "accuracy >= 0.85"]), Inconclusive);
     assert_eq!(all(&["accuracy >= 0.85", "size_bytes < 1e9"]), Fail);
     assert_eq!(all(&[]), Inconclusive);
+}
+
+/// Proves the arithmetic of a comparison, in values and in both ends of their intervals: factors, products, quotients, sums, and
+/// what is shared with the baseline.
+#[test]
+fn arithmetic_keeps_values_and_intervals() {
+    let cases = [
+        ("2 * accuracy >= 1", (0.72, 0.68, 0.76)),
+        ("accuracy * 2 >= 1", (0.72, 0.68, 0.76)),
+        ("accuracy / 2 >= 0.4", (0.03, 0.02, 0.04)),
+        ("accuracy + accuracy >= 1", (0.72, 0.68, 0.76)),
+        ("-accuracy <= 0", (-0.86, -0.88, -0.84)),
+        ("accuracy * accuracy >= 0.7", (0.0396, 0.0056, 0.0744)),
+        ("1 / accuracy <= 1.2", (-0.037_209_302_325, -0.063_636_363_636, -0.009_523_809_523)),
+        ("2 * (accuracy + 1) >= 3.5", (0.22, 0.18, 0.26)),
+        // Of the shared rows the measured difference counts; what is left over has both intervals.
+        ("accuracy - baseline >= 0", (0.005, 0.001, 0.009)),
+        ("2 * accuracy - baseline >= 0.8", (0.065, 0.041, 0.089)),
+        ("accuracy - 2 * baseline >= -1", (0.15, 0.126, 0.174)),
+        ("accuracy + baseline >= 1", (0.715, 0.675, 0.755)),
+        ("baseline - accuracy <= 0", (-0.005, -0.009, -0.001)),
+    ];
+    for (rule, (value, low, high)) in cases {
+        let judged = judged(rule, &evidence());
+        let found = judged.comparisons[0].interval;
+        let shown =
+            format!("the difference of both sides is {} ({} … {})", digits(value), digits(low), digits(high));
+        assert!((found.low - low).abs() < 1e-9 && (found.high - high).abs() < 1e-9, "{rule}: {found:?}");
+        assert!(judged.why.contains(&shown), "{rule}: {shown}: {}", judged.why);
+    }
+}
+
+/// Proves each relation at the ends of intervals that touch zero, hold it, or are zero.
+#[test]
+fn each_relation_is_certain_only_beyond_zero() {
+    use Relation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+    let table = [
+        ((-2.0, -1.0), [Fail, Fail, Pass, Pass, Fail, Pass]),
+        ((-1.0, 0.0), [Inconclusive, Fail, Pass, Inconclusive, Inconclusive, Inconclusive]),
+        ((-1.0, 1.0), [Inconclusive; 6]),
+        ((0.0, 0.0), [Pass, Fail, Pass, Fail, Pass, Fail]),
+        ((0.0, 1.0), [Pass, Inconclusive, Inconclusive, Fail, Inconclusive, Inconclusive]),
+        ((1.0, 2.0), [Pass, Pass, Fail, Fail, Fail, Pass]),
+    ];
+    for ((low, high), wanted) in table {
+        let range = Range { value: low, interval: Interval { low, high } };
+        let found =
+            [GreaterOrEqual, Greater, LessOrEqual, Less, Equal, NotEqual].map(|it| judged_by(it, range));
+        assert_eq!(found, wanted, "{low} … {high}");
+    }
+}
+
+/// Proves how many rows would settle a difference: those that move the nearer end of its interval to zero.
+#[test]
+fn rows_that_would_settle_it_are_estimated() {
+    let of = |value, low, high| rows_needed(Range { value, interval: Interval { low, high } }, 100);
+    assert_eq!(of(1.0, -1.0, 3.0), Some(400));
+    assert_eq!(of(-1.0, -3.0, 1.0), Some(400));
+    assert_eq!(of(0.0, -1.0, 1.0), None);
+    assert_eq!(of(1e-9, -1.0, 1.0), None, "more than there can be");
+}
+
+/// Proves that a number moved to another value keeps the width of its interval on both sides.
+#[test]
+fn a_moved_number_keeps_its_width() {
+    let moved = between(0.86, 0.84, 0.88).moved_to(0.5);
+    let interval = moved.interval().unwrap();
+    assert!((interval.low - 0.48).abs() < 1e-12 && (interval.high - 0.52).abs() < 1e-12, "{interval:?}");
+    assert_eq!(moved.value(), Some(0.5));
 }

@@ -48,9 +48,14 @@ impl RungProof {
 }
 
 /// Whether a rung trained on its fraction of the data, by the counts of its attempts. Each rank counts the same rows, so the count
-/// of the most rows is taken for all of them.
+/// of the most rows is taken for all of them. `not_opened`: training data of the run file that no attempt of the rung opened,
+/// though every file of it was watched: rows were counted, but of something else.
 #[must_use]
-pub fn prove(rung: Rung, cuts: &[RungCut]) -> RungProof {
+pub fn prove(rung: Rung, cuts: &[RungCut], not_opened: &[String]) -> RungProof {
+    if let Some(name) = not_opened.first() {
+        let why = format!("no file of data `{name}` was opened: it trained on something else");
+        return RungProof::NotProved { why };
+    }
     if rung == Rung::FULL {
         return match cuts.iter().max_by_key(|cut| cut.rows_total) {
             Some(cut) => RungProof::Proved { rows: cut.rows, rows_total: cut.rows_total },

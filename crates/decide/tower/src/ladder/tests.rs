@@ -25,18 +25,26 @@ fn cut(fraction: f64, rows: u64, rows_total: u64) -> RungCut {
 #[test]
 fn a_rung_is_proved_by_counted_rows() {
     let ten = rung("10%");
-    assert!(prove(ten, &[]).rows().is_none());
-    assert_eq!(prove(ten, &[cut(0.1, 104, 1_000)]).rows(), Some((104, 1_000)));
-    assert_eq!(prove(ten, &[cut(0.1, 52, 500), cut(0.1, 104, 1_000)]).rows(), Some((104, 1_000)));
-    let all = prove(ten, &[cut(0.1, 104, 1_000), cut(0.1, 1_000, 1_000)]);
+    assert!(prove(ten, &[], &[]).rows().is_none());
+    assert_eq!(prove(ten, &[cut(0.1, 104, 1_000)], &[]).rows(), Some((104, 1_000)));
+    assert_eq!(prove(ten, &[cut(0.1, 52, 500), cut(0.1, 104, 1_000)], &[]).rows(), Some((104, 1_000)));
+    let all = prove(ten, &[cut(0.1, 104, 1_000), cut(0.1, 1_000, 1_000)], &[]);
     let why = "1000 of 1000 rows were kept, which is not 10% of them";
     assert_eq!(all, RungProof::NotProved { why: why.into() });
-    assert!(prove(ten, &[cut(0.01, 10, 1_000)]).rows().is_none(), "of the rung before");
-    assert!(prove(ten, &[cut(0.1, 300, 1_000)]).rows().is_none());
+    assert!(
+        prove(ten, &[cut(0.1, 104, 1_000)], &["train".to_owned()]).rows().is_none(),
+        "rows of something else"
+    );
+    assert!(prove(ten, &[cut(0.01, 10, 1_000)], &[]).rows().is_none(), "of the rung before");
+    assert!(prove(ten, &[cut(0.1, 300, 1_000)], &[]).rows().is_none());
     let groups = RungCut { by_key: true, ..cut(0.1, 300, 1_000) };
-    assert_eq!(prove(ten, &[groups]).rows(), Some((300, 1_000)));
-    assert_eq!(prove(rung("1%"), &[cut(0.01, 1, 7)]).rows(), Some((1, 7)), "of any rows it is one at least");
-    assert!(prove(Rung::FULL, &[]).rows().is_none());
+    assert_eq!(prove(ten, &[groups], &[]).rows(), Some((300, 1_000)));
+    assert_eq!(
+        prove(rung("1%"), &[cut(0.01, 1, 7)], &[]).rows(),
+        Some((1, 7)),
+        "of any rows it is one at least"
+    );
+    assert!(prove(Rung::FULL, &[], &[]).rows().is_none());
 }
 
 /// Proves that a rung whose rows were not counted is not promoted, however good its metrics are and without a rule too.

@@ -57,6 +57,8 @@ fn a_history_gives_the_stage_of_each_version() {
         let standing = Standing::after(&history(line));
         assert_eq!((standing.production(), standing.before_production()), (production, before), "{line}");
     }
+    let standing = Standing::after(&history("r r r p1 p2"));
+    assert_eq!([1, 2, 3].map(|version| standing.was_released(version)), [true, false, false]);
 }
 
 proptest! {
@@ -276,4 +278,5 @@ fn an_older_policy_is_strict() {
     let policy: Policy = serde_json::from_str(text).unwrap();
     let expected = Policy { approvals: 2, approval_seconds: 60.0, own_approval: true, ..Policy::default() };
     assert_eq!(policy, expected);
+    assert_eq!(Policy::default().approval_seconds, 604_800.0, "a week");
 }

@@ -5,6 +5,7 @@ use trackway_core::Confidence;
 use trackway_formats::rehearsal::{Group, RehearsalFacts, TensorFacts, Updates};
 
 use super::learning::number;
+use super::memory::in_vain;
 use super::{Cause, Diagnosis, Learned, Learning, RehearsalEvidence, Weight};
 
 /// Parameters without effect block from this fraction of the model on; fewer are often intended, such as an unused
@@ -571,7 +572,7 @@ fn crashed(evidence: &RehearsalEvidence, _: &RehearsalFacts, _: &Learning) -> Op
     if ending.in_order || ending.timed_out {
         return None;
     }
-    let message = format!("the script {}", ending.words);
+    let message = format!("the script {}{}", ending.words, in_vain(&evidence.tried));
     cause(Diagnosis::Crashed, Certain, Weight::Blocks, message, "fix it: the run would end the same way")
 }
 

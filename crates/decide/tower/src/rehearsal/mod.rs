@@ -7,6 +7,7 @@
 mod causes;
 mod config;
 mod learning;
+mod memory;
 mod resuming;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use trackway_formats::rehearsal::RehearsalFacts;
 
 pub use config::{Measured, config_of, measured};
 pub use learning::{BEATEN_SHARE, Learned, Learning, STEPS_MIN, TARGET_SHARE};
+pub use memory::{TriedEntry, next_entry};
 
 closed_list!(
     /// What is wrong with a training script; the `column` of a finding.
@@ -81,6 +83,8 @@ closed_list!(
         Dropout = "dropout",
         /// The script ended by an error.
         Crashed = "crashed",
+        /// It is out of memory as configured, and fits with an entry of the retry plan.
+        OutOfMemory = "out_of_memory",
         /// No checkpoint was committed.
         NotSaved = "not_saved",
         /// A second launch did not continue from the checkpoint.
@@ -131,8 +135,10 @@ pub struct RehearsalEvidence {
     pub kind: LaunchKind,
     /// Batches that were to be repeated.
     pub batch_count: u64,
-    /// The launch that learned.
+    /// The launch that learned: the last one, if it was tried again.
     pub learned: LaunchEvidence,
+    /// The entries of the retry plan that it was tried again with, in order.
+    pub tried: Vec<TriedEntry>,
     /// The launch that resumed; none where none was made.
     pub resumed: Option<LaunchEvidence>,
     /// The evaluator's launch on the checkpoint; none where none was made.
@@ -212,13 +218,14 @@ impl Cause {
 pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     let name = check_name(evidence.kind);
     let launch = &evidence.learned;
-    if launch.facts.sdk.is_none() {
+    if launch.facts.sdk.is_none() && evidence.tried.is_empty() {
         let why = "the script did not announce support for rehearsals: it does not use Trackway's recorder, or uses an older one";
         return CheckResult::not_applicable(name, why);
     }
     let learning = Learning::of(evidence);
     let mut causes = causes::of(evidence, &learning);
     causes.extend(resuming::of(evidence, &learning));
+    causes.extend(memory::fits_with_plan(evidence));
     if launch.ending.in_order && learning.learned == Learned::Unknown && causes.is_empty() {
         return without_loss(name, launch);
     }

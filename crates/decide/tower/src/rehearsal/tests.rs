@@ -80,6 +80,7 @@ fn healthy() -> RehearsalEvidence {
         kind: LaunchKind::OneBatch,
         batch_count: 1,
         learned: launch,
+        tried: Vec::new(),
         resumed: Some(resumed),
         evaluator: None,
         target_share: TARGET_SHARE,
@@ -118,6 +119,30 @@ fn the_evaluator_is_part_of_the_rehearsal() {
     assert_eq!((failed.verdict, diagnosis(&failed)), (Verdict::Block, Some("evaluator_failed")));
     let slow = tried(EvaluatorTrial::TimedOut(600));
     assert_eq!((slow.verdict, slow.findings[0].severity), (Verdict::Pass, Severity::Note));
+}
+
+/// Proves that a script that fits with an entry of the retry plan only warns and names the variables, and that one that fails with
+/// every entry blocks.
+#[test]
+fn out_of_memory_with_a_plan_that_fits_warns() {
+    let entry = |index: usize, batch: &str| TriedEntry {
+        reason: trackway_core::TerminationReason::DeviceOom,
+        index,
+        entries: 2,
+        set: [("BATCH".to_owned(), batch.to_owned())].into(),
+    };
+    let fits = RehearsalEvidence { tried: vec![entry(0, "32"), entry(1, "16")], ..healthy() };
+    let result = judge(&fits);
+    assert_eq!((result.verdict, diagnosis(&result)), (Verdict::Warn, Some("out_of_memory")));
+    let message = &result.findings[0].message;
+    assert!(message.contains("with entry 2 of `[retry] device_oom` it fits: BATCH=16"), "{message}");
+    let mut fails = fits;
+    fails.learned.ending =
+        Ending { in_order: false, words: "ended as `device_oom`".into(), ..Ending::default() };
+    let result = judge(&fails);
+    assert_eq!((result.verdict, diagnosis(&result)), (Verdict::Block, Some("crashed")));
+    let message = &result.findings[0].message;
+    assert!(message.contains(", also with entry 2 of 2 of `[retry] device_oom`"), "{message}");
 }
 
 /// A fault: what it is called, what it changes in the facts, the loss it leads to, and the verdict.

@@ -1,5 +1,6 @@
 //! The signature tables turned into search machines, once per process.
 
+use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::automaton::{Automaton, StateID};
@@ -86,13 +87,13 @@ impl Compiled {
     }
 
     /// Where in `line` the signature confirms; `None` when it does not, or is ruled out.
-    pub(super) fn confirm(&self, index: u16, line: &[u8]) -> Option<usize> {
+    pub(super) fn confirm(&self, index: u16, line: &[u8]) -> Option<Range<usize>> {
         let signature = &self.signatures[usize::from(index)];
         let pattern = signature.pattern.get_or_init(|| regex(signature.source.pattern));
-        let start = pattern.find(line)?.start();
+        let matched = pattern.find(line)?.range();
         let unless = signature.unless.get_or_init(|| signature.source.unless.map(regex));
         let ruled_out = unless.as_ref().is_some_and(|unless| unless.is_match(line));
-        (!ruled_out).then_some(start)
+        (!ruled_out).then_some(matched)
     }
 
     /// Appends every literal of `lowered`, in order of position within each lane and lanes in order.

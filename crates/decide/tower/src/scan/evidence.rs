@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::{TerminationReason, Timestamp};
 
+use super::ending::StreamEnding;
 use crate::signatures::{Role, RuleName};
 
 /// What the code that raised an error was doing, from the frames of its traceback.
@@ -97,6 +98,9 @@ pub struct LogEvidence {
     pub byte_count: u64,
     /// The last lines as strings.
     pub last_lines: Vec<String>,
+    /// What they say about the work.
+    #[serde(default)]
+    pub ending: StreamEnding,
 }
 
 impl LogEvidence {

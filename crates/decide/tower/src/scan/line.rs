@@ -1,5 +1,6 @@
 //! Reading one line: where it starts, what of it is shown, what kind it is.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
@@ -61,7 +62,7 @@ static NCCL_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"nccl warn|\.(cc|cu
 /// Words that turn the rest of the sentence into a possibility or an advice.
 static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\b(may|might|could|can (happen|be caused|cause|lead|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
+        r"\b(may|might|could (be|have|also|cause|lead|mean|indicate|happen|result|occur)|can (happen|be caused|cause|lead|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
     )
 });
 /// A line that opens like this explains.
@@ -113,9 +114,17 @@ pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
     RETRIES_OVER.is_match(line)
 }
 
-/// Whether the match at `start` is only one possibility that the line names.
-pub(super) fn is_hedged(line: &[u8], start: usize) -> bool {
-    if EXPLAINS.is_match(&line[..start]) {
+/// Words in the midst of a match by which it only supposes.
+static SUPPOSES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(may|might|could) (also )?(be|have been) (due|caused|related|because|a result)|\b(may|might) (have|mean|indicate)\b|\bpossibly\b|\bperhaps\b|\bprobably\b",
+    )
+});
+
+/// Whether the match is only one possibility that the line names.
+pub(super) fn is_hedged(line: &[u8], matched: &Range<usize>) -> bool {
+    let start = matched.start;
+    if EXPLAINS.is_match(&line[..start]) || SUPPOSES.is_match(&line[matched.clone()]) {
         return true;
     }
     let before = &line[start.saturating_sub(400)..start];

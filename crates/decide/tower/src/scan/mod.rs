@@ -6,6 +6,7 @@
 //! is carried along, so that a hit knows what the failing code was doing.
 
 mod compiled;
+mod ending;
 mod evidence;
 mod line;
 mod literals;
@@ -15,6 +16,7 @@ mod scanner;
 mod tests;
 mod traceback;
 
+pub use ending::StreamEnding;
 pub use evidence::{Handling, Hit, LogEvidence, Phase, TracebackEnd};
 pub use line::MAX_TEXT_BYTES;
 pub use scanner::{FIRST_HITS_PER_SIGNATURE, LAST_LINES, LogScanner};

@@ -1,10 +1,12 @@
 //! The streaming part: blocks, line numbers, bounds.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::compiled::{Compiled, Found, Owner};
 use trackway_core::TerminationReason;
 
+use super::ending;
 use super::evidence::{Handling, Hit, LogEvidence, Phase};
 use super::line;
 use super::traceback::TracebackState;
@@ -124,12 +126,14 @@ impl LogScanner {
         hits.extend(self.series.into_values().filter_map(|series| series.last));
         hits.sort_by_key(|(sequence, hit)| (hit.line_number, *sequence));
         let mut hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
-        mark_passed(&mut hits, line_count, &last_lines, self.resumed_at);
+        let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
+        mark_passed(&mut hits, first_kept, &last_lines, self.resumed_at);
         LogEvidence {
             hits,
             last_traceback: self.traceback.finish(),
             line_count,
             byte_count: self.byte_count,
+            ending: ending::read(&last_lines, first_kept),
             last_lines,
         }
     }
@@ -191,8 +195,8 @@ impl LogScanner {
                 continue;
             };
             let signature = Compiled::get().signature(*index);
-            if let Some(matched_at) = Compiled::get().confirm(*index, line) {
-                self.take_hit(signature, line, line_number, byte_offset, matched_at);
+            if let Some(matched) = Compiled::get().confirm(*index, line) {
+                self.take_hit(signature, line, line_number, byte_offset, &matched);
             }
         }
     }
@@ -203,8 +207,9 @@ impl LogScanner {
         line: &[u8],
         line_number: u64,
         byte_offset: u64,
-        matched_at: usize,
+        matched: &Range<usize>,
     ) {
+        let matched_at = matched.start;
         if signature.role == Role::Handled {
             self.take_marker(signature.name, line, line_number);
             return;
@@ -221,7 +226,7 @@ impl LogScanner {
         {
             Handling::Handled
         } else {
-            handling(signature.role, line, matched_at)
+            handling(signature, line, matched)
         };
         let position = byte_offset + matched_at as u64;
         let series = self.series.entry(signature.name).or_default();
@@ -311,19 +316,21 @@ fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-fn handling(role: Role, line: &[u8], matched_at: usize) -> Handling {
-    match role {
+fn handling(signature: &Signature, line: &[u8], matched: &Range<usize>) -> Handling {
+    match signature.role {
         Role::Verdict | Role::Cause | Role::Exception | Role::Consequence
-            if line::is_hedged(line, matched_at) =>
+            if line::is_hedged(line, matched) =>
         {
             Handling::Supposed
         }
-        Role::Completion if line::is_hedged(line, matched_at) => Handling::Supposed,
+        Role::Completion if line::is_hedged(line, matched) => Handling::Supposed,
         Role::Verdict | Role::Chain | Role::Handled | Role::Hint | Role::Consequence | Role::Completion => {
             Handling::Open
         }
         Role::Cause | Role::Exception if line::says_handled(line) => Handling::Handled,
-        Role::Cause | Role::Exception if line::is_below_error(line, matched_at) => Handling::Warned,
+        // Programs log a stop on purpose as information, not as an error.
+        Role::Cause if signature.reason == TerminationReason::EarlyStopped => Handling::Open,
+        Role::Cause | Role::Exception if line::is_below_error(line, matched.start) => Handling::Warned,
         Role::Cause | Role::Exception => Handling::Open,
     }
 }
@@ -346,8 +353,7 @@ fn last_lines(tail: &[u8]) -> Vec<String> {
 
 /// An error after which the log reports more progress did not end the run. A verdict may come with a grace period in
 /// which progress continues, so it counts as handled only when the run was resumed after it.
-fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String], resumed_at: u64) {
-    let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
+fn mark_passed(hits: &mut [Hit], first_kept: u64, last_lines: &[String], resumed_at: u64) {
     let progress: Vec<u64> = last_lines
         .iter()
         .enumerate()

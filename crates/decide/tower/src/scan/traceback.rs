@@ -22,6 +22,24 @@ pub(super) const LITERALS: &[&str] = &[
     "logging error",
     "process-",
     "poolworker-",
+    "compute_metrics(",
+    "evaluate(",
+    "_score(",
+    "metric.compute(",
+    "metrics.compute(",
+    "evaluate.load(",
+    "load_metric(",
+    "corpus_bleu(",
+    ".loadres(",
+    "torch.load(",
+    "load_state_dict(",
+    "load_checkpoint(",
+    "load_weights(",
+    "from_checkpoint(",
+    ".restore(",
+    "torch.save(",
+    "save_checkpoint(",
+    "save_pretrained(",
 ];
 /// How far before a traceback its announcement is.
 const ANNOUNCED_LINES: u64 = 2;
@@ -43,7 +61,7 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
         (
             Phase::Evaluate,
             regex(
-                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics)[/\\]|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
+                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute|(run|perform|do|final|on)_\w*(validation|evaluation)\w*|validation_epoch_end|validation_loop)\b|[/\\](lm_eval|evals?|eval_?harness|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics|torcheval|seqeval|sacrebleu|rouge\w*|bert_score|mmeval|pycocoevalcap|jiwer|mir_eval|pytrec_eval|nltk[/\\]translate|sklearn[/\\]metrics)[/\\]|[/\\]metrics\.py|[/\\](eval\w*|\w+_eval|lm_eval\w*|\w*eval_?harness\w*|judge\w*|score\w*|benchmark\w*)\.py",
             ),
         ),
         (
@@ -55,13 +73,13 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
         (
             Phase::LoadCheckpoint,
             regex(
-                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py",
+                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py",
             ),
         ),
         (
             Phase::LoadData,
             regex(
-                r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]",
+                r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset|librosa|torchaudio|audioread|imageio|skimage[/\\]io|h5py|tifffile|nibabel|pydicom|rasterio|decord|av|lmdb)[/\\]|[/\\](wave|chunk|gzip|bz2|lzma|zipfile|tarfile|csv|aifc|soundfile|tifffile)\.py",
             ),
         ),
         (
@@ -85,7 +103,7 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
         (
             Phase::LocalPeer,
             regex(
-                r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
+                r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker|synchronize|heap|shared_memory|sharedctypes)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
             ),
         ),
         (Phase::Finalizer, regex(r"\bin (__del__|_run_exitfuncs|_exit_function|_run_finalizers)\b")),
@@ -93,6 +111,25 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
             Phase::Launcher,
             regex(
                 r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
+            ),
+        ),
+    ]
+});
+
+/// What the code line of a frame calls: a shortened traceback has no frame of what it called.
+static CALLS: LazyLock<[(Phase, Regex); 3]> = LazyLock::new(|| {
+    [
+        (
+            Phase::Evaluate,
+            regex(
+                r"\b(compute_metrics|evaluate|(accuracy|f1|precision|recall|roc_auc|auc|r2|average_precision|balanced_accuracy|bleu|rouge|bert|meteor|jaccard|cohen_kappa|ndcg)_score|load_metric|evaluate\.load|metrics?\.compute|corpus_bleu|loadRes)\(",
+            ),
+        ),
+        (Phase::SaveCheckpoint, regex(r"\b(torch\.save|save_checkpoint|save_pretrained)\(")),
+        (
+            Phase::LoadCheckpoint,
+            regex(
+                r"\b(torch\.load|load_state_dict|load_checkpoint|load_weights|load_from_checkpoint|from_checkpoint)\(|(ckpt|checkpoint|manager)\w*\.restore\(",
             ),
         ),
     ]
@@ -116,6 +153,11 @@ impl TracebackState {
             return;
         }
         let is_frame = FRAME.is_match(line);
+        let code_of = self.current.as_mut().filter(|open| !is_frame && line_number == open.line_number + 1);
+        if let Some(open) = code_of {
+            add_phases(&mut open.phases, &*CALLS, line);
+            return;
+        }
         if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
             return;
         }
@@ -136,11 +178,7 @@ impl TracebackState {
             open.line_number = line_number;
             let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            for (phase, pattern) in PHASES.iter() {
-                if pattern.is_match(line) && !open.phases.contains(phase) {
-                    open.phases.push(*phase);
-                }
-            }
+            add_phases(&mut open.phases, &*PHASES, line);
         }
     }
 
@@ -157,5 +195,13 @@ impl TracebackState {
 
     pub(super) fn finish(self) -> Option<TracebackEnd> {
         self.current.filter(|_| self.is_certain)
+    }
+}
+
+fn add_phases(phases: &mut Vec<Phase>, table: &[(Phase, Regex)], line: &[u8]) {
+    for (phase, pattern) in table {
+        if pattern.is_match(line) && !phases.contains(phase) {
+            phases.push(*phase);
+        }
     }
 }

@@ -8,7 +8,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "budget.credit",
         BudgetExhausted,
-        r"(not enough|insufficient|no|low|lack of|zero|out of|ran out of|run out of|exhausted|used up( all)?( of)?|exceeded|depleted|negative|without|need more|don'?t have (enough|any|sufficient)|do not have (enough|any|sufficient))[^\n]{0,40}\b(credits?|balance|funds?)\b|\b(credits?|balance|funds)\b[^\n]{0,40}(exhausted|too low|insufficient|depleted|not enough|used up|expired|exceeded|is (0|zero|negative|low|empty)|reached|ran out|run out|below|\bless than\b)|billing[^\n]{0,60}(disabled|not (active|enabled)|limit|suspend|required|closed|fail|issue|inactive|hard limit)|payment required|402 client error|(unpaid|overdue|past due)[^\n]{0,30}(invoice|bill|balance|account|payment)|account[^\n]{0,40}(suspended|in arrears|overdue|out of)|wallet[^\n]{0,30}(empty|low)|(recharge|top.?up) your",
+        r"(not enough|insufficient|no|low|lack of|zero|out of|ran out of|run out of|exhausted|used up( all)?( of)?|exceeded|depleted|negative|without|need more|don'?t have (enough|any|sufficient)|do not have (enough|any|sufficient))[^\n]{0,40}\b(credits?|balance|funds?)\b|\b(credits?|balance|funds)\b[^\n]{0,40}(exhausted|too low|insufficient|depleted|not enough|used up|expired|exceeded|is (0|zero|negative|low|empty)|reached|ran out|run out|below|\bless than\b)|billing[^\n]{0,60}(disabled|not (active|enabled)|limit|suspend|required|closed|fail|issue|inactive|hard[ _]limit)|payment required|402 client error|(unpaid|overdue|past due)[^\n]{0,30}(invoice|bill|balance|account|payment)|account[^\n]{0,40}(suspended|in arrears|overdue|out of)|wallet[^\n]{0,30}(empty|low)|(recharge|top.?up) your",
     )
     .unless(r"credit card (data|fraud|number)|credit_|load.?balanc|class.?balanc|imbalance|balanced|credit.?scor|fraud"),
     verdict(
@@ -25,7 +25,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "budget.quota",
         BudgetExhausted,
-        r"quota[^\n]{0,80}(exceed|exhaust|reached|insufficient|not enough|limit|used up|is 0|of 0)|(exceed\w*|insufficient|not enough|no|out of|over|hit|reached|exhausted)[^\n]{0,40}\bquotas?\b|quota of \d+ and cannot|QUOTA_EXCEEDED|QuotaExceeded|ResourceLimitExceeded|(account|service|vcpu|instance)[- ]?(level )?(service )?limit[^\n]{0,60}(is 0|exceed|reached|utilization)|VcpuLimitExceeded|LimitExceededException|MaxSpotInstanceCountExceeded",
+        r"quota[^\n]{0,80}(exceed|exhaust|reached|insufficient|not enough|limit|used up|is 0|of 0)|\b(exceed\w*|insufficient|not enough|no|out of|over|hit|reached|exhausted)\b[^\n]{0,40}\bquotas?\b|quota of \d+ and cannot|QUOTA_EXCEEDED|QuotaExceeded|ResourceLimitExceeded|(account|service|vcpu|instance)[- ]?(level )?(service )?limit[^\n]{0,60}(is 0|exceed|reached|utilization)|VcpuLimitExceeded|LimitExceededException|MaxSpotInstanceCountExceeded",
     )
     .unless(r"write failed|block limit|disk|storage|inode|file|errno|drive|check your plan|insufficient_quota|current quota|openai|anthropic|gemini|generativelanguage|judge|cgroup|\bcpu quota|per minute|tokens"),
     verdict(

@@ -15,7 +15,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.state_mismatch",
         CheckpointError,
-        r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict(ionary)? [^\n]{0,60}corrupt|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|incompatible (state_?dict|checkpoint)",
+        r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict(ionary)? [^\n]{0,60}corrupt|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|param(eter)? groups[^\n]{0,40}(saved|checkpoint|loaded)|incompatible (state_?dict|checkpoint)",
     )
     .unless(r"warning|were not used|newly initialized|there were (missing|unexpected) keys in the checkpoint model loaded"),
     cause(
@@ -49,17 +49,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.distributed",
         CheckpointError,
-        r"CheckpointException|missing key in checkpoint|state dict keys do not match|(orbax|tensorstore|ocdbt|flax\.(training|serialization)|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
+        r"CheckpointException|missing key in checkpoint|error opening \W{0,2}(zarr3?|ocdbt|n5)\b|dict key mismatch; expected keys|(checkpoint|ckpt)[^\n]{0,60} has \d+ [^\n]{0,40}model (has|expects) |when restoring (a |the )?(variable|checkpoint|model|optimizer)\b|(unknown|extra) key[^\n]{0,40} in (the )?checkpoint|some tensors share memory|contained? shared tensors|state dict keys do not match|(orbax|tensorstore|ocdbt|flax\.(training|serialization)|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
     ),
     cause(
         "checkpoint.loader_class",
         CheckpointError,
-        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
+        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|wrong model format|savedmodel file does not exist|accessible `?\.keras|does not appear to have a file named (pytorch_model|model|tf_model|flax_model|adapter)|parent directory \S+ does not exist|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
     ),
     cause(
         ABSENT_FILE.as_str(),
         CheckpointError,
-        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b",
+        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b|\bmissing (file )?\S+\.(pth?|ckpt|safetensors|distcp)\b",
     ),
     hint(
         "checkpoint.saving",

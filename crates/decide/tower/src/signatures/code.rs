@@ -59,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         CRASH.as_str(),
         CodeError,
-        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|exitcode ?:? -(4|8|11)\b|access violation|heap corruption|munmap_chunk|malloc\(\): \w+|buffer overflow detected",
+        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|exitcode ?:? -(4|8|11)\b|access violation|heap corruption|munmap_chunk|0xC0000(005|01D|0FD|374|409)\b|\b(3221225477|3221225725|3221226356|3221226505)\b|-107374(1819|1571|0940|0791)\b|malloc\(\): \w+|buffer overflow detected",
     )
     .unless(r"potential root causes|\b(unexpected|or other)\b"),
     cause(
@@ -74,7 +74,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         role: Role::Exception,
         conclusive: false,
         pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)))\d*(?:: |:?\s*$|\()",
-        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors"),
+        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors|root error\(s\) found"),
     },
     Signature {
         name: RuleName("code.exception_other"),

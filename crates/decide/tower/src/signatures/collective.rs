@@ -11,17 +11,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.watchdog",
         Hang,
-        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|\bEI0002\b|workers? (are|is) (stuck|hung)",
+        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|\bEI000[26]\b|workers? (are|is) (stuck|hung)",
     ),
     consequence(
         "collective.barrier_timeout",
         Hang,
-        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout( after \d+ ?ms|\s*$)|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
+        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout( after \d+ ?ms|\s*$)|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|waiting at (the )?barrier|ranks? [^\n]{0,40}never (arrived|reached|joined|responded)|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
     ),
     consequence(
         "collective.stall",
         Hang,
-        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
+        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|\bdeadlock (in|on|at|between)\b|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
     .unless(r"handled|\bchange|wandb"),
     consequence(
@@ -77,7 +77,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         RANK_FAILED.as_str(),
         Unknown,
-        r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|exits with return code|exited with exit code \d+|worker \S+ died",
+        r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exits with return code|exited with exit code \d+|worker \S+ died",
     ),
     consequence(
         "collective.step_aborted",

@@ -16,11 +16,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         EvaluatorError,
         r"(evaluation|evaluator|eval(uation)? (job|run|task|harness|step|script|suite|server)|judge( model)?|grader|scorer|benchmark|scoring|metrics? (computation|calculation))\b[^\n]{0,60}\b(fail(ed|ure|s)?|crash(ed)?|error(ed)?|exception|timed out|aborted|could not|unable)\b|(fail(ed|ure)?|error|exception|unable|crash(ed)?|cannot|could not)\b[^\n]{0,50}\b(during|while|in|to|when|running|parse|parsing|from|by|load|run)[^\n]{0,20}\b(evaluat\w*|judge\w*|grad(er|ing)|scor(e|er|ing)|benchmark\w*|lm[-_]eval|the metric|metrics)\b|(judge|grader|evaluator)[^\n]{0,60}(timed out|exceeded|invalid|malformed|unparsable|unparseable|could not parse|no (score|rating|verdict|valid)|not (valid|parse))|(lm_eval|lmms_eval|opencompass|ragas|deepeval|mteb|inspect_ai|vlmeval|bigcode_eval|human_eval|swebench|helm)[\w./:-]*[^\n]{0,60}(error|exception|fail|assert)|compute_metrics[^\n]{0,60}(fail|error|exception)|HumanEval|reference[^\n]{0,30}answers? (missing|not found)",
     )
-    .unless(r"early stopp|^\s*file |evaluat(e|ing|ion) (loss|error)\b|metric[s]? error ?[:=] ?[\d.]|\b(eval|test|val)_error|INFO"),
+    .unless(r"early stopp|^\s*file |evaluat(e|ing|ion) (loss|error)\b|metric[s]? error ?[:=] ?[\d.]|\b(eval|test|val)_error|INFO|ModelCheckpoint|monitored key"),
     cause(
         "evaluator.task",
         EvaluatorError,
-        r"mismatch in the number of predictions|tasks? (were |was )?not found|classification metrics can'?t handle|average='binary'|target is multi(class|label)|roc.?auc[^\n]{0,40}(not defined|error|undefined)|y_(true|pred)[^\n]{0,60}(mismatch|different|inconsistent|contains|unknown|nan)|(rouge|bleu|bertscore|meteor|sacrebleu|comet)[^\n]{0,60}(error|fail|exception|empty)|results do not correspond to current coco set|predictions?[^\n]{0,40}references?[^\n]{0,60}(mismatch|length|match|expected)",
+        r"mismatch in the number of predictions|tasks? (were |was )?not found|classification metrics can'?t handle|average='binary'|target is multi(class|label)|roc.?auc[^\n]{0,40}(not defined|error|undefined)|y_(true|pred)[^\n]{0,60}(mismatch|different|inconsistent|contains|unknown|nan)|\b(rouge|bleu|bertscore|meteor|sacrebleu|comet)[^\n]{0,60}(error|fail|exception|empty)|results do not correspond to current coco set|answer extraction failed|(testing|test|evaluation|detection|prediction) results?[^\n]{0,40} (is|are) empty|predictions?[^\n]{0,40}references?[^\n]{0,60}(mismatch|length|match|expected)",
     )
     .unless(r"comet_ml|comet\.(com|ml)"),
 ];

@@ -23,12 +23,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         RESUMED.as_str(),
         Unknown,
         Role::Handled,
-        r"(resum|restart|continu)(ing|ed)[^\n]{0,20} (training )?(from|at) [^\n]{0,60}(step|epoch|checkpoint|iter|ckpt)",
+        r"(resum|restart|continu)(ing|ed)[^\n]{0,20} (training )?(from|at) [^\n]{0,60}(step|epoch|checkpoint|iter|ckpt)|\battempt #?\d+\W{0,3} (has |is |was )?(started|running|launched|begins|begun)|\b(starting|launching) attempt\b|\brestart(ing|ed) (the )?(job|run|worker group|workers|task|pod)\b|\brelaunch(ing|ed)\b",
     ),
     Signature::new(
         "marker.another_exception",
         Unknown,
         Role::Chain,
-        r"during handling of the above exception|direct cause of the following exception",
+        r"during handling of the above exception|direct cause of the following exception|^\W*caused by:",
     ),
 ];

@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.slurm",
         HostOom,
-        r"detected [1-9]\d* oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|srun: error: \S+: tasks? [^\n]{0,60}: out of memory|exceeded (job|step|virtual) memory limit|exceeded memory limit|\bout_of_me(mory|\+)",
+        r"detected [1-9]\d* oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|srun: error: \S+: tasks? [^\n]{0,60}: out of memory|exceeded (job|step|virtual) memory limit|exceeded memory limit|(state|status)\W{1,4}out_of_me(mory\b|\+)|^\s*\d+(\.\S+)?\s+\S.*\bout_of_me(mory\b|\+)",
     )
     .conclusive()
     .unless(r"cuda|gpu|hip\b|device|hbm"),
@@ -26,12 +26,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.resource_manager",
         HostOom,
-        r"term_memlimit|killed after reaching \S+ memory (usage )?limit|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|systemd-oomd killed|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
+        r"term_(memlimit|swap)|killed after reaching \S+ (memory|swap) (usage )?limit|clienterror: [^\n]{0,40}instance type with more memory|gone over (the )?memory limit|(killed|terminated|evicted|stopped|restarted)[^\n]{0,40}(due to|because of|for) (the |its |high |excessive |too much ){0,2}memory (usage|use|consumption)|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|systemd-oomd killed|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
     ),
     verdict(
         "host_oom.kill_statement",
         HostOom,
-        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
+        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|\bkilled\b[^\n]{0,80}\((oom|out of memory)\)|\brss\b[^\n]{0,30} exceed\w* [^\n]{0,20}limit|\bcpu oom\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
     ),
     cause(
         "host_oom.ray",
@@ -63,7 +63,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.memory_error",
         HostOom,
-        r"(?-i:\b(_?ArrayMemoryError|MemoryError)\b)(:|\s*$|\()|unable to allocate [\d.]+ ?[kmgtp]?i?b(ytes)?\b",
+        r"(?-i:\b(_?ArrayMemoryError|MemoryError)\b)(:|\s*$|\(| in | while | when )|unable to allocate [\d.]+ ?[kmgtp]?i?b(ytes)?\b",
     )
     .unless(r"gpu|cuda|except "),
     cause(
@@ -97,9 +97,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.plain_wording",
         HostOom,
-        r"AlgorithmError[^\n]{0,40}out ?of ?memory|(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
+        r"AlgorithmError[^\n]{0,40}out ?of ?memory|\bout_of_memory\b|0xC0000017|0xC000012D|(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
     )
-    .unless(r"gpu|cuda|cudnn|hip\b|device|nccl|skipping|\.cu\b"),
+    .unless(r"gpu|cuda|cudnn|hip\b|hip_|device|nccl|skipping|\.cu\b|opencl|\bcl_|xla|hbm|npu|tensorrt|vulkan"),
     consequence(
         "host_oom.worker_gone",
         HostOom,

@@ -20,11 +20,11 @@ mod memory_host;
 pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod numeric;
-mod operator;
+pub(crate) mod operator;
 mod rule_name;
 pub(crate) mod scheduler;
 mod schema;
-mod storage;
+pub(crate) mod storage;
 
 use std::str::FromStr;
 

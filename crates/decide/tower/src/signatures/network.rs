@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.name_resolution",
         NetworkError,
-        r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|no address associated with hostname|unknown ?host|failed to resolve (\W|host|name|address|dns)|no such host",
+        r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|unable to resolve host|no address associated with hostname|unknown ?host|failed to resolve (\W|host|name|address|dns)|no such host",
     )
     .conclusive(),
     cause(
@@ -43,13 +43,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.rpc",
         NetworkError,
-        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
+        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
     .unless(r"multiprocessing|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(
         "network.tracker",
         NetworkError,
-        r"wandb\.(errors|sdk)\S*CommError|error communicating with wandb process|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
+        r"(?-i:^CommError\b)|wandb\.(errors|sdk)\S*CommError|error communicating with wandb process|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
     )
     .unless(r"retry|resolved after"),
     consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),

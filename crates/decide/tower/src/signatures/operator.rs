@@ -2,26 +2,31 @@
 
 use trackway_core::TerminationReason::Cancelled;
 
-use super::{Signature, cause, hint, verdict};
+use super::{RuleName, Signature, cause, hint, verdict};
+
+/// A scheduler cancelled a job, it does not say why.
+pub(crate) const SCANCEL: RuleName = RuleName("operator.scancel");
+/// A platform reports something as cancelled, it does not say why.
+pub(crate) const RUN_CANCELLED: RuleName = RuleName("operator.run_cancelled");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "operator.user_initiated",
         Cancelled,
-        r"user.initiated|terminated.by.user|(cancel+ed|stopped|aborted|terminated|interrupted|killed|ended|deleted|stop requested|halted|paused|revoked|shut ?down|finished)[ _](manually |externally )?by[ _](the |a |an )?(user|uid|admin|operator|owner|human|\d+\b|@)|CANCELLED by \d+|user.?(requested|cancel\w*|abort\w*|interrupt\w*|terminat\w*|stopped|killed)|manually (cancel|stopp|abort|terminat|kill|interrupt)\w*|(stop|cancel\w*|terminat\w*|abort) requested by|(at|on|upon|per) (the )?user'?s? request|due to user",
+        r"user.initiated|terminated.by.user|(cancel+ed|stopped|aborted|terminated|interrupted|killed|ended|deleted|stop requested|halted|paused|revoked|shut ?down|finished)[ _](manually |externally )?by[ _](the |a |an )?(user|uid|admin|operator|owner|human|root|\d+\b|@)|\bTERM_(OWNER|ADMIN|FORCE_OWNER|FORCE_ADMIN)\b|\b(condor_rm|bkill)\b|has registered the job \S+ for deletion|(stopped|cancell?ed|terminated|killed|aborted) (from|via|in|through) (the )?(\S+ )?(ui|console|dashboard|web|ide|portal)\b|CANCELLED by \d+|user.?(requested|cancel\w*|abort\w*|interrupt\w*|terminat\w*|stopped|killed)|manually (cancel|stopp|abort|terminat|kill|interrupt)\w*|(stop|cancel\w*|terminat\w*|abort) requested by|(at|on|upon|per) (the )?user'?s? request|due to user",
     )
     .unless(r"can happen|might|may be"),
     verdict(
-        "operator.scancel",
+        SCANCEL.as_str(),
         Cancelled,
-        r"\*\*\* job \S+ on \S+ cancelled at \S+( due to scancel)? \*\*\*|\bscancel(led)?\b|cancelled at \S+ (due to (user|scancel|cancel)|by )|\*\*\* (step|job) \S+ on \S+ cancelled by",
+        r"srun: interrupt \(one more|srun: sending ctrl-c|\*\*\* job \S+ on \S+ cancelled at \S+( due to scancel)? \*\*\*|\bscancel(led)?\b|cancelled at \S+ (due to (user|scancel|cancel)|by )|\*\*\* (step|job) \S+ on \S+ cancelled by",
     ),
     verdict(
-        "operator.run_cancelled",
+        RUN_CANCELLED.as_str(),
         Cancelled,
-        r"\b(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|job (stopped|was stopped)|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
+        r"\b\w*(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(job_state_)?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|\bjob( \S+)? (stopped|was stopped)\b|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
     )
-    .unless(r"due to (time|preempt|node|oom|memory|stage|task|error|fail)|abort\w*[^\n]{0,30}(fail|error|exception|core dumped)|: aborted|failed \d+ times|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on|wall.?(time|clock)|time limit"),
+    .unless(r"job step aborted|user-direction|(fail|error|exception)\w*[^\n]{0,60}abort|sparkexception|due to (time|preempt|node|oom|memory|stage|task|error|fail)|abort\w*[^\n]{0,30}(fail|error|exception|core dumped)|: aborted|failed \d+ times|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on|wall.?(time|clock)|time limit"),
     cause(
         "operator.keyboard_interrupt",
         Cancelled,
@@ -31,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "operator.interrupt_signal",
         Cancelled,
-        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
+        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|0xC000013A|\b3221225786\b|-1073741510\b|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
     )
     .unless(r"handlers? (is |was )?(installed|registered|set)|->|press ctrl|use ctrl|hit ctrl|to (stop|quit|exit|cancel|abort)|spot|preempt|system call|capacity"),
     cause(

@@ -2,11 +2,14 @@
 
 use trackway_core::TerminationReason::StorageError;
 
-use super::{Signature, cause, verdict};
+use super::{RuleName, Signature, cause, verdict};
+
+/// A file system has no space left.
+pub(crate) const NO_SPACE: RuleName = RuleName("storage.no_space");
 
 pub(super) const SIGNATURES: &[Signature] = &[
     cause(
-        "storage.no_space",
+        NO_SPACE.as_str(),
         StorageError,
         r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)|not enough disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
     )
@@ -15,7 +18,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.quota",
         StorageError,
-        r"disk quota exceeded|block limit reached|\bEDQUOT\b|errno 122\b|(storage|drive|file|inode) quota[^\n]{0,40}exceed|exceed[^\n]{0,40}storage quota|no (free )?inodes|out of inodes",
+        r"disk quota exceeded|block limit reached|(file ?system|home|disk|scratch|storage) quota (was |is |has been )?(reached|full|hit)|\bEDQUOT\b|errno 122\b|(storage|drive|file|inode) quota[^\n]{0,40}exceed|exceed[^\n]{0,40}storage quota|no (free )?inodes|out of inodes",
     )
     .conclusive(),
     cause(
@@ -38,7 +41,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.mount",
         StorageError,
-        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs: server \S+ not responding|\b(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost)|errno (107|108|524)\]",
+        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs: server \S+ not responding|\b(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost)|errno (107|108|117|524)\]|structure needs cleaning|drive (timeout|timed out)|a google drive timeout|device or resource busy: \S*\.nfs",
     ),
     verdict(
         "storage.ephemeral_eviction",
@@ -48,7 +51,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.object_store",
         StorageError,
-        r"please reduce your request rate|reduce your request rate|bucket does not exist|storage\.(objects|buckets)\.\w+ access|\(SlowDown\)|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError)",
+        r"please reduce your request rate|reduce your request rate|bucket does not exist|storage\.(objects|buckets)\.\w+ access|\(SlowDown\)|could only be (written|replicated) to \d+|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.resumable_media|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError|StreamAccess\b|StreamAccessException)",
     ),
     cause(
         "storage.write_failed",

@@ -274,23 +274,57 @@ pub enum SnapshotCommand {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+    /// Send a snapshot with its bytes to an object store; what is there already is not sent again
+    #[command(after_help = "Examples:
+  trackway data snapshot push train s3://data/snapshots
+  trackway data snapshot push 3f9a81c2 gs://data/snapshots --json
+
+Credentials come from the environment, as for checkpoints.")]
+    Push {
+        /// Snapshot (name, id or prefix of an id); a name is stored there too
+        #[arg(value_name = "SNAPSHOT")]
+        snapshot: String,
+        /// Object store: s3://bucket/prefix, gs:// or az://
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Bring a snapshot with its bytes from an object store into this home, each file verified
+    #[command(after_help = "Examples:
+  trackway data snapshot pull train s3://data/snapshots
+  trackway data snapshot restore train restored/train")]
+    Pull {
+        /// Snapshot at the URL (name, id or prefix of an id)
+        #[arg(value_name = "SNAPSHOT")]
+        snapshot: String,
+        /// Object store: s3://bucket/prefix, gs:// or az://
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// Hash the kept bytes of a snapshot again; exits with 7 and names what is missing or different
     #[command(after_help = "Examples:
   trackway data snapshot verify train
+  trackway data snapshot verify train --at s3://data/snapshots
   trackway data snapshot verify 3f9a81c2 --json")]
     Verify {
         /// Snapshot (name, id or prefix of an id)
         #[arg(value_name = "SNAPSHOT")]
         snapshot: String,
+        /// Verify the bytes in this object store instead, which reads all of them
+        #[arg(long, value_name = "URL")]
+        at: Option<String>,
     },
     /// Let snapshots keep no bytes any more and delete what no other snapshot needs; their record, profile and names stay
     #[command(after_help = "Examples:
   trackway data snapshot expire train              what would be deleted
-  trackway data snapshot expire train 3f9a81c2 --yes")]
+  trackway data snapshot expire train 3f9a81c2 --yes
+  trackway data snapshot expire train --at s3://data/snapshots --yes")]
     Expire {
         /// Snapshots (name, id or prefix of an id)
         #[arg(required = true, value_name = "SNAPSHOT")]
         snapshots: Vec<String>,
+        /// Delete the snapshots in this object store instead, and what no other snapshot there needs
+        #[arg(long, value_name = "URL")]
+        at: Option<String>,
         /// Delete; otherwise this is a dry run
         #[arg(long)]
         yes: bool,

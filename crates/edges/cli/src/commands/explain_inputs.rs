@@ -10,7 +10,7 @@ pub(super) fn rows(kept: Option<u64>, total: Option<u64>) -> Option<String> {
 }
 
 /// What the attempt was given, and what shows that it took it: names, and what is known.
-pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 4] {
+pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 6] {
     let seed = inputs.seed.map(|seed| match inputs.seed_seen {
         None => format!("{seed}; nothing shows that the script took it"),
         Some(seen) if seen == seed => format!("{seed}, taken by the script"),
@@ -27,7 +27,30 @@ pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>);
             inputs.warm_start_run_id.map_or_else(|| rung.clone(), |run_id| format!("{rung} of {run_id}"));
         format!("weights of step {step} of {of} (manifest {manifest})")
     });
-    [("seed", seed), ("rows", kept), ("skip batches", skipped), ("warm start", warm)]
+    let batch = inputs
+        .effective_batch
+        .map(|samples| format!("{} in each update, as counted", counted(samples, "sample")));
+    [
+        ("data opened", opened(inputs)),
+        ("seed", seed),
+        ("rows", kept),
+        ("batch", batch),
+        ("skip batches", skipped),
+        ("warm start", warm),
+    ]
+}
+
+/// Which data sets it opened; none if none could be watched.
+fn opened(inputs: &AttemptInputs) -> Option<String> {
+    let quoted =
+        |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let (opened, not_opened) = (quoted(&inputs.data_opened), quoted(&inputs.data_not_opened));
+    match (opened.is_empty(), not_opened.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(format!("none of {not_opened}")),
+        (false, true) => Some(opened),
+        (false, false) => Some(format!("{opened}, but not {not_opened}")),
+    }
 }
 
 /// Late facts beside the receipt: two lines each.

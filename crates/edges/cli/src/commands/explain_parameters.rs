@@ -14,7 +14,8 @@ pub fn lines(parameters: &[AttemptParameter]) -> Vec<(String, String)> {
             Some((end, _)) => format!(" {}…", &parameter.value[..end]),
             None => format!(" {}", parameter.value),
         };
-        (parameter.name.clone(), value)
+        let origin = parameter.origin.as_deref().map(|origin| format!(" ({origin})")).unwrap_or_default();
+        (parameter.name.clone(), value + &origin)
     };
     let mut lines: Vec<(String, String)> = parameters.iter().take(PARAMETERS_MAX).map(shown).collect();
     let hidden = parameters.len().saturating_sub(PARAMETERS_MAX);

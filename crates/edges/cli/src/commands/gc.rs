@@ -40,7 +40,7 @@ fn show(cleared: &GcReport, printer: Printer) {
         vec![run.run_id.to_string(), run.name.clone(), "kept".into(), String::new(), run.why.clone()]
     });
     let leftovers = cleared.leftovers.iter().map(|one| {
-        vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), "incomplete".into()]
+        vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), one.why.clone()]
     });
     let rows: Vec<Vec<String>> = gone.chain(kept).chain(leftovers).collect();
     if !rows.is_empty() {

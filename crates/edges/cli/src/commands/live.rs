@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
 use trackway_flows::preflight::{PreflightEvent, PreflightReporter};
 
@@ -43,6 +43,44 @@ impl BytesBar {
         });
         bar.set_position(done_bytes);
         if done_bytes >= total_bytes {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// How long a search takes before it gets a bar.
+const SEARCH_SECONDS_MIN: f64 = 2.0;
+
+/// A progress bar over the candidates of a search for slices, for a person at a terminal; it shows itself after two seconds.
+#[derive(Default)]
+pub struct CandidatesBar(Mutex<Option<ProgressBar>>);
+
+impl CandidatesBar {
+    /// So many candidates with so many predicates are done of so many. Any thread may report this.
+    pub fn at(&self, predicates: usize, done: u64, total: u64) {
+        if !stderr_is_terminal() {
+            return;
+        }
+        let Ok(mut bar) = self.0.lock() else { return };
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos} of {len}, {eta} left") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        if bar.is_hidden() && bar.elapsed().as_secs_f64() > SEARCH_SECONDS_MIN {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        say(bar, format!("slices of {predicates} predicates"));
+        bar.set_length(total);
+        bar.set_position(done);
+    }
+
+    pub fn finish(&self) {
+        if let Ok(mut bar) = self.0.lock()
+            && let Some(bar) = bar.take()
+        {
             bar.finish_and_clear();
         }
     }
@@ -106,6 +144,7 @@ pub struct Live {
     reading: BytesBar,
     uploading: BytesBar,
     fetching: BytesBar,
+    searching: CandidatesBar,
     /// The script's last output did not end its line.
     mid_line: AtomicBool,
 }
@@ -126,12 +165,14 @@ impl Live {
             reading: BytesBar::new("reading data"),
             uploading: BytesBar::new("uploading"),
             fetching: BytesBar::new("downloading the checkpoint"),
+            searching: CandidatesBar::default(),
             mid_line: AtomicBool::new(false),
         }
     }
 
     /// Takes the status line away.
     pub fn finish(&self) {
+        self.searching.finish();
         if let Some(status) = &self.status {
             status.finish_and_clear();
         }
@@ -172,6 +213,10 @@ impl Reporter for Live {
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
         self.reading.at(done_bytes, total_bytes);
+    }
+
+    fn searching(&self, predicates: usize, done: u64, total: u64) {
+        self.searching.at(predicates, done, total);
     }
 
     fn uploading(&self, done_bytes: u64, total_bytes: u64) {

@@ -6,6 +6,7 @@ use trackway_api::reproduce::{Reproduction, ReproductionCheck, ReproductionVerdi
 use trackway_engine::Context;
 use trackway_flows::reproduce::{check, reproduce};
 
+use super::data::reading;
 use crate::exit::{Failure, INTEGRITY, REFUSED};
 use crate::printer::{Printer, Tone};
 use crate::units::short_hash;
@@ -16,7 +17,8 @@ pub fn home_of(folder: &Path) -> std::path::PathBuf {
 }
 
 pub fn write(context: &Context, attempt: &str, out: &Path, printer: Printer) -> Result<u8, Failure> {
-    let written = reproduce(context, context.resolve_attempt(attempt)?, out)?;
+    let attempt = context.resolve_attempt(attempt)?;
+    let written = reading(printer, |onlooker| reproduce(context, attempt, out, onlooker))?;
     if printer.is_json() {
         printer.document(&written);
     } else {

@@ -1,8 +1,11 @@
+use std::collections::BTreeMap;
+
 use trackway_api::runs::{RunOutcome, RunReport};
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, RunSource};
 use trackway_flows::train::{self, RunRequest};
+use trackway_formats::arguments::{PARAMETERS_MAX, given_pair};
 use trackway_ledger::RunState;
 
 use super::evaluate::few_metrics;
@@ -36,15 +39,44 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
         ));
     }
     let name = args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?;
+    let parameters = given("--param", &args.parameters)?;
+    let tags = given("--tag", &args.tags)?;
     let source = match &args.file {
-        Some(path) => RunSource::File { path: path.clone(), overrides: args.overrides.clone() },
-        None => RunSource::Command { argv: args.argv.clone(), name },
+        Some(path) => {
+            let overrides = [overrides("run.parameters", &parameters), overrides("run.tags", &tags)].concat();
+            let overrides = args.overrides.iter().cloned().chain(overrides).collect();
+            RunSource::File { path: path.clone(), overrides }
+        }
+        None => RunSource::Command { argv: args.argv.clone(), name, parameters, tags },
     };
     let mut selection = selection(&args.skip)?;
     if args.skip_preflight {
         selection.skip_all.clone_from(&args.skip.why);
     }
     Ok(RunRequest { source, injection, retry_data_error: args.retry_data_error, selection })
+}
+
+/// The pairs of a repeated option; of one name the last value counts.
+fn given(option: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |text: &String| {
+        given_pair(text).map_err(|why| {
+            Failure::usage(format!("{option}: {why}"), format!("such as `{option} optimizer=adamw`"))
+        })
+    };
+    let found: BTreeMap<String, String> = pairs.iter().map(pair).collect::<Result<_, _>>()?;
+    match found.len() > PARAMETERS_MAX {
+        true => Err(Failure::usage(
+            format!("{option} is given {} times: {PARAMETERS_MAX} is the limit", found.len()),
+            "record the others in the script",
+        )),
+        false => Ok(found),
+    }
+}
+
+/// The pairs as overrides of a table of the run file. A JSON string is a TOML string.
+fn overrides(table: &str, pairs: &BTreeMap<String, String>) -> Vec<String> {
+    let quoted = |text: &String| serde_json::Value::from(text.as_str()).to_string();
+    pairs.iter().map(|(name, value)| format!("{table}.{}={}", quoted(name), quoted(value))).collect()
 }
 
 pub fn run(

@@ -58,14 +58,14 @@ fn arguments_are_parameters() {
     assert_eq!(
         page["parameters"],
         serde_json::json!([
-            {"name": "amp", "value": "true"},
-            {"name": "data_set", "value": long},
-            {"name": "lr", "value": "0.3"},
-            {"name": "model.depth", "value": "3"},
+            {"name": "amp", "value": "true", "origin": "command line"},
+            {"name": "data_set", "value": long, "origin": "command line"},
+            {"name": "lr", "value": "0.3", "origin": "command line"},
+            {"name": "model.depth", "value": "3", "origin": "command line"},
         ])
     );
     let text = home.trackway(&["explain", "high"]).stdout;
-    assert!(text.contains("\nParameters\n  amp          true\n"), "{text}");
+    assert!(text.contains("\nParameters\n  amp          true (command line)\n"), "{text}");
 }
 
 /// Proves that a running run is found by its arguments, that secrets among them are not, and that the total of steps in

@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{Home, answer, eventually, files_below, signal};
+use crate::rehearsals::toy_run_file;
 
 /// Two ranks of one script: rank 0 waits in an operation of all ranks, rank 1 never comes there. The module is the package's own,
 /// without the rest of the package.
@@ -127,6 +128,46 @@ fn a_script_without_the_package_is_observed_from_outside() {
     assert_eq!((&slow["until_step"], &slow["from_step"]), (&json!(25), &Value::Null));
     let ended = home.sql("select termination_reason from launches order by started_at desc limit 1");
     assert_eq!(ended[0]["termination_reason"], "early_stopped", "{ended:?}");
+}
+
+/// Proves that `trackway gc` deletes the launch of a diagnosis and the checkpoint that was copied for it with the run, that the
+/// finding stays, and that the ledger does not miss the copy.
+#[test]
+fn gc_deletes_what_a_diagnosis_copied() {
+    let home = Home::new();
+    let file = toy_run_file(&home, "none");
+    let text = std::fs::read_to_string(home.path().join(&file)).unwrap();
+    home.write(&file, &format!("{text}[checkpoint]\nevery = {{ steps = 1000 }}\n"));
+    let run = home.trackway(&["run", "--skip-preflight", "--why", "a test", &file]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let answer = home.trackway(&[
+        "diagnose",
+        "last",
+        "--kind",
+        "throughput",
+        "--steps",
+        "20",
+        "--from",
+        "1000",
+        "--json",
+    ]);
+    let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(found["from_step"], 1000, "{found}");
+    let copy = home.state().join("checkpoints").join(found["diagnosis_run_id"].as_str().unwrap());
+    let launch = home.state().join("attempts").join(found["launch_id"].as_str().unwrap());
+    assert!(copy.is_dir() && launch.is_dir());
+    home.json(&["gc", "--older-than", "0s"]);
+    assert!(copy.is_dir() && launch.is_dir(), "it is a dry run");
+    let collected = home.json(&["gc", "--older-than", "0s", "--yes"]);
+    assert_eq!(collected["gone"].as_array().unwrap().len(), 1, "{collected}");
+    assert!(!copy.exists() && !launch.exists());
+    assert_eq!(home.sql("select finding from diagnoses")[0]["finding"], found["finding"]);
+    let run_id = found["diagnosis_run_id"].as_str().unwrap();
+    let states = home.sql(&format!("select distinct state from checkpoints where run_id = '{run_id}'"));
+    assert_eq!(states, [json!({ "state": "retired" })]);
+    let verified = home.trackway(&["verify", "--all"]);
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    assert!(home.json(&["gc", "--older-than", "0s", "--yes"])["gone"].as_array().unwrap().is_empty());
 }
 
 /// Proves that Ctrl-C ends the launch, and that the diagnosis is incomplete then.

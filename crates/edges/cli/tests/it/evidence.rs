@@ -258,6 +258,39 @@ fn an_attempt_is_reproduced_to_the_last_bit() {
     );
 }
 
+/// Proves that the code is cloned from the repository's origin where the working tree is gone.
+#[test]
+fn the_code_comes_from_the_origin() {
+    let home = Home::new();
+    let (code, origin) = (home.path().join("code"), home.path().join("origin.git"));
+    let git = |words: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        let done = Command::new("git").args(identity).args(words).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    let (code_path, origin_path) = (code.to_str().unwrap(), origin.to_str().unwrap());
+    git(&["init", "--quiet", "--bare", origin_path]);
+    git(&["clone", "--quiet", origin_path, code_path]);
+    std::fs::write(code.join("train.sh"), "echo step 1: loss=0.375\n").unwrap();
+    let file = code.join("job.toml");
+    std::fs::write(&file, "[run]\nname = \"job\"\ncommand = [\"sh\", \"train.sh\"]\n").unwrap();
+    git(&["-C", code_path, "add", "."]);
+    git(&["-C", code_path, "commit", "--quiet", "-m", "first"]);
+    git(&["-C", code_path, "push", "--quiet", "origin", "HEAD"]);
+    let outside = home.path().join("home");
+    let mut command = home.command(&["run", file.to_str().unwrap(), "--json"]);
+    let run = answer(command.env("TRACKWAY_HOME", &outside).output().unwrap());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    // The working tree is gone; its commit is at the origin.
+    std::fs::remove_dir_all(&code).unwrap();
+    let folder = home.path().join("again");
+    let written = home.json(&["reproduce", "job", "--out", folder.to_str().unwrap()]);
+    assert!(written["rebuilt"].to_string().contains(&format!("or {origin_path}")), "{written}");
+    let again = reproduced(&folder);
+    assert_eq!(again.code, 0, "{}\n{}", again.stdout, again.stderr);
+    assert!(folder.join("code/train.sh").is_file() && again.stdout.contains("0.375"), "{}", again.stdout);
+}
+
 /// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree changed again; and that data
 /// which changed since is named as what cannot be rebuilt.
 #[test]
@@ -309,4 +342,46 @@ fn changes_that_were_not_committed_are_reproduced() {
         0,
         "gc keeps the sources"
     );
+}
+
+/// Proves that the receipt says which data sets an attempt opened, with the process where it held the file open, that training data
+/// which nothing opened is reported, and that a test set which nothing opened is not.
+#[test]
+fn what_a_script_opens_is_in_the_receipt() {
+    let home = Home::new();
+    for name in ["train.csv", "test.csv", "other.csv"] {
+        home.write(name, "x,y\n1,2\n");
+    }
+    let run = |name: &str, script: &str| {
+        let text = format!(
+            "[run]\nname = \"{name}\"\ncommand = [\"sh\", \"-c\", \"{script}; echo '{{\\\"step\\\": 1, \\\"loss\\\": 1.0}}'\"]\n\
+             [data.train]\npath = \"train.csv\"\n[data.test]\npath = \"test.csv\"\n"
+        );
+        home.write("run.toml", &text);
+        home.json(&["run", "--skip-preflight", "--why", "a test", "run.toml"]);
+        let row = home.sql("select data_opened, data_not_opened, attempt_id from training_attempts order by started_at desc limit 1")[0].clone();
+        let attempt = row["attempt_id"].as_str().unwrap();
+        let events = home.sql(&format!(
+            "select kind, message, fields_json from events where attempt_id = '{attempt}' and kind like 'data%' order by at"
+        ));
+        (row, events)
+    };
+    let (right, events) = run("right", "exec 3<train.csv; sleep 0.5; read -r line <&3");
+    assert_eq!((&right["data_opened"], &right["data_not_opened"]), (&json!("train"), &json!("test")));
+    let fields =
+        |event: &Value| serde_json::from_str::<Value>(event["fields_json"].as_str().unwrap()).unwrap();
+    let train = events.iter().map(fields).rfind(|fields| fields["data"] == "train").unwrap();
+    assert_eq!(train["by"], "attempt", "{events:?}");
+    assert!(events.iter().all(|event| event["kind"] == "data_opened"), "{events:?}");
+    let (quick, _) = run("quick", "cat train.csv test.csv >/dev/null");
+    assert_eq!((&quick["data_opened"], &quick["data_not_opened"]), (&json!("test,train"), &Value::Null));
+    let (wrong, events) = run("wrong", "cat other.csv");
+    assert_eq!((&wrong["data_opened"], &wrong["data_not_opened"]), (&Value::Null, &json!("test,train")));
+    let reported = events.iter().find(|event| event["kind"] == "data_not_opened").unwrap();
+    assert!(
+        reported["message"].as_str().unwrap().starts_with("data `train`: none of its files was opened"),
+        "{reported}"
+    );
+    let shown = home.trackway(&["explain", "last"]).stdout;
+    assert!(shown.contains("none of `test`, `train`"), "{shown}");
 }

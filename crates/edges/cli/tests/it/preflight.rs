@@ -196,6 +196,27 @@ fn data_is_compared_with_the_last_good_run() {
         "{age}"
     );
     assert_eq!((rows[3]["role"].as_str(), rows[3]["verdict"].as_str()), (Some("label"), Some("pass")));
+
+    // Of the statistics of both data sets those of the last good run stay, once they are older than a day.
+    let profiles = home.state().join("data/run-profiles");
+    let kept =
+        || std::fs::read_dir(&profiles).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let collect = ["gc", "--older-than", "90d", "--yes"];
+    assert_eq!((home.json(&collect)["leftovers"].as_array().unwrap().len(), kept().len()), (0, 2));
+    let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    for path in kept() {
+        std::fs::File::options().append(true).open(path).unwrap().set_modified(two_days_ago).unwrap();
+    }
+    let collected = home.json(&collect);
+    let why = &collected["leftovers"][0]["why"];
+    assert_eq!(why, "statistics of data that no later run is compared with", "{collected}");
+    assert_eq!(kept().len(), 1);
+    let again = home.json(&["preflight", "run.toml"]);
+    assert_eq!(
+        check(&again, "data.drift")["verdict"],
+        "pass",
+        "it is compared with the data of the last run"
+    );
 }
 
 /// Proves that what leaves no doubt blocks the launch without any setting: every test row is a training row, and a feature is

@@ -32,6 +32,7 @@ fn toy() {
     }
     for step in first..=5_000 {
         assert!(flaw != "crashes" || step < 2, "CUDA is not what it was");
+        assert!(flaw != "out_of_memory" || fits(), "{OOM}");
         let batch = run.step_of_batch(step);
         let loss = toy.advance(&run, step, batch);
         run.log(step, &[("loss", loss)]);
@@ -49,6 +50,13 @@ fn toy() {
         }
     }
     run.finish();
+}
+
+const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+
+/// Whether the batch that the environment sets is small enough.
+fn fits() -> bool {
+    std::env::var("BATCH").is_ok_and(|batch| batch.parse::<u32>().is_ok_and(|batch| batch <= 16))
 }
 
 struct Toy {
@@ -257,6 +265,44 @@ fn what_is_wrong_is_named() {
         assert_eq!((diagnosis(&found), code), (expected, blocked), "{flaw}: {found:#}");
         assert_eq!(found["verdict"], verdict, "{flaw}: {found:#}");
     }
+}
+
+/// Proves that a script that runs out of memory is tried again with the entries of its retry plan: with one that fits the check warns
+/// and names it, with none it blocks, and without a plan it is launched once.
+#[test]
+fn a_rehearsal_uses_the_plan_for_out_of_memory() {
+    let home = Home::new();
+    let file = toy_run_file(&home, "out_of_memory");
+    let plain = std::fs::read_to_string(home.path().join(&file)).unwrap();
+    let parts = |found: &Value| {
+        let launches = found["launches"].as_array().unwrap().iter();
+        launches.map(|it| (it["part"].clone(), it["set"]["BATCH"].clone())).collect::<Vec<_>>()
+    };
+    let (code, found) = rehearse(&home, &file, &[]);
+    assert_eq!((code, diagnosis(&found), parts(&found).len()), (3, "crashed", 1), "{found:#}");
+
+    let plan = |batches: [u32; 2]| {
+        let [one, other] = batches.map(|batch| format!("{{ set = {{ BATCH = \"{batch}\" }} }}"));
+        format!("{plain}[retry]\ndevice_oom = {{ plan = [{one}, {other}] }}\n")
+    };
+    home.write(&file, &plan([64, 16]));
+    let (code, found) = rehearse(&home, &file, &[]);
+    assert_eq!((code, diagnosis(&found)), (0, "out_of_memory"), "{found:#}");
+    assert_eq!(found["verdict"], "warn");
+    let message = found["findings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("with entry 2 of `[retry] device_oom` it fits: BATCH=16"), "{message}");
+    let (learns, resumes) = (json!("learns"), json!("resumes"));
+    let expected = [
+        (learns.clone(), Value::Null),
+        (learns.clone(), json!("64")),
+        (learns, json!("16")),
+        (resumes, json!("16")),
+    ];
+    assert_eq!(parts(&found), expected, "{found:#}");
+
+    home.write(&file, &plan([64, 32]));
+    let (code, found) = rehearse(&home, &file, &[]);
+    assert_eq!((code, diagnosis(&found), parts(&found).len()), (3, "crashed", 3), "{found:#}");
 }
 
 /// Proves that a script without support of rehearsals is ended after its handshake is missed, or ends by itself, and

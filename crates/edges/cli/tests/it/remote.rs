@@ -52,20 +52,29 @@ impl Moto {
         self.send(&format!("/{BUCKET}/{name}"), bytes).expect("moto is there");
     }
 
+    /// Deletes an object of the bucket.
+    fn delete(&self, name: &str) {
+        self.request("DELETE", &format!("/{BUCKET}/{name}"), b"").expect("moto is there");
+    }
+
     /// A PUT that must succeed; `None`: the server does not listen yet.
     fn send(&self, path: &str, body: &[u8]) -> Option<()> {
+        self.request("PUT", path, body)
+    }
+
+    fn request(&self, method: &str, path: &str, body: &[u8]) -> Option<()> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let length = body.len();
         // Without a signature, of which moto believes any, an object cannot be made a second time.
         let head = format!(
-            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n\
              Authorization: AWS4-HMAC-SHA256 Credential=KEYOFTEST/20260101/us-east-1/s3/aws4_request, \
              SignedHeaders=host, Signature=0\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
         Some(())
     }
 

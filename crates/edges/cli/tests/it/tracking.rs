@@ -1,6 +1,8 @@
 //! Finding, comparing, importing and clearing away runs.
 
-use crate::harness::{Home, eventually};
+use serde_json::{Value, json};
+
+use crate::harness::{Home, UNTIL_GO, eventually};
 
 /// A run that prints a falling loss.
 fn run(home: &Home, name: &str, steps: u32, start: f64) {
@@ -109,6 +111,84 @@ fn runs_are_compared() {
     );
     assert_eq!(home.trackway(&["compare", "small", "small"]).code, 2);
     assert_eq!(home.trackway(&["compare", "small", "nobody"]).code, 6);
+}
+
+/// The parameters of the last attempt of a run: name, value and origin.
+fn parameters(home: &Home, run: &str) -> Vec<[Value; 3]> {
+    let explained = home.json(&["explain", run]);
+    let rows = explained["parameters"].as_array().unwrap().iter();
+    rows.map(|row| ["name", "value", "origin"].map(|key| row[key].clone())).collect()
+}
+
+/// Proves that parameters and tags that were given are recorded with their origin, with a run file and without, take precedence
+/// over the command's arguments and not over the script's own, are found while the run runs, and leave the config as it is.
+#[test]
+fn given_parameters_and_tags_are_recorded() {
+    let home = Home::new();
+    let script =
+        format!("echo seed = 3; echo depth = 4; echo width = 5; echo 'step 1: loss 0.5'; {UNTIL_GO}");
+    let options = ["--param", "lr=3e-4", "--param", "amp=True", "--param", "seed=9", "--tag", "sweep=august"];
+    let command = ["--", "sh", "-c", &script, "train", "--lr", "0.5", "batch=16"];
+    let supervisor = home.spawn(&[&["run", "--name", "bare"], &options[..], &command[..]].concat());
+    let search = ["runs", "--where", "param.lr < 0.1 and tag.sweep = 'august' and param.batch = 16"];
+    eventually("the running run", || {
+        let answer = home.trackway(&[&search[..], &["--json"]].concat());
+        let found: Value = serde_json::from_str(&answer.stdout).ok()?;
+        found.as_array().filter(|found| found.len() == 1).map(|_| ())
+    });
+    home.go();
+    assert!(supervisor.wait_with_output().unwrap().status.success());
+    assert_eq!(names(&home.json(&search)), ["bare"]);
+    let row = |name: &str, value: &str, origin: &str| [json!(name), json!(value), json!(origin)];
+    let expected = [
+        row("amp", "true", "given"),
+        row("batch", "16", "command line"),
+        row("depth", "4", "stdout"),
+        row("lr", "3e-4", "given"),
+        row("seed", "3", "stdout"),
+        row("width", "5", "stdout"),
+    ];
+    assert_eq!(parameters(&home, "bare"), expected);
+    assert_eq!(home.json(&["explain", "bare"])["tags"], json!([{ "name": "sweep", "value": "august" }]));
+    assert!(home.trackway(&["explain", "bare"]).stdout.contains("3e-4 (given)"));
+
+    let file =
+        "[run]\nname = \"filed\"\ncommand = [\"true\"]\nparameters = { lr = 0.1, \"optim/beta\" = 0.9 }\n";
+    home.write("filed.toml", file);
+    for options in [&[][..], &["--param", "lr=0.2", "--param", "optim.eps=1e-8", "--tag", "a=\"b\""]] {
+        assert_eq!(home.trackway(&[&["run", "filed.toml"], options].concat()).code, 0);
+    }
+    let expected =
+        [row("lr", "0.2", "given"), row("optim.eps", "1e-8", "given"), row("optim/beta", "0.9", "given")];
+    assert_eq!(parameters(&home, "last"), expected);
+    let configs = home.sql("select distinct config_sha256 from runs where name = 'filed'");
+    assert_eq!(configs.len(), 1);
+    let compared = home.trackway(&["compare", "bare", "last"]).stdout;
+    assert!(compared.contains("optim.eps") && compared.contains("3e-4"), "{compared}");
+}
+
+/// Proves that a pair that cannot be recorded is a usage error that names the option and what is wrong, and that nothing is launched.
+#[test]
+fn wrong_pairs_are_refused() {
+    let home = Home::new();
+    for (option, pair, expected) in [
+        ("--param", "lr", "--param: `lr` has no `=`: write NAME=VALUE"),
+        ("--param", "=1", "--param: invalid name ``"),
+        ("--tag", "a b=1", "--tag: invalid name `a b`"),
+    ] {
+        let answer = home.trackway(&["run", option, pair, "--", "true"]);
+        assert_eq!(answer.code, 2, "{}", answer.stderr);
+        assert!(answer.stderr.contains(expected) && answer.stderr.contains("hint: "), "{}", answer.stderr);
+    }
+    home.write("bad.toml", "[run]\nname = \"bad\"\ncommand = [\"true\"]\ntags = { \"a b\" = 1 }\n");
+    let answer = home.trackway(&["run", "bad.toml"]);
+    assert_eq!(answer.code, 2, "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("bad.toml:4") && answer.stderr.contains("invalid name `a b`"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(home.json(&["runs"]), json!([]));
 }
 
 /// Proves that only what the rule does not keep is deleted, that nothing is deleted without --yes, and that the

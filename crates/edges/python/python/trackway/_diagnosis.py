@@ -23,8 +23,8 @@ Batch = TypeVar("Batch")
 
 # Characters of the facts of one topic; the least important parts of larger ones are left out.
 FACTS_CHARACTERS_MAX = 16_384
-# Tensors of a batch that are described.
-TENSORS_MAX = 4
+# Tensors of a batch, or of the input of a layer or an operation, that are described.
+TENSORS_MAX = 8
 
 
 class Diagnosis:

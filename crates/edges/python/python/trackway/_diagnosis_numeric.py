@@ -13,16 +13,17 @@ import os
 import statistics
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.overrides import TorchFunctionMode
 
 from . import _state
+from ._diagnosis import TENSORS_MAX
 from ._gradients import gradients_of
+from ._observing import Mode, guarded
 from ._rehearsal import leaves, tensor_facts
 
 if TYPE_CHECKING:
@@ -43,48 +44,6 @@ IGNORED = frozenset(
 )
 TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 OWN_FOLDER = os.path.dirname(__file__) + os.sep
-
-
-def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs without gradients and without being observed, and keeps failures away from the script."""
-
-    @functools.wraps(method)
-    def run(self: Watch, *arguments: Any, **named: Any) -> Any:
-        if self.paused:
-            return None
-        self.paused = True
-        try:
-            with torch.no_grad(), torch._C.DisableTorchFunction():
-                return method(self, *arguments, **named)
-        except Exception as error:  # noqa: BLE001
-            self.diagnosis.blind(method.__name__, error)
-            return None
-        finally:
-            self.paused = False
-
-    return run
-
-
-class _Mode(TorchFunctionMode):
-    """Reports calls of PyTorch's functions to the observer, and forwards them."""
-
-    def __init__(self, watch: Watch):
-        super().__init__()
-        self.watch = watch
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function is torch.Tensor.backward:
-            self.watch.before_backward(args[0])
-            result = function(*args, **kwargs)
-            self.watch.after_backward()
-            return result
-        result = function(*args, **kwargs)
-        if self.watch.observes and torch.is_grad_enabled():
-            self.watch.after_function(function, args, kwargs, result)
-        return result
 
 
 class Watch:
@@ -125,7 +84,7 @@ class Watch:
         torch.amp.GradScaler.scale = scaled  # type: ignore[assignment, method-assign]
         self._removals.append(lambda: setattr(torch.amp.GradScaler, "scale", scale))
         torch.autograd.set_detect_anomaly(True, check_nan=False)
-        self._mode = _Mode(self)
+        self._mode = Mode(self)
         self._mode.__enter__()  # type: ignore[no-untyped-call]
 
     # Set by the diagnosis
@@ -146,6 +105,19 @@ class Watch:
         self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         for remove in self._removals:
             remove()
+
+    # For the mode
+
+    def fail(self, where: str, error: Exception) -> None:
+        """Records once what could not be observed."""
+        self.diagnosis.blind(where, error)
+
+    def call(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Calls a function of PyTorch and looks at its result."""
+        result = function(*arguments, **named)
+        if self.observes and torch.is_grad_enabled():
+            self._after_function(function, arguments, named, result)
+        return result
 
     # Names
 
@@ -177,14 +149,14 @@ class Watch:
         if not self.paused and self._layers:
             self._layers.pop()
 
-    @_guarded
+    @guarded
     def _check_inputs(self, module: Any, arguments: Any) -> None:
         bad = _first_bad(_tensors(arguments))
         if bad is not None and self._found is None:
             self._find("input", bad, {**self._layer(module), "inputs": _described(arguments)})
 
-    @_guarded
-    def after_function(self, function: Any, arguments: Any, named: Any, result: Any) -> None:
+    @guarded
+    def _after_function(self, function: Any, arguments: Any, named: Any, result: Any) -> None:
         operation = getattr(function, "__name__", str(function))
         if self._found is not None or operation in IGNORED:
             return
@@ -223,7 +195,7 @@ class Watch:
         if self.observes and not self.paused:
             self._hook(loss)
 
-    @_guarded
+    @guarded
     def _hook(self, loss: Any) -> None:
         self._backward = None
         if self._found is None and self._candidate is not None and not _is_finite(loss):
@@ -241,7 +213,7 @@ class Watch:
                 node.register_hook(functools.partial(self._through, node))
                 waiting.extend(parent for parent, _ in node.next_functions)
 
-    @_guarded
+    @guarded
     def _through(self, node: Any, returned: Any, given: Any) -> None:
         """An operation of the backward pass has returned its gradients."""
         if self._backward is not None and "operation" in self._backward:
@@ -260,7 +232,7 @@ class Watch:
             "value": bad,
         }
 
-    @_guarded
+    @guarded
     def _into_parameter(self, parameter: Any, gradients: Any) -> None:
         """A gradient arrives at a parameter."""
         if self._backward is not None and "parameter" in self._backward:
@@ -275,7 +247,7 @@ class Watch:
         if self.observes:
             self._see_gradients()
 
-    @_guarded
+    @guarded
     def _see_gradients(self) -> None:
         parameters = list(self._parameters.values())
         found = gradients_of(parameters)
@@ -325,13 +297,13 @@ class Watch:
         if self.observes and self._found is None:
             self._check_update()
 
-    @_guarded
+    @guarded
     def _check_update(self) -> None:
         bad = self._bad_parameters()
         if bad:
             self._find("update", "value that is not finite", {"parameter": bad[0], "bad_parameters": bad[:LISTED_MAX]})
 
-    @_guarded
+    @guarded
     def _check_parameters(self) -> None:
         bad = self._bad_parameters()
         if bad:
@@ -379,7 +351,7 @@ def _described(value: Any) -> list[dict[str, Any]]:
     """The tensors of the arguments of a call, in numbers."""
     arguments = {str(name): one for name, one in value.items()} if isinstance(value, Mapping) else value
     tensors = [(name, one) for name, one in leaves(arguments) if isinstance(one, torch.Tensor)]
-    return [tensor_facts(name, one.detach()) for name, one in tensors[:LISTED_MAX]]
+    return [tensor_facts(name, one.detach()) for name, one in tensors[:TENSORS_MAX]]
 
 
 def _line_of_script() -> str | None:

@@ -7,7 +7,6 @@ with PyTorch's global hooks. Failures in here are recorded and never raised: a r
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 from collections import Counter
@@ -21,9 +20,9 @@ from torch.nn import functional
 from torch.nn.modules import batchnorm, dropout
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.overrides import TorchFunctionMode
 
 from . import _loader, _state
+from ._observing import Mode, guarded
 from ._rehearsal import leaves, number, tensor_facts
 from ._rng import ProcessRng
 
@@ -50,51 +49,6 @@ LOSSES: dict[Any, str] = {
     )
 }  # fmt: skip
 NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
-
-
-def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs without gradients and keeps failures away from the script."""
-
-    @functools.wraps(method)
-    def run(self: Watch, *arguments: Any, **named: Any) -> Any:
-        if self.paused:
-            return None
-        self.paused = True
-        try:
-            with torch.no_grad(), torch._C.DisableTorchFunction():
-                return method(self, *arguments, **named)
-        except Exception as error:  # noqa: BLE001
-            self.fail(method.__name__, error)
-            return None
-        finally:
-            self.paused = False
-
-    return run
-
-
-class _Mode(TorchFunctionMode):
-    """Reports the calls that matter to the observer, and forwards all calls."""
-
-    def __init__(self, watch: Watch):
-        super().__init__()
-        self.watch = watch
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function is torch.Tensor.backward:
-            self.watch.before_backward(args[0])
-            result = function(*args, **kwargs)
-            self.watch.after_backward()
-            return result
-        name = LOSSES.get(function)
-        if name is None or not torch.is_grad_enabled():
-            return function(*args, **kwargs)
-        self.watch.before_loss(name, args, kwargs)
-        result = function(*args, **kwargs)
-        self.watch.after_loss(result)
-        return result
 
 
 @dataclass
@@ -159,7 +113,7 @@ class Watch:
         self._replace(torch.amp.GradScaler, "scale", self._scaling)
         for module in (torch.nn.utils, torch.nn.utils.clip_grad):
             self._replace(module, "clip_grad_norm_", self._clipping)
-        self._mode = _Mode(self)
+        self._mode = Mode(self)
         self._mode.__enter__()
         return self
 
@@ -189,6 +143,16 @@ class Watch:
             self._failed.add(where)
             self.rehearsal._run._event("rehearsal_blind", None, {"where": where, "why": repr(error)})
 
+    def call(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Calls a function of PyTorch, and looks at the arguments and the result of a loss function."""
+        name = LOSSES.get(function)
+        if name is None or not torch.is_grad_enabled():
+            return function(*arguments, **named)
+        self._before_loss(name, arguments, named)
+        result = function(*arguments, **named)
+        self._after_loss(result)
+        return result
+
     def begin(self, index: int, batch: Any) -> None:
         """The loop is about to get this batch."""
         self._batch_index, self._batch, self._calls_in_step, self._inputs = index, batch, 0, []
@@ -211,7 +175,7 @@ class Watch:
         if not self.paused and next(module.parameters(), None) is not None:
             self._see_call(module, arguments, grad_enabled)
 
-    @_guarded
+    @guarded
     def _see_call(self, module: Any, arguments: Any, grad_enabled: bool) -> None:
         if not grad_enabled:
             self._evaluations += not module.training
@@ -254,8 +218,8 @@ class Watch:
 
     # Loss functions
 
-    @_guarded
-    def before_loss(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    @guarded
+    def _before_loss(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._calls_in_step += 1
         if self._calls_in_step > 1:
             return
@@ -376,8 +340,8 @@ class Watch:
                 self._loss["reordered"] += not _same(one, flat)
                 self._label_place = name
 
-    @_guarded
-    def after_loss(self, result: Any) -> None:
+    @guarded
+    def _after_loss(self, result: Any) -> None:
         if self._calls_in_step != 1 or not self._loss:
             return
         terms = self._loss["terms"]
@@ -389,7 +353,7 @@ class Watch:
 
     # Gradients and updates
 
-    @_guarded
+    @guarded
     def before_backward(self, loss: Any) -> None:
         updates = self._updates
         updates["backward_count"] += 1
@@ -421,7 +385,7 @@ class Watch:
             "normalises_first": any(word in type(leaf).__name__ for word in NORMS),
         }
 
-    @_guarded
+    @guarded
     def after_backward(self) -> None:
         if self._updates["optimizer_steps"] >= 5:
             return
@@ -430,7 +394,7 @@ class Watch:
             if gradient is not None:
                 self._backward_norms[key] = float(_dense(gradient).float().norm()) / self._scale
 
-    @_guarded
+    @guarded
     def before_update(self, optimizer: Any, arguments: Any, named: Any) -> None:
         self._know(optimizer)
         updates, step = self._updates, self._updates["optimizer_steps"] + 1
@@ -475,7 +439,7 @@ class Watch:
                 unknown = Tracked(f"{name}[{place}][{index}]", one, bits(one), False)
                 self._tracked.setdefault(id(one), unknown).optimized = True
 
-    @_guarded
+    @guarded
     def after_update(self, optimizer: Any, arguments: Any, named: Any) -> None:
         updates = self._updates
         updates["optimizer_steps"] += 1
@@ -514,7 +478,7 @@ class Watch:
 
     # The same items twice
 
-    @_guarded
+    @guarded
     def _reload(self) -> None:
         """Loads some items twice, without changing the state of the process's generators."""
         collate, data = getattr(self.loader, "collate_fn", None), getattr(self.loader, "dataset", None)
@@ -546,7 +510,7 @@ class Watch:
         """Records everything observed so far."""
         self._tell_all()
 
-    @_guarded
+    @guarded
     def _tell_all(self) -> None:
         say = self.rehearsal.say
         self._see_moves()

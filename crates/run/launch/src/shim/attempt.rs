@@ -20,6 +20,7 @@ use trackway_redact::Redactor;
 use super::ending::{Ending, Step, Tree};
 use super::events::EventFiles;
 use super::metrics::OutputMetrics;
+use super::opened::{OpenedData, Watch};
 use super::output::Output;
 use super::reserve::Reserved;
 use super::signals::{Request, next};
@@ -50,6 +51,7 @@ pub(super) struct Attempt<'a> {
     metrics: OutputMetrics<'a>,
     event_files: Option<EventFiles>,
     telemetry: Option<Telemetry>,
+    opened_data: Option<OpenedData>,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -98,6 +100,7 @@ impl<'a> Attempt<'a> {
             metrics,
             event_files: None,
             telemetry: None,
+            opened_data: None,
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -108,6 +111,7 @@ impl<'a> Attempt<'a> {
 
     /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
+        let watch = Watch::of(&self.launch.data_files);
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
         let spawned = pipes
@@ -136,6 +140,15 @@ impl<'a> Attempt<'a> {
                     self.launch.devices.clone(),
                     Arc::clone(&self.clock),
                 );
+                self.opened_data = watch.and_then(|watch| {
+                    OpenedData::begin(
+                        watch,
+                        self.files.records(),
+                        self.launch.run_id.to_string(),
+                        self.launch.attempt_id.to_string(),
+                        Arc::clone(&self.clock),
+                    )
+                });
             }
             Err((error, at)) => {
                 let program = argv.first().map_or("", String::as_str);
@@ -299,6 +312,9 @@ impl<'a> Attempt<'a> {
         self.metrics.finish();
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish();
+        }
+        if let Some(opened_data) = self.opened_data.take() {
+            opened_data.finish();
         }
         let event_values = self.event_files.take().map_or(0, EventFiles::finish);
         let [stdout, stderr] = &self.outputs;

@@ -186,7 +186,6 @@ impl Follower {
             SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
         });
         match item {
-            EventItem::Scalar(scalar) if is_placeholder(&scalar.tag, scalar.value) => {}
             EventItem::Scalar(scalar) => {
                 let name = format!("{prefix}{}", scalar.tag);
                 if self.redactor.text(&name) == name {
@@ -212,11 +211,6 @@ impl Follower {
             }
         }
     }
-}
-
-/// Lightning writes this value under this name when its script has none for it.
-fn is_placeholder(tag: &str, value: f64) -> bool {
-    tag == "hp_metric" && value == -1.0
 }
 
 /// The event files below a folder that were begun at `since_seconds` or later, the oldest first.
@@ -303,13 +297,6 @@ mod tests {
             assert_eq!(writer_pid(name), pid, "{name}");
         }
         assert_eq!(begun_seconds("events.txt"), None);
-    }
-
-    /// Proves that Lightning's placeholder is left out, and a value of that name is not.
-    #[test]
-    fn a_placeholder_is_no_metric() {
-        assert!(is_placeholder("hp_metric", -1.0));
-        assert!(!is_placeholder("hp_metric", 0.5) && !is_placeholder("loss", -1.0));
     }
 
     /// Proves that one folder's names stay as they are and others contain their folder.

@@ -18,6 +18,7 @@ mod events;
 mod log;
 mod metrics;
 mod oom;
+mod opened;
 mod output;
 mod reserve;
 mod script;

@@ -114,7 +114,7 @@ impl SnapshotStore {
         let mut progress = Progress::new(watch, snapshot.size_bytes);
         let mut kept = KeptBytes::default();
         for (file, original) in snapshot.files.iter().zip(&manifest.files) {
-            let object = self.object(&file.blake3);
+            let object = self.object(file);
             if fs::metadata(&object).is_ok_and(|found| found.len() == file.size_bytes) {
                 progress.advance(file.size_bytes)?;
                 continue;
@@ -128,10 +128,55 @@ impl SnapshotStore {
             kept.bytes_added += file.size_bytes;
             kept.files_cloned += u64::from(is_cloned);
         }
+        self.mark(snapshot)?;
+        Ok(kept)
+    }
+
+    /// Keeps the bytes of a snapshot that is stored, from elsewhere: `fetch` writes those of one file to an empty file. They are
+    /// compared with their hash; what is kept already is not fetched.
+    ///
+    /// # Errors
+    /// That of `fetch`; [`SnapshotError::Lost`] for other bytes; `Cancelled`, `Busy`, `Disk`. The snapshot is not marked then, and what
+    /// was fetched is there for the next time.
+    pub fn take_bytes(
+        &self,
+        snapshot: &Snapshot,
+        fetch: &mut dyn FnMut(&SnapshotFile, &File) -> Result<(), SnapshotError>,
+        watch: &PassObserver<'_>,
+    ) -> Result<KeptBytes, SnapshotError> {
+        let _lock = self.lock_objects()?;
+        let mut progress = Progress::new(watch, snapshot.size_bytes);
+        let mut kept = KeptBytes::default();
+        for file in &snapshot.files {
+            let object = self.object(file);
+            if fs::metadata(&object).is_ok_and(|found| found.len() == file.size_bytes) {
+                progress.advance(file.size_bytes)?;
+                continue;
+            }
+            let shard = object.parent().expect("an object is in a folder");
+            fs::create_dir_all(shard).map_err(disk("make", shard))?;
+            let (draft, written) = TempFile::beside(&object).map_err(disk("create", &object))?;
+            fetch(file, &written)?;
+            let mut fetched = File::open(draft.path()).map_err(disk("open", draft.path()))?;
+            if hash(&mut fetched, draft.path(), &mut progress)?.0 != file.blake3 {
+                return Err(SnapshotError::Lost {
+                    path: file.path.clone(),
+                    problem: BytesProblem::Different,
+                });
+            }
+            written.sync_all().map_err(disk("sync", draft.path()))?;
+            draft.persist(&object).map_err(disk("name", &object))?;
+            kept.files_added += 1;
+            kept.bytes_added += file.size_bytes;
+        }
+        self.mark(snapshot)?;
+        Ok(kept)
+    }
+
+    fn mark(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
         let mark = self.mark_of(&snapshot.data_sha256);
         let bytes = serde_json::to_vec(&Mark { version: SNAPSHOT_VERSION }).expect("a number is JSON");
-        TempFile::write(&mark, &bytes).map_err(disk("write", &mark))?;
-        Ok(kept)
+        TempFile::write(&mark, &bytes).map_err(disk("write", &mark))
     }
 
     /// Writes the files of a snapshot into a folder that does not exist or is empty, each compared with its hash. The folder
@@ -179,7 +224,7 @@ impl SnapshotStore {
         let mut progress = Progress::new(watch, snapshot.size_bytes);
         let mut verified = VerifiedBytes::default();
         for file in &snapshot.files {
-            let object = self.object(&file.blake3);
+            let object = self.object(file);
             let problem = match File::open(&object) {
                 Ok(mut kept) => {
                     let (blake3, bytes) = hash(&mut kept, &object, &mut progress)?;
@@ -256,7 +301,7 @@ impl SnapshotStore {
         progress: &mut Progress<'_>,
     ) -> Result<(), SnapshotError> {
         let lost = |problem| SnapshotError::Lost { path: file.path.clone(), problem };
-        let object = self.object(&file.blake3);
+        let object = self.object(file);
         let mut kept = File::open(&object).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => lost(BytesProblem::Missing),
             _ => disk("open", &object)(error),
@@ -277,7 +322,11 @@ impl SnapshotStore {
         written.sync_all().map_err(disk("sync", path))
     }
 
-    fn with_bytes(&self, id: &SnapshotId) -> Result<Snapshot, SnapshotError> {
+    /// A snapshot whose bytes are kept.
+    ///
+    /// # Errors
+    /// [`SnapshotError::NoBytes`] for one without; [`SnapshotStore::snapshot`]'s.
+    pub fn with_bytes(&self, id: &SnapshotId) -> Result<Snapshot, SnapshotError> {
         let snapshot = self.snapshot(id)?;
         match self.has_bytes(id) {
             true => Ok(snapshot),
@@ -299,11 +348,13 @@ impl SnapshotStore {
     }
 
     fn objects(&self) -> PathBuf {
-        self.folder.join("objects")
+        self.layout().objects()
     }
 
-    fn object(&self, blake3: &str) -> PathBuf {
-        self.objects().join(blake3.get(..2).unwrap_or("_")).join(blake3)
+    /// Where the bytes of a file are, if they are kept.
+    #[must_use]
+    pub fn object(&self, file: &SnapshotFile) -> PathBuf {
+        self.objects().join(file.blake3.get(..2).unwrap_or("_")).join(&file.blake3)
     }
 
     fn mark_of(&self, data_sha256: &str) -> PathBuf {

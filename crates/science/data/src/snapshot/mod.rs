@@ -99,6 +99,18 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Snapshot {
+    /// A stored snapshot.
+    ///
+    /// # Errors
+    /// A sentence: it is not understood, of another version, or of another id.
+    pub fn from_json(bytes: &[u8], id: &str) -> Result<Self, String> {
+        let snapshot: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if snapshot.version != SNAPSHOT_VERSION || snapshot.data_sha256 != id {
+            return Err(format!("version {}, id {}", snapshot.version, snapshot.data_sha256));
+        }
+        Ok(snapshot)
+    }
+
     /// Of a data set that was read, with the strings that mean missing values if they were given.
     #[must_use]
     pub fn of(manifest: &DataManifest, missing: &[String]) -> Self {

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
 use trackway_files::{TempFile, TempFolder};
+use trackway_formats::layout::DataLayout;
 
-use super::{SNAPSHOT_VERSION, Snapshot};
+use super::Snapshot;
 use crate::profile::Profile;
 
 /// So many digits of an id are shown, and that many distinguish two snapshots of one project.
@@ -78,6 +79,14 @@ pub enum SnapshotError {
         path: String,
         /// What is wrong with them.
         problem: BytesProblem,
+    },
+    /// Bytes that could not be fetched from where they are.
+    #[error("the bytes of `{path}` were not fetched: {message}")]
+    NotFetched {
+        /// The file of the snapshot.
+        path: String,
+        /// The storage's answer.
+        message: String,
     },
     /// A target that holds something.
     #[error("`{}` exists and is not an empty folder", .path.display())]
@@ -159,7 +168,7 @@ impl SnapshotStore {
     /// Where profiles of single files are kept.
     #[must_use]
     pub fn profiles(&self) -> PathBuf {
-        self.folder.join("profiles")
+        self.layout().profiles()
     }
 
     /// Keeps a snapshot, and its profile. Whether the snapshot is new: one that is there is not changed, but may get a
@@ -201,12 +210,7 @@ impl SnapshotStore {
         let path = self.folder_of(&id.0).join("manifest.json");
         let bytes = fs::read(&path).map_err(disk("read", &path))?;
         let damaged = |message: String| SnapshotError::Damaged { path: path.clone(), message };
-        let snapshot: Snapshot =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if snapshot.version != SNAPSHOT_VERSION || snapshot.data_sha256 != id.0 {
-            return Err(damaged(format!("version {}, id {}", snapshot.version, snapshot.data_sha256)));
-        }
-        Ok(snapshot)
+        Snapshot::from_json(&bytes, &id.0).map_err(damaged)
     }
 
     /// The profile of a snapshot: made with this label if there is one, else any. `None` if it holds no table.
@@ -266,13 +270,27 @@ impl SnapshotStore {
         if bytes.len() > RUN_PROFILE_BYTES_MAX {
             return Ok(());
         }
-        let folder = self.folder.join("run-profiles");
+        let folder = self.layout().run_profiles();
         fs::create_dir_all(&folder).map_err(disk("make", &folder))?;
         TempFile::write_cache(&path, &bytes).map_err(disk("write", &path))
     }
 
     fn run_profile(&self, data_sha256: &str) -> PathBuf {
-        self.folder.join("run-profiles").join(format!("{data_sha256}.json"))
+        self.layout().run_profiles().join(format!("{data_sha256}.json"))
+    }
+
+    /// The profiles that [`SnapshotStore::keep_profile_of_data`] kept: the hash of the data and the file of each, sorted.
+    #[must_use]
+    pub fn run_profiles(&self) -> Vec<(String, PathBuf)> {
+        let hash = |path: PathBuf| Some((path.file_stem()?.to_str()?.to_owned(), path));
+        let mut found: Vec<(String, PathBuf)> =
+            entries(&self.layout().run_profiles()).into_iter().filter_map(hash).collect();
+        found.sort();
+        found
+    }
+
+    pub(super) fn layout(&self) -> DataLayout {
+        DataLayout::new(&self.folder)
     }
 
     /// The id of a reference: 4 hexadecimal digits or more are an id or the beginning of one, and never a name; else it
@@ -364,11 +382,11 @@ impl SnapshotStore {
     }
 
     pub(super) fn snapshots(&self) -> PathBuf {
-        self.folder.join("snapshots")
+        self.layout().snapshots()
     }
 
     fn names_folder(&self) -> PathBuf {
-        self.folder.join("names")
+        self.layout().names()
     }
 
     pub(super) fn folder_of(&self, data_sha256: &str) -> PathBuf {

@@ -295,10 +295,10 @@ pub struct Fairness {
     pub column: String,
     /// `demographic_parity`, `equal_opportunity`, `equalized_odds`, `calibration` (the largest difference between two
     /// groups) and `demographic_parity_ratio`, `equal_opportunity_ratio`, `equalized_odds_ratio` (the least ratio). Of
-    /// three or more classes `demographic_parity` and `equal_opportunity`, the largest over classes; of numbers
+    /// three or more classes all but `calibration`, each class against all others, the worst over classes; of numbers
     /// `mean_error_parity` and `mean_prediction_parity`, in the label's unit.
     pub measures: Metrics,
-    /// Of three or more classes: for each measure the class whose difference is the largest.
+    /// Of three or more classes: for each measure the class in which groups differ most.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub worst_classes: BTreeMap<String, String>,
     /// Each group, the largest first.
@@ -320,8 +320,8 @@ pub struct FairnessGroup {
     pub why: Option<String>,
     /// `accuracy`, `selection_rate`, `true_positive_rate`, `false_positive_rate`, and with probabilities
     /// `calibration_bias` (mean probability minus the fraction of positives) and `ece`. Of three or more classes
-    /// `selection_rate_CLASS` and `true_positive_rate_CLASS` of the classes in `worst_classes`; of numbers `mae`,
-    /// `mean_prediction` and `bias`.
+    /// `selection_rate_CLASS`, `true_positive_rate_CLASS` and `false_positive_rate_CLASS` of the classes in
+    /// `worst_classes`; of numbers `mae`, `mean_prediction` and `bias`.
     pub metrics: Metrics,
 }
 

@@ -1,7 +1,7 @@
 //! How groups of rows fare under the same predictions.
 //!
 //! A measure is the largest difference (or least ratio) between two groups, as in Fairlearn; of three or more classes
-//! the largest over classes. Its interval comes from the intervals of all pairs of groups, each made wider for the
+//! the worst over classes, each against all others. Its interval comes from the intervals of all pairs of groups, each made wider for the
 //! number of pairs and classes (Bonferroni): the largest is between the largest lower end and the largest upper end of
 //! all pairs. The largest of several numbers is always above 0, so a
 //! bootstrap alone would call every table unfair; these intervals include 0 if no pair differs significantly.
@@ -91,8 +91,9 @@ fn group(
     let why = too_few(kind, items, &metrics, support_min);
     if let Kind::Classes(classes) = kind {
         for class in classes.iter().filter(|class| !shown.contains(class.as_str())) {
-            metrics.remove(&of_class(SELECTION, class));
-            metrics.remove(&of_class(TRUE_POSITIVE, class));
+            for rate in [SELECTION, TRUE_POSITIVE, FALSE_POSITIVE] {
+                metrics.remove(&of_class(rate, class));
+            }
         }
     }
     let scoring = Scoring::of(items, judge.recall);
@@ -137,10 +138,12 @@ fn measures(kind: &Kind, rates: &[Metrics], support: u64) -> (Metrics, BTreeMap<
         let Some(estimate) = extreme_of(rates, &names, support, extreme).filter(|_| is_whole) else {
             continue;
         };
-        let alone = |rate: &str| {
-            extreme_of(rates, &[rate], support, extreme).map_or(f64::NEG_INFINITY, |estimate| estimate.value)
+        // The larger, the worse; a ratio is the worse, the smaller it is.
+        let badness = |rate: &str| {
+            let alone = extreme_of(rates, &[rate], support, extreme).map(|estimate| estimate.value);
+            alone.map_or(f64::NEG_INFINITY, |value| if measure.is_ratio { -value } else { value })
         };
-        let worst = known.into_iter().max_by(|one, other| alone(&one.0).total_cmp(&alone(&other.0)));
+        let worst = known.into_iter().max_by(|one, other| badness(&one.0).total_cmp(&badness(&other.0)));
         if let Some((_, Some(class))) = worst {
             worst_classes.insert(measure.name.to_owned(), class.clone());
         }

@@ -64,10 +64,13 @@ impl Kind {
             rates: rates.iter().map(|rate| ((*rate).to_owned(), None)).collect(),
             is_ratio,
         };
-        let by_class = |name, rate: &str, classes: &[String]| Measure {
+        let by_class = |name, is_ratio, rates: &[&str], classes: &[String]| Measure {
             name,
-            rates: classes.iter().map(|class| (of_class(rate, class), Some(class.clone()))).collect(),
-            is_ratio: false,
+            rates: classes
+                .iter()
+                .flat_map(|class| rates.iter().map(|rate| (of_class(rate, class), Some(class.clone()))))
+                .collect(),
+            is_ratio,
         };
         match self {
             Self::Binary(_) => vec![
@@ -80,8 +83,12 @@ impl Kind {
                 of("equalized_odds_ratio", true, &[TRUE_POSITIVE, FALSE_POSITIVE]),
             ],
             Self::Classes(classes) => vec![
-                by_class("demographic_parity", SELECTION, classes),
-                by_class("equal_opportunity", TRUE_POSITIVE, classes),
+                by_class("demographic_parity", false, &[SELECTION], classes),
+                by_class("equal_opportunity", false, &[TRUE_POSITIVE], classes),
+                by_class("equalized_odds", false, &[TRUE_POSITIVE, FALSE_POSITIVE], classes),
+                by_class("demographic_parity_ratio", true, &[SELECTION], classes),
+                by_class("equal_opportunity_ratio", true, &[TRUE_POSITIVE], classes),
+                by_class("equalized_odds_ratio", true, &[TRUE_POSITIVE, FALSE_POSITIVE], classes),
             ],
             Self::Values => vec![
                 of("mean_error_parity", false, &[MEAN_ERROR]),
@@ -149,12 +156,13 @@ fn of_one_class(rows: &Classes, class: u32, name: &str) -> (Vec<Ratio>, Vec<u32>
     let kind =
         |(label, prediction): (&u32, &u32)| 2 * u32::from(*label == class) + u32::from(*prediction == class);
     let cells = rows.label.iter().zip(&rows.prediction).map(kind).collect();
-    let all = vec![1.0; 4];
-    let (selected, labelled, found) =
-        (vec![0.0, 1.0, 0.0, 1.0], vec![0.0, 0.0, 1.0, 1.0], vec![0.0, 0.0, 0.0, 1.0]);
+    let ratio = |rate, counted: [f64; 4], of: [f64; 4]| {
+        Ratio::cells(&of_class(rate, name), counted.to_vec(), of.to_vec(), Link::Itself)
+    };
     let ratios = vec![
-        Ratio::cells(&of_class(SELECTION, name), selected, all, Link::Itself),
-        Ratio::cells(&of_class(TRUE_POSITIVE, name), found, labelled, Link::Itself),
+        ratio(SELECTION, [0.0, 1.0, 0.0, 1.0], [1.0; 4]),
+        ratio(TRUE_POSITIVE, [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]),
+        ratio(FALSE_POSITIVE, [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]),
     ];
     (ratios, cells)
 }

@@ -1,8 +1,6 @@
 //! The blind spots of evaluated rows: [`super::find`] over every column without another role, with the errors of the
 //! evaluation itself.
 
-use std::sync::atomic::AtomicBool;
-
 use serde::{Deserialize, Serialize};
 use trackway_core::text::counted;
 use trackway_data::ColumnType;
@@ -64,8 +62,8 @@ pub(crate) struct Searched<'s> {
     pub seed: u64,
 }
 
-/// Searches them; a sentence where they cannot be searched: no columns, too few rows.
-pub(crate) fn blind_spots(of: Searched<'_>) -> Result<BlindSpots, String> {
+/// Searches them; a sentence where they cannot be searched: no columns, too few rows, cancelled.
+pub(crate) fn blind_spots(of: Searched<'_>, watch: &SearchObserver<'_>) -> Result<BlindSpots, String> {
     let Searched { frame, loss, errors, others, group, seed } = of;
     let is_feature = |column: &&FrameColumn| !others.contains(&column.name.as_str());
     let mut columns: Vec<FrameColumn> = frame.columns().iter().filter(is_feature).cloned().collect();
@@ -98,8 +96,7 @@ pub(crate) fn blind_spots(of: Searched<'_>) -> Result<BlindSpots, String> {
         categorical: Vec::new(),
     };
     let settings = Settings { seed, max_level, is_distinct: true, ..Settings::default() };
-    let watch = SearchObserver { progress: &|_, _, _| {}, cancelled: &AtomicBool::new(false) };
-    let found = find(Frame::of_columns(columns), &roles, &settings, None, &watch);
+    let found = find(Frame::of_columns(columns), &roles, &settings, None, watch);
     let found = found.map_err(|error| error.to_string())?;
     let rows: Vec<u32> = (0..errors.len() as u32).filter(|row| !errors[*row as usize].is_nan()).collect();
     let all = HeldOut { rows: &rows, values: &errors, groups: group_keys.as_deref(), is_paired: false, seed };

@@ -28,18 +28,61 @@ fn classes(seed: u64, rows: usize, right: impl Fn(usize, usize) -> f64) -> Frame
     ])
 }
 
-/// Proves that the largest of 18 differences (three classes, six pairs of groups) is called more than 0 in at most 5 of
+/// Proves that the largest of 18 differences (three classes, six pairs of groups), and of the 36 of equalized odds, is called more than 0 in at most 5 of
 /// 100 tables if groups do not differ, although it is always more than 0.
 #[test]
 fn random_groups_of_classes_are_not_unfair() {
     let tables = 200;
-    let wrong = (0..tables).filter(|seed| {
-        let found = by_group(&classes(*seed, 1_200, |_, _| 0.8));
-        found.fairness[0].measures["equal_opportunity"].interval.low > 0.0
-    });
+    let names = ["equal_opportunity", "equalized_odds"];
+    let mut wrong = [0; 2];
+    for seed in 0..tables {
+        let found = by_group(&classes(seed, 1_200, |_, _| 0.8));
+        let low = names.map(|name| found.fairness[0].measures[name].interval.low);
+        wrong = [wrong[0] + u32::from(low[0] > 0.0), wrong[1] + u32::from(low[1] > 0.0)];
+    }
     // 5 % is 10; three standard errors more is 19.
-    let wrong = wrong.count();
-    assert!(wrong <= 19, "{wrong} of {tables} tables");
+    assert!(wrong.iter().all(|wrong| *wrong <= 19), "{wrong:?} of {tables} tables");
+}
+
+/// Proves that equalized odds of several classes are those of the worst class against all others, as computed by hand, and
+/// that the class of each measure is named.
+#[test]
+fn equalized_odds_of_several_classes() {
+    // Of each group: label, prediction, rows. The rates of `c` are 1 and 0 everywhere but for its false positive rate.
+    let cells = [
+        ("n", "a", "a", 8),
+        ("n", "a", "b", 2),
+        ("n", "b", "b", 10),
+        ("n", "c", "c", 10),
+        ("s", "a", "a", 6),
+        ("s", "a", "c", 4),
+        ("s", "b", "b", 5),
+        ("s", "b", "a", 5),
+        ("s", "c", "c", 10),
+    ];
+    let rows = cells.iter().flat_map(|cell| std::iter::repeat_n(*cell, cell.3));
+    let rows: Vec<(&str, &str, &str, usize)> = rows.collect();
+    let found = by_group(&frame(vec![
+        texts("label", rows.iter().map(|row| row.1)),
+        texts("prediction", rows.iter().map(|row| row.2)),
+        texts("group", rows.iter().map(|row| row.0)),
+    ]));
+    let fairness = &found.fairness[0];
+    let value = |name: &str| fairness.measures[name].value;
+    // True positive rates of n and s: a 0.8 and 0.6, b 1 and 0.5, c 1 and 1. False positive rates: a 0 of 20 and 5 of
+    // 20, b 2 of 20 and 0 of 20, c 0 of 20 and 4 of 20.
+    assert!((value("equal_opportunity") - 0.5).abs() < 1e-12);
+    assert!((value("equalized_odds") - 0.5).abs() < 1e-12);
+    assert!((value("equal_opportunity_ratio") - 0.5).abs() < 1e-12);
+    assert!(value("equalized_odds_ratio").abs() < 1e-12, "a false positive rate is 0 in one group only");
+    // Fractions predicted as a: 8/30 and 11/30; as b: 12/30 and 5/30; as c: 10/30 and 14/30.
+    assert!((value("demographic_parity") - 7.0 / 30.0).abs() < 1e-12);
+    assert!((value("demographic_parity_ratio") - 5.0 / 12.0).abs() < 1e-12);
+    assert_eq!(fairness.worst_classes["equalized_odds"], "b");
+    assert_eq!(fairness.worst_classes["demographic_parity_ratio"], "b");
+    let south = fairness.groups.iter().find(|group| group.name == "s").unwrap();
+    assert!((south.metrics["true_positive_rate_b"].value - 0.5).abs() < 1e-12);
+    assert!(south.metrics["false_positive_rate_b"].value.abs() < 1e-12);
 }
 
 /// Proves that a class on which one group fares worse is found and named, that its rates are shown for each group, and

@@ -226,25 +226,32 @@ def fairness_of_classes(rows):
     truth = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
     right = rng.random(rows) < np.where((group == "blue") & (truth == 1), 0.5, 0.85)
     predicted = np.where(right, truth, (truth + rng.integers(1, 3, rows)) % 3)
+    rates = ["selection_rate", "true_positive_rate", "false_positive_rate"]
     by_class = {
         name: fair.MetricFrame(
-            metrics={"selection_rate": fair.selection_rate, "true_positive_rate": fair.true_positive_rate},
+            metrics={rate: getattr(fair, rate) for rate in rates},
             y_true=(truth == place).astype(int), y_pred=(predicted == place).astype(int), sensitive_features=group,
         )
         for place, name in enumerate(names)
     }
-    rates = {"demographic_parity": "selection_rate", "equal_opportunity": "true_positive_rate"}
+    compared = {"demographic_parity": rates[:1], "equal_opportunity": rates[1:2], "equalized_odds": rates[1:]}
     gaps = {
-        measure: {name: frame.difference()[rate] for name, frame in by_class.items()}
-        for measure, rate in rates.items()
+        measure: {name: max(frame.difference()[of]) for name, frame in by_class.items()}
+        for measure, of in compared.items()
+    }
+    ratios = {
+        f"{measure}_ratio": {name: min(frame.ratio()[of]) for name, frame in by_class.items()}
+        for measure, of in compared.items()
     }
     worst = {measure: max(gap, key=gap.get) for measure, gap in gaps.items()}
+    worst |= {measure: min(ratio, key=ratio.get) for measure, ratio in ratios.items()}
     groups = {
         one: {"accuracy": sk.accuracy_score(truth[group == one], predicted[group == one])}
-        | {f"{rate}_{name}": by_class[name].by_group[rate][one] for rate in rates.values() for name in worst.values()}
+        | {f"{rate}_{name}": by_class[name].by_group[rate][one] for rate in rates for name in worst.values()}
         for one in ["red", "green", "blue"]
     }
     measures = {measure: max(gap.values()) for measure, gap in gaps.items()}
+    measures |= {measure: min(ratio.values()) for measure, ratio in ratios.items()}
     columns = {"label": names[truth], "prediction": names[predicted], "colour": group}
     return {
         "columns": columns,

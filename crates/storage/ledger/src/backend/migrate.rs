@@ -134,6 +134,16 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0018_diagnoses.sql"),
         postgres: include_str!("../../migrations/postgres/0018_diagnoses.sql"),
     },
+    Migration {
+        version: 19,
+        sqlite: include_str!("../../migrations/sqlite/0019_inputs_seen.sql"),
+        postgres: include_str!("../../migrations/postgres/0019_inputs_seen.sql"),
+    },
+    Migration {
+        version: 20,
+        sqlite: include_str!("../../migrations/sqlite/0020_parameter_origin.sql"),
+        postgres: include_str!("../../migrations/postgres/0020_parameter_origin.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

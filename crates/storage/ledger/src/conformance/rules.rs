@@ -35,7 +35,13 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
             max_value: Some(f64::MIN_POSITIVE),
             mean_value: Some(1e300),
         }],
-        parameters: vec![ParameterRow { attempt_id, run_id, name: "lr".into(), value: "0.1".into() }],
+        parameters: vec![ParameterRow {
+            attempt_id,
+            run_id,
+            name: "lr".into(),
+            value: "0.1".into(),
+            origin: Some("sdk".into()),
+        }],
         tags: vec![TagRow { attempt_id, run_id, name: "team".into(), value: "search".into() }],
         artifacts: vec![ArtifactRow {
             attempt_id,

@@ -14,6 +14,7 @@ use trackway_core::{
 use trackway_formats::EventKind;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader};
+use trackway_formats::runfile::RunSection;
 
 use super::{ForeignEnd, ForeignRun, ForeignTool};
 use crate::close::close_records;
@@ -95,7 +96,7 @@ impl Ledger {
         let attempt_id = AttemptId::new(&FromKey::of(tool, foreign, "attempt"));
         let attempt = attempt_row(attempt_id, home, &run, tool, foreign);
         write_record(home, &attempt, foreign)?;
-        let closed = close_records(home, &attempt)?;
+        let closed = close_records(home, &attempt, &RunSection::default())?;
         let attempt = AttemptRow {
             first_step: closed.first_step,
             last_step: closed.last_step,

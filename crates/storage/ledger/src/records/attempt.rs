@@ -186,6 +186,12 @@ record!(
         warm_start_manifest_sha256: Option<String>,
         /// The run whose weights it started with; null: its own.
         warm_start_run_id: Option<RunId>,
+        /// Data sets that were opened while it ran, separated by commas; null: nothing shows that one was.
+        data_opened: Option<String>,
+        /// Data sets that were watched and never opened, separated by commas.
+        data_not_opened: Option<String>,
+        /// Samples of one update of the weights, over all ranks, as its callback counted them.
+        effective_batch: Option<u64>,
     }
 );
 

@@ -175,7 +175,8 @@ record!(
 );
 
 record!(
-    /// A parameter: an argument of the command, or what the script reported. Sealed with the attempt.
+    /// A parameter: an argument of the command, what was given beside it, or what the script reported. Sealed with the
+    /// attempt.
     ParameterRow, "parameters", key ["attempt_id", "name"], {
         /// The attempt.
         attempt_id: AttemptId,
@@ -185,5 +186,8 @@ record!(
         name: String,
         /// Its last value, as a string.
         value: String,
+        /// `command line` (an argument of the command), `given` (`--param`, or `[run] parameters`), or the writer of the
+        /// record: `sdk`, `tensorboard`, `stdout`, `import`. Null: recorded before there was this column.
+        origin: Option<String>,
     }
 );

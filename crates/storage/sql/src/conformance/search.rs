@@ -57,7 +57,13 @@ pub fn fill_runs(
                     }
                     for (name, value) in parameters_of(number, attempt_number == run.attempt_count) {
                         let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
-                        backend.insert(&ParameterRow { attempt_id, run_id, name: name.into(), value })?;
+                        backend.insert(&ParameterRow {
+                            attempt_id,
+                            run_id,
+                            name: name.into(),
+                            value,
+                            origin: None,
+                        })?;
                     }
                     if number % 3 == 0 {
                         let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);

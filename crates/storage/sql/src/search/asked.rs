@@ -6,7 +6,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, TagRow};
 
-use super::live::Live;
+use super::live::{Live, LiveText};
 
 /// Which value of a metric a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +91,12 @@ impl Asked {
                 let rows = live.read_metrics().filter(|row| row.name == *name);
                 rows.map(|row| (row.run_id.to_string(), pick.of(row))).collect()
             }
-            Source::Text(table, name) if table.name == ParameterRow::TABLE.name => {
-                let rows = live.read_parameters().filter(|row| row.name == *name);
-                let value = |row: &ParameterRow| self.value_of(Value::Text(row.value.clone()));
+            Source::Text(table, name) => {
+                let rows = live.read_texts().filter(|row| row.table == table.name && row.name == *name);
+                let value = |row: &LiveText| self.value_of(Value::Text(row.value.clone()));
                 rows.map(|row| (row.run_id.to_string(), value(row))).collect()
             }
-            Source::Run(_) | Source::Text(..) => Vec::new(),
+            Source::Run(_) => Vec::new(),
         }
     }
 
@@ -206,8 +206,11 @@ impl<'a> Names<'a> {
                 return Ok(true);
             }
             Source::Text(table, name)
-                if table.name == ParameterRow::TABLE.name
-                    && self.live.parameters(self.ledger)?.iter().any(|row| row.name == *name) =>
+                if self
+                    .live
+                    .texts(self.ledger)?
+                    .iter()
+                    .any(|row| row.table == table.name && row.name == *name) =>
             {
                 return Ok(true);
             }
@@ -220,10 +223,9 @@ impl<'a> Names<'a> {
 
     /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
     fn kind_of_texts(&mut self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
-        let is_live_text = |row: &ParameterRow| row.name == key && number_in(&row.value).is_none();
-        if table.name == ParameterRow::TABLE.name
-            && self.live.parameters(self.ledger)?.iter().any(is_live_text)
-        {
+        let is_text =
+            |row: &LiveText| row.table == table.name && row.name == key && number_in(&row.value).is_none();
+        if self.live.texts(self.ledger)?.iter().any(is_text) {
             return Ok(ColumnKind::Text);
         }
         let others = LaunchKind::ALL.iter().filter(|kind| **kind != LaunchKind::Train);
@@ -259,9 +261,12 @@ impl<'a> Names<'a> {
         known.extend(self.texts_of("SELECT DISTINCT name FROM metric_summaries", &[])?);
         known.extend(self.live.metrics(self.ledger, self.home)?.iter().map(|row| row.name.clone()));
         let mut parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
-        parameters.extend(self.live.parameters(self.ledger)?.iter().map(|row| row.name.clone()));
+        let mut tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
+        for text in self.live.texts(self.ledger)? {
+            let names = if text.table == TagRow::TABLE.name { &mut tags } else { &mut parameters };
+            names.push(text.name.clone());
+        }
         known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));
-        let tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
         known.extend(tags.into_iter().map(|name| format!("tag.{name}")));
         let hint = match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),

@@ -1,18 +1,29 @@
-//! Values of attempts that are not sealed: their metrics so far, and the parameters of their commands.
+//! Values of attempts that are not sealed: their metrics so far, and the parameters and tags that were declared.
 
 use std::path::Path;
 
-use trackway_core::LaunchKind;
-use trackway_formats::arguments::parameters_of;
-use trackway_ledger::scan::live_summaries;
-use trackway_ledger::{AttemptRow, Ledger, LedgerError, MetricSummaryRow, ParameterRow};
+use trackway_core::{LaunchKind, RunId};
+use trackway_formats::arguments::declared;
+use trackway_formats::runfile::RunSection;
+use trackway_ledger::scan::{Record as _, Table, live_summaries};
+use trackway_ledger::{AttemptRow, Ledger, LedgerError, MetricSummaryRow, ParameterRow, TagRow};
 
 /// What attempts that are not sealed have; each part is read when a name may mean it.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     attempts: Option<Vec<AttemptRow>>,
     metrics: Option<Vec<MetricSummaryRow>>,
-    parameters: Option<Vec<ParameterRow>>,
+    texts: Option<Vec<LiveText>>,
+}
+
+/// A parameter or a tag that was declared for an attempt that is not sealed.
+#[derive(Debug)]
+pub(super) struct LiveText {
+    /// The table that it will be in.
+    pub table: &'static str,
+    pub run_id: RunId,
+    pub name: String,
+    pub value: String,
 }
 
 impl Live {
@@ -37,18 +48,22 @@ impl Live {
         Ok(self.metrics.as_deref().unwrap_or_default())
     }
 
-    /// The parameters of their commands.
-    pub fn parameters(&mut self, ledger: &Ledger) -> Result<&[ParameterRow], LedgerError> {
-        if self.parameters.is_none() {
-            let mut parameters = Vec::new();
-            for AttemptRow { attempt_id, run_id, command, .. } in self.attempts(ledger)? {
-                let (attempt_id, run_id) = (*attempt_id, *run_id);
-                let row = |(name, value)| ParameterRow { attempt_id, run_id, name, value };
-                parameters.extend(parameters_of(command).into_iter().map(row));
+    /// The parameters of their commands, and the parameters and tags that were given.
+    pub fn texts(&mut self, ledger: &Ledger) -> Result<&[LiveText], LedgerError> {
+        if self.texts.is_none() {
+            let mut texts = Vec::new();
+            for AttemptRow { run_id, command, .. } in self.attempts(ledger)? {
+                let run = ledger.run(*run_id)?;
+                let given = run.map(|run| RunSection::of_stored(&run.config_json)).unwrap_or_default();
+                let text =
+                    |table: &Table, name, value| LiveText { table: table.name, run_id: *run_id, name, value };
+                let parameters = declared(command, &given.parameters).into_iter();
+                texts.extend(parameters.map(|it| text(ParameterRow::TABLE, it.name, it.value)));
+                texts.extend(given.tags.into_iter().map(|(name, value)| text(TagRow::TABLE, name, value)));
             }
-            self.parameters = Some(parameters);
+            self.texts = Some(texts);
         }
-        Ok(self.parameters.as_deref().unwrap_or_default())
+        Ok(self.texts.as_deref().unwrap_or_default())
     }
 
     /// Their metrics, as far as they were read.
@@ -56,8 +71,8 @@ impl Live {
         self.metrics.iter().flatten()
     }
 
-    /// The parameters of their commands, as far as they were read.
-    pub fn read_parameters(&self) -> impl Iterator<Item = &ParameterRow> {
-        self.parameters.iter().flatten()
+    /// What was declared, as far as it was read.
+    pub fn read_texts(&self) -> impl Iterator<Item = &LiveText> {
+        self.texts.iter().flatten()
     }
 }

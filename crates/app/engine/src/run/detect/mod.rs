@@ -15,6 +15,7 @@ use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, WatchId};
 use trackway_tower::memory::Device;
 
 use self::stopping::Stopping;
+use super::effective_batch::BatchWatch;
 use super::live_record::Seen;
 use crate::actions::ActionKind;
 pub use detection_log::{DetectionContext, DetectionLog};
@@ -32,10 +33,10 @@ pub struct Detecting {
     /// Whether the run has a run file: a command without one was launched to be watched, not to be ended.
     has_run_file: bool,
     watches: HashMap<(usize, NameId), WatchId>,
-    sdk_speaks: bool,
     unwatched_reported: bool,
     firings: Vec<Firing>,
     stopping: Stopping,
+    batch: BatchWatch,
 }
 
 /// What was found, and what is done about it.
@@ -99,18 +100,18 @@ impl Detecting {
             section: plan.detect.clone(),
             has_run_file,
             watches: HashMap::new(),
-            sdk_speaks: false,
             unwatched_reported: false,
             firings: Vec::new(),
             stopping: Stopping::new(plan.early_stop.as_ref()),
+            batch: BatchWatch::default(),
         }
     }
 
     /// An attempt begins: its segments are numbered from the beginning again. On another rung the training is another
-    /// one: its loss begins high again, which is not a problem.
-    pub fn begins_again(&mut self, rung: Rung) {
+    /// one: its loss begins high again, which is not a problem. `batch`: number and effective batch of the attempt before.
+    pub fn begins_again(&mut self, rung: Rung, batch: Option<(u32, u64)>) {
+        self.batch = BatchWatch::new(batch);
         self.watches.clear();
-        self.sdk_speaks = false;
         self.stopping.begins_again(rung != self.rung);
         if rung == self.rung {
             self.detectors.begins_again();
@@ -120,13 +121,9 @@ impl Detecting {
         }
     }
 
-    /// Takes what was recorded. What the shim read from the script's output does not count where the recorder speaks: it
-    /// would be the same values again.
+    /// Takes what was recorded.
     pub fn take(&mut self, seen: &Seen<'_>) {
-        self.sdk_speaks |= seen.from_sdk;
-        if self.sdk_speaks && !seen.from_sdk {
-            return;
-        }
+        seen.replaced.iter().for_each(|name| self.detectors.forget_metric(name));
         if self.watches.len() > WATCHES_MAX {
             self.watches.clear();
         }
@@ -136,6 +133,9 @@ impl Detecting {
                 let name = seen.names.name_or_placeholder(*id);
                 self.detectors.watch(seen.rank, &name)
             });
+            if self.batch.waits() {
+                self.batch.take(seen.rank, &seen.names.name_or_placeholder(*id), *value);
+            }
             self.detectors.take(watch, seen.metrics.step, *value, at_seconds, &mut self.firings);
         }
         if self.firings.iter().any(|firing| firing.detector == Detector::SeenBefore) {
@@ -169,6 +169,11 @@ impl Detecting {
     /// Why more training is worth nothing, once that is so.
     pub fn enough(&mut self) -> Option<String> {
         self.stopping.enough()
+    }
+
+    /// That an update of the weights uses another number of samples than before, once.
+    pub fn changed_batch(&mut self) -> Option<String> {
+        self.batch.complaint()
     }
 
     /// That some metrics are not watched, once.
@@ -209,7 +214,7 @@ mod tests {
             let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low, false);
             losses(&mut detecting, 0, |step| 0.1 + 0.01 * (step % 7) as f64);
             assert!(detecting.findings().is_empty());
-            detecting.begins_again(next);
+            detecting.begins_again(next, None);
             losses(&mut detecting, 200, |step| 5.0 / (1.0 + step as f64 / 50.0) + 0.01 * (step % 7) as f64);
             assert_eq!(!detecting.findings().is_empty(), found, "{next}");
         }
@@ -222,7 +227,7 @@ mod tests {
         for step in 1..=200 {
             let at = Timestamp::from_micros(step as i64 * 1000);
             let metrics = Metrics { at, step: after_step + step, values: vec![(NameId(0), loss(step))] };
-            detecting.take(&Seen { segment: 0, rank: 0, from_sdk: true, metrics: &metrics, names: &names });
+            detecting.take(&Seen { segment: 0, rank: 0, metrics: &metrics, replaced: &[], names: &names });
         }
     }
 }

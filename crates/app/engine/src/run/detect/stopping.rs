@@ -58,6 +58,10 @@ impl Stopping {
         if self.section.is_none() {
             return;
         }
+        let is_replaced = |patience: &Patience| seen.replaced.iter().any(|name| name == patience.metric());
+        if self.patience.as_ref().is_some_and(is_replaced) {
+            self.patience = Self::new(self.section.as_ref()).patience;
+        }
         if self.roles.len() > WATCHES_MAX {
             self.roles.clear();
         }

@@ -4,22 +4,40 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
 use trackway_tower::ladder::RungCut;
 
+use super::opened::OpenedData;
 use super::sealed_of_rung;
 use crate::Context;
 use crate::error::AppError;
 use crate::rows::rung_of;
 
-/// The counts of all attempts of the row's rung; `newest` are the events of the row's own.
-pub(super) fn cuts_of_rung(
+/// What the attempts of a rung recorded of the rows they trained on.
+#[derive(Debug, Default)]
+pub(super) struct RungEvidence {
+    /// The rows they kept.
+    pub(super) cuts: Vec<RungCut>,
+    /// The data they opened.
+    pub(super) opened: OpenedData,
+}
+
+impl RungEvidence {
+    fn take(&mut self, events: &[EventRow]) {
+        self.cuts.extend(cuts_in(events));
+        self.opened.take(events);
+    }
+}
+
+/// That of all attempts of the row's rung; `newest` are the events of the row's own.
+pub(super) fn evidence_of_rung(
     context: &Context,
     row: &AttemptRow,
     newest: &[EventRow],
-) -> Result<Vec<RungCut>, AppError> {
-    let mut cuts = cuts_in(newest);
+) -> Result<RungEvidence, AppError> {
+    let mut found = RungEvidence::default();
+    found.take(newest);
     for attempt in sealed_of_rung(context, row, rung_of(row))? {
-        cuts.extend(cuts_in(&context.ledger_read(|ledger| ledger.events_of_attempt(attempt.attempt_id))?));
+        found.take(&context.ledger_read(|ledger| ledger.events_of_attempt(attempt.attempt_id))?);
     }
-    Ok(cuts)
+    Ok(found)
 }
 
 /// The counts among these events.

@@ -2,11 +2,15 @@
 //! of a rung.
 
 mod evidence;
+mod opened;
 mod row;
 pub mod warm_start;
 
+use std::collections::BTreeMap;
+
 use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
+use trackway_formats::runfile::DataSpec;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, MetricSummaryRow, RunRow};
 use trackway_tower::decide::NextRung;
 use trackway_tower::ladder::{
@@ -18,6 +22,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::rows::rung_of;
 use crate::stored::stored_plan;
 pub(crate) use evidence::cuts_in;
+pub(crate) use opened::OpenedData;
 pub(crate) use row::rung_row;
 
 /// The ladder of a run; one rung, all of the data, where the run file names none.
@@ -93,6 +98,11 @@ pub fn rung_now(context: &Context, run: &RunRow) -> Result<Rung, AppError> {
     }
 }
 
+/// The data sets of a run, from the ledger's copy of its plan.
+pub(crate) fn data_of(run: &RunRow) -> Result<BTreeMap<String, DataSpec>, AppError> {
+    Ok(stored_plan(run)?.map(|plan| plan.data).unwrap_or_default())
+}
+
 /// Decides about the rung of an attempt that ended, by its metrics and the rows that were counted; whether it ended well is
 /// another matter. `None` at the end of the ladder. `summaries` and `events` are those of this attempt.
 pub(crate) fn judge_rung(
@@ -107,7 +117,9 @@ pub(crate) fn judge_rung(
     let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
         return Ok(None);
     };
-    let proof = prove(rung, &evidence::cuts_of_rung(context, row, events)?);
+    let found = evidence::evidence_of_rung(context, row, events)?;
+    let not_opened = found.opened.training_not_opened(&data_of(run)?);
+    let proof = prove(rung, &found.cuts, &not_opened);
     let Some(text) = &ladder.promote else {
         return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
     };

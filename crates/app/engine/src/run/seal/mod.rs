@@ -5,14 +5,15 @@
 
 mod engine_end;
 mod evidence;
+mod inputs;
 mod usage;
 mod work;
 
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
-use trackway_data::FileStates;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
 use trackway_formats::record::CheckpointChange;
+use trackway_formats::runfile::RunSection;
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
@@ -26,8 +27,10 @@ use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
 use crate::checkpoints::rows_of_rung;
 use crate::error::{AppError, ErrorKind};
+use crate::run::effective_batch::effective_batch;
 use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
+use crate::run::launch::states_of_run;
 use crate::run::remote::fetch::FetchReport;
 use crate::run::{self, Decided, decide, note_placement, note_seen};
 use crate::stored::stored_plan;
@@ -61,9 +64,10 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let mut row = placed(context, row)?;
     let files = context.home.layout.attempt(*attempt_id);
     let (end, engine_end) = end_of(context, &mut row, &files)?;
-    let closed = context.ledger_write(|_| close_records(context.home.folder(), &row))?;
-    let checkpoints = rows_of_rung(context, &row)?;
     let run = context.run_by_id(row.run_id)?;
+    let given = RunSection::of_stored(&run.config_json);
+    let closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given))?;
+    let checkpoints = rows_of_rung(context, &row)?;
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
@@ -132,6 +136,8 @@ fn write_down(
     events.extend(closed.events);
     events.extend(lost_output(&row));
     events.extend(changed_data(context, &row));
+    events.extend(inputs::unopened_data(context, &row, &events)?);
+    events.extend(inputs::changed_batch(context, &row)?);
     let seal = AttemptSeal {
         costs: costs(&row),
         metric_summaries: closed.summaries,
@@ -364,6 +370,7 @@ fn worked(context: &Context, mut row: AttemptRow, closed: &ClosedRecords) -> Res
         .collect();
     work::note_progress(&mut row, closed.first_step_at, &earlier);
     work::note_inputs(&mut row, &closed.events);
+    row.effective_batch = effective_batch(&closed.summaries, &closed.events);
     Ok(row)
 }
 
@@ -451,9 +458,7 @@ fn warm_start_event(context: &Context, row: &AttemptRow) -> Option<EventRow> {
 /// Data that is not what was hashed: the receipt's hash may not be of what the attempt read.
 fn changed_data(context: &Context, row: &AttemptRow) -> Option<EventRow> {
     const SHOWN_MAX: usize = 20;
-    // A run without data has no such file, and one that cannot be read is ignored.
-    let text = std::fs::read(context.home.layout.run(row.run_id).data_files_json()).ok()?;
-    let states: FileStates = serde_json::from_slice(&text).ok()?;
+    let states = states_of_run(context, row.run_id)?;
     let changed = states.changed();
     let (set, path) = changed.first()?;
     let more = match changed.len() - 1 {

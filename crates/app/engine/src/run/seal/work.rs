@@ -5,7 +5,8 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow};
 use trackway_tower::roll_back::skipped_count;
 
-use crate::run::ladder::cuts_in;
+use crate::run::ladder::{OpenedData, cuts_in};
+use crate::run::launch::listed;
 
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
@@ -38,6 +39,10 @@ pub(super) fn note_inputs(row: &mut AttemptRow, events: &[EventRow]) {
     if let Some(cut) = cuts_in(events).into_iter().max_by_key(|cut| cut.rows_total) {
         (row.rung_rows, row.rung_rows_total) = (Some(cut.rows), Some(cut.rows_total));
     }
+    let mut opened = OpenedData::default();
+    opened.take(events);
+    let names = |was: bool| listed(&opened.names(was).map(str::to_owned).collect::<Vec<_>>());
+    (row.data_opened, row.data_not_opened) = (names(true), names(false));
     let skipped = row.skip_batches.as_deref().and_then(|text| text.parse::<SkippedBatches>().ok());
     let places: Vec<(Step, u64)> = of_kind(EventKind::DataCursor)
         .filter_map(|event| Some((event.step?, number(event, "batch")?)))

@@ -75,6 +75,7 @@ impl Attempt {
                 seed: None,
                 config_sha256: String::new(),
                 data_sha256: None,
+                data_files: BTreeMap::new(),
                 checkpoint_every_steps: None,
                 checkpoint_every_seconds: None,
                 devices: Vec::new(),

@@ -45,7 +45,7 @@ pub fn data(
         DataCommand::Drift(args) => drift::drift(home, args, read, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, read, printer),
         DataCommand::Snapshot(args) => match &args.command {
-            Some(command) => snapshot::kept(home, command, printer),
+            Some(command) => snapshot::kept(home, &open, command, printer),
             None => snapshot::snapshot(&open()?, args, printer),
         },
         DataCommand::Ls => snapshot::list(home, printer),

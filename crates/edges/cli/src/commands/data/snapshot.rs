@@ -9,6 +9,8 @@ use trackway_flows::data::snapshot::{
     SHORT_ID_LENGTH, SnapshotRequest, expire, list as read, restore, verify,
 };
 
+use trackway_flows::data::snapshot_remote::{expire_at, pull, push, verify_at};
+
 use super::{reading, table};
 use crate::args::{SnapshotArgs, SnapshotCommand};
 use crate::commands::given_name;
@@ -59,7 +61,12 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
 }
 
 /// What is done with bytes that are kept.
-pub fn kept(home: &Home, command: &SnapshotCommand, printer: Printer) -> Result<u8, Failure> {
+pub fn kept(
+    home: &Home,
+    open: &dyn Fn() -> Result<Context, Failure>,
+    command: &SnapshotCommand,
+    printer: Printer,
+) -> Result<u8, Failure> {
     match command {
         SnapshotCommand::Restore { snapshot, folder } => {
             let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
@@ -72,8 +79,44 @@ pub fn kept(home: &Home, command: &SnapshotCommand, printer: Printer) -> Result<
             }
             Ok(0)
         }
-        SnapshotCommand::Verify { snapshot } => {
-            let answer = reading(printer, |onlooker| verify(home, snapshot, onlooker))?;
+        SnapshotCommand::Push { snapshot, url } => {
+            let context = open()?;
+            let answer = reading(printer, |onlooker| push(&context, snapshot, url, onlooker))?;
+            if printer.is_json() {
+                printer.document(&answer);
+            } else {
+                let (all, sent) = (counted(answer.files, "file"), counted(answer.files_sent, "file"));
+                let id = &answer.data_sha256[..SHORT_ID_LENGTH];
+                printer.line(format!(
+                    "snapshot {id} ({all}, {}) is at {}: {sent} ({}) sent",
+                    bytes(answer.size_bytes),
+                    answer.url,
+                    bytes(answer.bytes_sent)
+                ));
+            }
+            Ok(0)
+        }
+        SnapshotCommand::Pull { snapshot, url } => {
+            let context = open()?;
+            let answer = reading(printer, |onlooker| pull(&context, snapshot, url, onlooker))?;
+            if printer.is_json() {
+                printer.document(&answer);
+            } else {
+                let (all, fetched) = (counted(answer.files, "file"), counted(answer.files_fetched, "file"));
+                let id = &answer.data_sha256[..SHORT_ID_LENGTH];
+                printer.line(format!(
+                    "snapshot {id} ({all}, {}) is here: {fetched} ({}) fetched, each verified",
+                    bytes(answer.size_bytes),
+                    bytes(answer.bytes_fetched)
+                ));
+            }
+            Ok(0)
+        }
+        SnapshotCommand::Verify { snapshot, at } => {
+            let answer = reading(printer, |onlooker| match at {
+                Some(url) => verify_at(snapshot, url, onlooker),
+                None => verify(home, snapshot, onlooker),
+            })?;
             if printer.is_json() {
                 printer.document(&answer);
             } else {
@@ -81,8 +124,10 @@ pub fn kept(home: &Home, command: &SnapshotCommand, printer: Printer) -> Result<
             }
             Ok(if answer.intact { 0 } else { INTEGRITY })
         }
-        SnapshotCommand::Expire { snapshots, yes } => expired(home, snapshots, *yes, printer),
-        SnapshotCommand::Gc { yes } => expired(home, &[], *yes, printer),
+        SnapshotCommand::Expire { snapshots, at, yes } => {
+            expired(home, snapshots, at.as_deref(), *yes, printer)
+        }
+        SnapshotCommand::Gc { yes } => expired(home, &[], None, *yes, printer),
     }
 }
 
@@ -97,8 +142,17 @@ fn print_verified(printer: Printer, answer: &SnapshotVerified) {
     });
 }
 
-fn expired(home: &Home, snapshots: &[String], yes: bool, printer: Printer) -> Result<u8, Failure> {
-    let answer = expire(home, snapshots, !yes)?;
+fn expired(
+    home: &Home,
+    snapshots: &[String],
+    at: Option<&str>,
+    yes: bool,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    let answer = match at {
+        Some(url) => expire_at(snapshots, url, !yes)?,
+        None => expire(home, snapshots, !yes)?,
+    };
     if printer.is_json() {
         printer.document(&answer);
         return Ok(0);

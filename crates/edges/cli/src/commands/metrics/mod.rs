@@ -9,8 +9,10 @@ use trackway_flows::assess::{
     AssessRequest, Columns, Costs, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
 };
 use trackway_flows::data::ReadContext;
+use trackway_flows::slices::SlicesOnlooker;
 
 use super::data::{reading, request, table};
+use super::live::CandidatesBar;
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
 use crate::exit::Failure;
 use crate::page::save;
@@ -22,7 +24,13 @@ pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Resu
         let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
         table.refuse_outputs(Path::new(""), outputs)?;
     }
-    let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
+    let bar = CandidatesBar::default();
+    let searching = |predicates: usize, done: u64, total: u64| bar.at(predicates, done, total);
+    let assessed = reading(printer, |reading| {
+        assess(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
+    });
+    bar.finish();
+    let assessment = assessed?;
     if let Some(path) = &args.html {
         let subject = args.table.paths.join(", ");
         save(path, "page", printer, |about| trackway_pages::metrics(&subject, &assessment, about))?;

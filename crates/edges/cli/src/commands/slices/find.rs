@@ -1,7 +1,5 @@
 use std::path::Path;
-use std::sync::Mutex;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use trackway_api::models::SlicesReport;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
@@ -11,8 +9,9 @@ use trackway_flows::slices::{
 
 use crate::args::{SlicesFindArgs, SlicesLoss};
 use crate::commands::data::{reading, table};
+use crate::commands::live::CandidatesBar;
 use crate::exit::Failure;
-use crate::printer::{Printer, Shown, Tone, row, say, stderr_is_terminal};
+use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{counted, duration, metric};
 
 pub fn find(args: &SlicesFindArgs, read: &ReadContext, printer: Printer) -> Result<u8, Failure> {
@@ -217,38 +216,4 @@ fn warnings(answer: &SlicesReport) -> Vec<String> {
         warnings.push(format!("no value of {} has enough rows", unused.join(", ")));
     }
     warnings
-}
-
-/// Searches of more candidates than these get a bar at a terminal.
-const BAR_CANDIDATES_MIN: u64 = 100_000;
-
-/// A progress bar over the candidates of a level.
-#[derive(Default)]
-struct CandidatesBar(Mutex<Option<ProgressBar>>);
-
-impl CandidatesBar {
-    fn at(&self, level: usize, done: u64, total: u64) {
-        if total < BAR_CANDIDATES_MIN || !stderr_is_terminal() {
-            return;
-        }
-        let Ok(mut bar) = self.0.lock() else { return };
-        let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(total);
-            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos} of {len}, {eta} left") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        say(bar, format!("slices of {level} predicates"));
-        bar.set_length(total);
-        bar.set_position(done);
-    }
-
-    fn finish(&self) {
-        if let Ok(mut bar) = self.0.lock()
-            && let Some(bar) = bar.take()
-        {
-            bar.finish_and_clear();
-        }
-    }
 }

@@ -36,7 +36,7 @@ fn whole_path(url: &str, number: usize) {
     home.write("train.csv", &format!("a,b\n1,2\n3,{number}\n"));
     home.write(
         "job.sh",
-        "if [ ! -e again ]; then touch again; kill -9 $$; fi\necho '{\"step\": 1, \"loss\": NaN}'\nsleep 1\n\"$@\"\n",
+        "if [ ! -e again ]; then touch again; kill -9 $$; fi\necho '{\"step\": 1, \"loss\": NaN}'\nsleep 1\necho '{\"step\": 2, \"loss\": 0.5}'\n\"$@\"\n",
     );
     let model = format!("model-{number}");
     home.write("policy.toml", "baseline = \"optional\"\n");

@@ -100,7 +100,7 @@ fn what_was_left_half_written_goes() {
     let kept = home.state().join(receipt["raw_outputs"]["path"].as_str().unwrap());
     touch(&kept, "2 days ago");
     let rule = ["gc", "--older-than", "9d"];
-    let left = json!([{ "path": "evaluations/outputs/.new-1", "size_bytes": 4 }]);
+    let left = json!([{ "path": "evaluations/outputs/.new-1", "size_bytes": 4, "why": "incomplete" }]);
     let dry = home.json(&rule);
     assert_eq!((&dry["leftovers"], &dry["freed_bytes"]), (&left, &json!(4)), "{dry}");
     let others = home.json(&[&rule[..], &["--where", "name = 'judged'", "--yes"]].concat());

@@ -1,7 +1,9 @@
 //! Data at URLs.
 
+use serde_json::{Value, json};
+
 use super::{BUCKET, Moto};
-use crate::harness::Home;
+use crate::harness::{Home, files_below};
 
 /// Proves that data in an object store is the same data as on a disk: the same snapshot, profile, diff and hash of a
 /// run; that objects that did not change are not read again; that globs, folders, Parquet and CSV work; and that a
@@ -50,4 +52,72 @@ fn data_behind_urls_is_the_same_data() {
         let answer = home.trackway(&["data", "profile", path]);
         assert_eq!(answer.code, code, "{path}: {}", answer.stderr);
     }
+}
+
+/// Proves that a snapshot pushed from one home is pulled into another one with every byte, that nothing is sent twice, that other bytes
+/// are found (exit code 7), that what another snapshot needs survives an expiry, and that push and expiry exclude one another.
+#[test]
+fn snapshots_travel_with_their_bytes() {
+    let Some(moto) = Moto::start() else { return };
+    const URL: &str = "s3://runs/snapshots";
+    let home = Home::with(&moto.environment());
+    std::fs::create_dir(home.path().join("data")).unwrap();
+    home.write("data/a.csv", "x,y\n1,2\n");
+    home.write("data/b.csv", "x,y\n3,4\n");
+    let taken = home.json(&["data", "snapshot", "data", "--name", "train", "--keep-bytes"]);
+    let pushed = home.json(&["data", "snapshot", "push", "train", URL]);
+    assert_eq!(
+        (&pushed["data_sha256"], &pushed["files_sent"]),
+        (&taken["data_sha256"], &json!(2)),
+        "{pushed}"
+    );
+    assert_eq!(home.json(&["data", "snapshot", "push", "train", URL])["files_sent"], 0);
+    home.write("data/b.csv", "x,y\n5,6\n");
+    home.json(&["data", "snapshot", "data", "--name", "later", "--keep-bytes"]);
+    assert_eq!(home.json(&["data", "snapshot", "push", "later", URL])["files_sent"], 1, "a.csv is there");
+
+    let other = Home::with(&moto.environment());
+    let pulled = other.json(&["data", "snapshot", "pull", "train", URL]);
+    assert_eq!(
+        (&pulled["data_sha256"], &pulled["files_fetched"]),
+        (&taken["data_sha256"], &json!(2)),
+        "{pulled}"
+    );
+    other.json(&["data", "snapshot", "restore", "train", "back"]);
+    assert_eq!(std::fs::read(other.path().join("back/b.csv")).unwrap(), b"x,y\n3,4\n");
+    assert_eq!(other.json(&["data", "snapshot", "verify", "train", "--at", URL])["intact"], true);
+
+    moto.put("snapshots/collecting", b"");
+    let busy = home.trackway(&["data", "snapshot", "push", "later", URL]);
+    assert!(busy.code != 0 && busy.stderr.contains("snapshots/collecting"), "{} {}", busy.code, busy.stderr);
+    moto.delete("snapshots/collecting");
+    moto.put("snapshots/pushing/01ABC", b"");
+    let busy = home.trackway(&["data", "snapshot", "expire", "train", "--at", URL, "--yes"]);
+    assert!(
+        busy.code != 0 && busy.stderr.contains("snapshots/pushing/01ABC"),
+        "{} {}",
+        busy.code,
+        busy.stderr
+    );
+    moto.delete("snapshots/pushing/01ABC");
+
+    let would = home.json(&["data", "snapshot", "expire", "train", "--at", URL]);
+    assert_eq!((&would["files"], &would["dry_run"]), (&json!(1), &json!(true)), "{would}");
+    let expired = home.json(&["data", "snapshot", "expire", "train", "--at", URL, "--yes"]);
+    assert_eq!(expired["files"], 1, "a.csv is needed by `later`");
+    let id = taken["data_sha256"].as_str().unwrap();
+    assert_eq!(other.trackway(&["data", "snapshot", "pull", &id[..12], URL]).code, 6);
+    assert_eq!(other.json(&["data", "snapshot", "verify", "later", "--at", URL])["intact"], true);
+
+    let objects = home.state().join("data/objects");
+    let kept = files_below(&objects)
+        .into_iter()
+        .find(|path| std::fs::read(path).is_ok_and(|it| it == b"x,y\n5,6\n"));
+    let name = kept.unwrap().strip_prefix(&objects).unwrap().display().to_string();
+    moto.put(&format!("snapshots/objects/{name}"), b"x,y\n5,7\n");
+    let broken = home.trackway(&["data", "snapshot", "verify", "later", "--at", URL, "--json"]);
+    let found: Value = serde_json::from_str(&broken.stdout).unwrap();
+    assert_eq!((broken.code, &found["faults"][0]["path"]), (7, &json!("b.csv")), "{found}");
+    let refused = other.trackway(&["data", "snapshot", "pull", "later", URL]);
+    assert!(refused.code == 7 && refused.stderr.contains("`b.csv`"), "{} {}", refused.code, refused.stderr);
 }

@@ -60,6 +60,9 @@ class Watch:
         self._began: float | None = None
         self._waited: float | None = None
         self._samples = 0
+        # Samples since the last update of the weights, and those of the update that was recorded last.
+        self._since_update = 0
+        self._update_samples = 0
         self._digest: int | None = None
         self._input_digest: int | None = None
         self._memory_at = -MEMORY_SECONDS
@@ -96,9 +99,20 @@ class Watch:
     def take(self, batch: Any) -> None:
         """Counts the samples of a batch, and computes its digest."""
         found = leaves(batch)
-        self._samples += next((int(value.shape[0]) for _, value in found if getattr(value, "shape", None)), 0)
+        count = next((int(value.shape[0]) for _, value in found if getattr(value, "shape", None)), 0)
+        self._samples += count
+        self._since_update += count
         self._digest = digest(value for _, value in found)
         self._input_digest = digest([inputs]) if (inputs := largest(value for _, value in found)) is not None else None
+
+    def update(self, samples: int | None = None) -> dict[str, float]:
+        """The weights are updated now: `samples_per_update`, the samples since the last update in this process, if it is not
+        what was recorded last. `samples`: their number, if it is not counted by `take`."""
+        count, self._since_update = self._since_update if samples is None else samples, 0
+        if count == 0 or count == self._update_samples:
+            return {}
+        self._update_samples = count
+        return {"samples_per_update": count}
 
     def measured(self, samples: int | None = None) -> dict[str, float]:
         """The measurements of the step that ends now; the next one begins."""

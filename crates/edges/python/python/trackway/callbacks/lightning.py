@@ -50,7 +50,8 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
 
     @quiet
     def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
-        self._found = {"learning_rate": learning_rate(optimizer), **gradient_metrics(gradients_of(optimizer))}
+        found = {"learning_rate": learning_rate(optimizer), **gradient_metrics(gradients_of(optimizer))}
+        self._found = {**found, **self.update()}
 
     @quiet
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:

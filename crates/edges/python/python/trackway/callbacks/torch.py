@@ -78,6 +78,8 @@ class TorchLoop(Watch):
     @quiet
     def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self._updates += 1
+        if optimizer is self._optimizers[0]:
+            self._gradients |= self.update()
         if "learning_rate" not in self._gradients:
             self._gradients["learning_rate"] = learning_rate(optimizer)
         if self._looks():

@@ -47,7 +47,7 @@ class TransformersCallback(Watch, TrainerCallback):
     @quiet
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         samples = args.train_batch_size * args.gradient_accumulation_steps
-        found = {**self.measured(samples), **self._found}
+        found = {**self.measured(samples), **self.update(samples), **self._found}
         self._found = {}
         found |= device_memory(self)
         self.record(state.global_step, *apart(found))

@@ -1,0 +1,191 @@
+//! What the last lines of a stream say about the work itself: its latest loss, and whether it reached its last step.
+
+use std::sync::LazyLock;
+
+use regex::bytes::{Captures, Regex};
+use serde::{Deserialize, Serialize};
+
+use super::pattern::regex;
+
+/// How the work looked when the stream ended, read from its last lines only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamEnding {
+    /// The latest training losses, as far as they are NaN or infinite without a finite one after them.
+    pub lost_losses: u64,
+    /// The line of the latest of them, 1-based; 0 if there is none.
+    pub lost_at: u64,
+    /// Its text.
+    pub lost_text: String,
+    /// The line, 1-based, of the latest count of epochs or steps, if it is complete (`12/12`) with its result; 0 if not.
+    pub complete_at: u64,
+    /// Its text.
+    pub complete_text: String,
+    /// Whether any of the last lines gives a result of the work.
+    pub has_results: bool,
+    /// Whether any of them has a word of an end that is not the plan's.
+    pub speaks_of_stop: bool,
+}
+
+/// A training loss with its value.
+static LOSS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(^|[^a-z])([a-z]{1,8}[ _/.])?(loss|losses|avgloss|trainloss|nll|cost|objective)['\x22]?\]?\s{0,4}(\([a-z]+\))?\s{0,4}[:=| ]\s{0,4}(tensor\(|array\(|np\.float\d+\()?['\x22\[(]?\s{0,4}([+-]?(nan|inf|infinity)\b|[+-]?\d[\d.]*(e[+-]?\d+)?)",
+    )
+});
+/// Averages at the end, from which a trainer leaves out what was NaN.
+static SUMMARY: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"_runtime|_per_second|\b(total|final|average|mean) (train )?loss"));
+/// What is not the loss of training.
+static HELD_OUT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|best|min|lowest)([^a-z]|$)")
+});
+/// A gradient that is NaN beside it.
+static LOST_GRADIENT: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(grad_?norm|gnorm)['\x22]?\s*[:=]\s*['\x22]?nan\b"));
+
+/// "Epoch 3/10", "step [500/600]", "iteration 20 of 20".
+static COUNT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(epoch|step|iter|iteration|update|round|boosting round)s?\W{0,3}(\d{1,12})\s{0,9}(/|of)\s{0,9}(\d{1,12})\b",
+    )
+});
+/// A bar of the work in the count: "782/782 [====", "| 40/40 [00:10<00:00".
+static BAR: LazyLock<Regex> = LazyLock::new(|| regex(r"(^|[|\s])(\d{1,12})/(\d{1,12}) (\[|- )"));
+/// The bar of a whole training by steps.
+static STEPS_BAR: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b(steps?|training|train): +\d+%\|[^|\n]*\| (\d{1,12})/(\d{1,12}) \["));
+/// A count that is printed with each result, not as the header of an epoch.
+static FINE_COUNT: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b(step|iter|iteration|update|round)s?\W{0,3}\d{1,12}\s{0,9}(/|of)\s{0,9}\d"));
+/// A result of the work in the count.
+static RESULT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|metric)\w{0,12}\W{1,4}[+-]?\d|\b(train|val|valid|test)\w* [+-]?\d+\.\d|\b(done|finished|completed?)\b",
+    )
+});
+/// Words of ends that are not the plan's.
+static STOP_WORD: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan)\b",
+    )
+});
+/// A result with its value.
+static RESULT_VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",
+    )
+});
+
+/// Reads the last lines, of which the first is line `first_kept` of the stream.
+pub(super) fn read(last_lines: &[String], first_kept: u64) -> StreamEnding {
+    let mut ending = StreamEnding::default();
+    let mut is_last_count = false;
+    let mut is_fine = false;
+    for (number, line) in (first_kept..).zip(last_lines) {
+        match loss_is_finite(line.as_bytes()) {
+            Some(true) => (ending.lost_losses, ending.lost_at) = (0, 0),
+            Some(false) => {
+                ending.lost_losses += 1;
+                ending.lost_at = number;
+                ending.lost_text.clone_from(line);
+            }
+            None => {}
+        }
+        let count = fraction(COUNT.captures_iter(line.as_bytes()), 2, 4)
+            .or_else(|| fraction(STEPS_BAR.captures_iter(line.as_bytes()), 2, 3));
+        let bar = fraction(BAR.captures_iter(line.as_bytes()), 2, 3);
+        if let Some(is_full) = count {
+            is_last_count = is_full && bar != Some(false);
+            is_fine = FINE_COUNT.is_match(line.as_bytes());
+            ending.complete_at = 0;
+        }
+        ending.has_results |= RESULT_VALUE.is_match(line.as_bytes());
+        ending.speaks_of_stop |= STOP_WORD.is_match(line.as_bytes());
+        let is_result_line = count.is_some() || bar.is_some() || is_fine;
+        let has_result = is_result_line && RESULT.is_match(line.as_bytes());
+        if bar == Some(false) {
+            ending.complete_at = 0;
+        } else if is_last_count && (has_result || bar == Some(true)) {
+            ending.complete_at = number;
+            ending.complete_text.clone_from(line);
+        }
+    }
+    ending
+}
+
+/// Whether the first training loss in the line is finite; `None` where it gives none.
+fn loss_is_finite(line: &[u8]) -> Option<bool> {
+    let found = LOSS.captures(line)?;
+    let value = found.get(6)?;
+    if HELD_OUT.is_match(&line[..found.get(3)?.start()]) {
+        return None;
+    }
+    let is_number = value.as_bytes().iter().any(u8::is_ascii_digit);
+    let is_zero = is_number && value.as_bytes().iter().all(|byte| matches!(byte, b'0' | b'.'));
+    // A trainer that leaves out the NaN of a step reports a loss of zero for it.
+    if is_zero {
+        return LOST_GRADIENT.is_match(line).then_some(false);
+    }
+    (!is_number || !SUMMARY.is_match(line)).then_some(is_number)
+}
+
+/// Whether every count of the line has reached its total; `None` where there is no count.
+fn fraction<'a>(all: impl Iterator<Item = Captures<'a>>, at: usize, total: usize) -> Option<bool> {
+    let number = |found: &Captures<'_>, group: usize| {
+        std::str::from_utf8(found.get(group)?.as_bytes()).ok()?.parse::<u64>().ok()
+    };
+    all.map(|found| number(&found, at) == number(&found, total) && number(&found, total) != Some(0))
+        .reduce(|all, one| all && one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(log: &str) -> StreamEnding {
+        read(&log.lines().map(str::to_owned).collect::<Vec<_>>(), 1)
+    }
+
+    /// Proves that the latest training loss is read from what loops, bars and trainers print, and that the loss of held-out rows is not.
+    #[test]
+    fn the_latest_loss_is_read() {
+        for (log, lost) in [
+            ("step 1 | loss 0.3\nstep 2 | loss nan\nstep 3 | loss: nan", 2),
+            ("steps: 100%|#| 40/40 [1:02<00:00, avr_loss=nan]", 1),
+            ("{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05}", 1),
+            ("{'loss': 0.0, 'grad_norm': 0.1}", 0),
+            ("12/12 - 7s - loss: inf - accuracy: 0.1 - val_loss: 0.3", 1),
+            ("loss=tensor(nan, device='cuda:0')", 1),
+            ("Train Loss (avg): nan", 1),
+            ("loss nan\nloss 0.5", 0),
+            ("loss nan\nloss nan\n{'train_runtime': 4.1, 'train_loss': 0.02}", 2),
+            ("val_loss: nan", 0),
+            ("Validation loss: nan", 0),
+            ("lossless: nan\nlr 0.1", 0),
+        ] {
+            assert_eq!(of(log).lost_losses, lost, "{log}");
+        }
+    }
+
+    /// Proves that the last count is complete only where the work in it is done too.
+    #[test]
+    fn the_last_count_is_read() {
+        for (log, line) in [
+            ("Epoch 9/9\n 78/78 [====] - 3s - loss: 0.1", 2),
+            ("Epoch [9/9], Step [60/60], Loss: 0.1", 1),
+            ("Epoch 9 of 9 done", 1),
+            ("steps: 100%|#| 40/40 [1:02<00:00]\nEpoch 9/9 loss 0.1 acc 0.4", 2),
+            ("Epoch 9/9", 0),
+            ("Epoch 9/9\n 7/78 [=>..] - ETA: 3s - loss: 0.1", 0),
+            ("Epoch 8/9\n 78/78 [====] - 3s - loss: 0.1", 0),
+            ("Epoch [9/9], Step [50/60], Loss: 0.1", 0),
+            ("Epoch 0/0 loss 0.1", 0),
+            ("steps: 100%|###| 40/40 [1:02<00:00, 1.3s/it]", 1),
+            ("steps:  98%|###| 39/40 [1:02<00:00, 1.3s/it]", 0),
+            ("Learning iteration 50/50\n  Mean reward: 12.1", 2),
+            ("Epoch 9/9\n  batch 3 loss: 12.1", 0),
+        ] {
+            assert_eq!(of(log).complete_at, line, "{log}");
+        }
+    }
+}

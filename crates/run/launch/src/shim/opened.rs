@@ -1,0 +1,245 @@
+//! Which of the run's data was opened while the attempt ran: events `data_opened` of a flight record of origin `telemetry`.
+//!
+//! A script may train on other files than the run file names, whose hash the receipt holds. The kernel reports every open of a
+//! watched file (inotify), in any language and by any name of the file. It does not say by whom; the open files of the
+//! attempt's processes show it, unless the file was closed again before they could be looked at.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use trackway_core::Clock;
+use trackway_formats::EventKind;
+use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+
+use crate::process::{all_processes, descendants};
+
+/// Of one data set so many files are watched one by one; of more, their folders.
+const FILES_MAX: usize = 1024;
+/// At most so many folders of a data set.
+const FOLDERS_MAX: usize = 4096;
+/// How often the open files of the attempt's processes are looked at for one data set.
+const LOOKS_MAX: u32 = 32;
+/// The longest the end of the attempt waits for the last event.
+const LAST_LOOK: Duration = Duration::from_secs(2);
+
+/// Who opened the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Opener {
+    /// Nothing did.
+    None,
+    /// A process that was not identified.
+    Unknown,
+    /// A process of the attempt.
+    Attempt,
+}
+
+impl Opener {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Unknown => "unknown",
+            Self::Attempt => "attempt",
+        }
+    }
+}
+
+/// The thread that waits for opens.
+#[derive(Debug)]
+pub(super) struct OpenedData {
+    /// Closed to end the wait.
+    stop: UnixStream,
+    done: Receiver<()>,
+}
+
+impl OpenedData {
+    /// Begins to wait. `None` when no thread can be had: then nothing is known.
+    pub fn begin(
+        mut watch: Watch,
+        records: PathBuf,
+        run_id: String,
+        attempt_id: String,
+        clock: Arc<dyn Clock>,
+    ) -> Option<Self> {
+        let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
+        let (stop, stopped) = UnixStream::pair().ok()?;
+        let (tell, done) = channel();
+        let work = move || {
+            let mut writer = SegmentWriter::create(&records, info, clock);
+            watch.run(&stopped, &mut writer);
+            writer.finish();
+            // The receiver is gone when the last look took too long.
+            tell.send(()).ok();
+        };
+        std::thread::Builder::new().name("opened-data".into()).spawn(work).ok()?;
+        Some(Self { stop, done })
+    }
+
+    /// Writes what was never opened, and ends.
+    pub fn finish(self) {
+        drop(self.stop);
+        self.done.recv_timeout(LAST_LOOK).ok();
+    }
+}
+
+/// The files that are watched. The kernel remembers what is opened until it is read.
+#[derive(Debug)]
+pub(super) struct Watch {
+    inotify: Inotify,
+    sets: Vec<Watched>,
+    /// The data sets of each watched file or folder.
+    owners: HashMap<WatchDescriptor, Vec<usize>>,
+}
+
+/// One data set.
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    /// Device and inode of its files, or of its folders.
+    inodes: BTreeSet<(u64, u64)>,
+    by_folder: bool,
+    /// Whether every file is watched: only then it is known that none was opened.
+    complete: bool,
+    opener: Opener,
+    looks: u32,
+}
+
+impl Watch {
+    /// Watches the files of each data set; to be called before the script starts. `None`: there are none, or the kernel
+    /// refuses, and nothing is known then.
+    pub fn of(data: &BTreeMap<String, Vec<PathBuf>>) -> Option<Self> {
+        if data.values().all(Vec::is_empty) {
+            return None;
+        }
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+        let mut watch = Self { inotify, sets: Vec::new(), owners: HashMap::new() };
+        for (name, files) in data.iter().filter(|(_, files)| !files.is_empty()) {
+            watch.add(name, files);
+        }
+        Some(watch)
+    }
+
+    fn add(&mut self, name: &str, files: &[PathBuf]) {
+        let by_folder = files.len() > FILES_MAX;
+        let places: BTreeSet<&Path> = match by_folder {
+            true => files.iter().filter_map(|file| file.parent()).collect(),
+            false => files.iter().map(PathBuf::as_path).collect(),
+        };
+        let place = self.sets.len();
+        let mut set = Watched {
+            name: name.to_owned(),
+            inodes: BTreeSet::new(),
+            by_folder,
+            complete: places.len() <= FOLDERS_MAX,
+            opener: Opener::None,
+            looks: 0,
+        };
+        for path in places.into_iter().take(FOLDERS_MAX) {
+            let watched = self.inotify.add_watch(path, AddWatchFlags::IN_OPEN);
+            match (watched, fs::metadata(path)) {
+                (Ok(descriptor), Ok(found)) => {
+                    set.inodes.insert((found.dev(), found.ino()));
+                    self.owners.entry(descriptor).or_default().push(place);
+                }
+                _ => set.complete = false,
+            }
+        }
+        self.sets.push(set);
+    }
+
+    fn run(&mut self, stopped: &UnixStream, writer: &mut SegmentWriter) {
+        let mut ended = false;
+        while !ended && !self.owners.is_empty() {
+            let waited = |fd| PollFd::new(fd, PollFlags::POLLIN);
+            let mut waiting = [waited(self.inotify.as_fd()), waited(stopped.as_fd())];
+            // An interrupted wait only means that the loop looks again.
+            poll(&mut waiting, PollTimeout::NONE).ok();
+            ended = waiting[1].any().unwrap_or(true);
+            self.take(writer);
+        }
+        for set in self.sets.iter().filter(|set| set.opener == Opener::None && set.complete) {
+            record(writer, set);
+        }
+    }
+
+    fn take(&mut self, writer: &mut SegmentWriter) {
+        while let Ok(events) = self.inotify.read_events() {
+            for event in events {
+                if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                    self.sets.iter_mut().for_each(|set| set.complete = false);
+                    continue;
+                }
+                // A folder that is listed is not data that is read.
+                if event.mask.contains(AddWatchFlags::IN_ISDIR) {
+                    continue;
+                }
+                for place in self.owners.get(&event.wd).cloned().unwrap_or_default() {
+                    self.opened(place, event.name.as_ref(), writer);
+                }
+            }
+        }
+    }
+
+    fn opened(&mut self, place: usize, name: Option<&OsString>, writer: &mut SegmentWriter) {
+        let set = &mut self.sets[place];
+        if set.by_folder && name.is_none() {
+            return;
+        }
+        set.looks += 1;
+        let opener = if is_open_in_attempt(set) { Opener::Attempt } else { Opener::Unknown };
+        if opener > set.opener {
+            set.opener = opener;
+            record(writer, set);
+        }
+        // Nothing more can be learned, and a file that is opened for each row should not wake anything again.
+        if set.opener == Opener::Attempt || set.looks >= LOOKS_MAX {
+            self.leave(place);
+        }
+    }
+
+    fn leave(&mut self, place: usize) {
+        let (inotify, mut unused) = (&self.inotify, Vec::new());
+        for (descriptor, owners) in &mut self.owners {
+            owners.retain(|owner| *owner != place);
+            if owners.is_empty() {
+                unused.push(*descriptor);
+            }
+        }
+        for descriptor in unused {
+            self.owners.remove(&descriptor);
+            inotify.rm_watch(descriptor).ok();
+        }
+    }
+}
+
+fn record(writer: &mut SegmentWriter, set: &Watched) {
+    let fields = [("data", set.name.as_str()), ("by", set.opener.as_str())];
+    writer.event(EventKind::DataOpened.as_str(), None, &fields);
+}
+
+/// Whether a process of the attempt has a file of the data set open now.
+fn is_open_in_attempt(set: &Watched) -> bool {
+    let processes = all_processes().unwrap_or_default();
+    descendants(std::process::id() as i32, &processes).iter().any(|process| {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
+        descriptors.map(|entry| entry.path()).any(|link| is_of(set, &link))
+    })
+}
+
+fn is_of(set: &Watched, link: &Path) -> bool {
+    let of =
+        |path: &Path| fs::metadata(path).is_ok_and(|found| set.inodes.contains(&(found.dev(), found.ino())));
+    if !set.by_folder {
+        return of(link);
+    }
+    fs::read_link(link).is_ok_and(|target| target.is_absolute() && target.parent().is_some_and(of))
+}
