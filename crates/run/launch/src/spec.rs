@@ -73,7 +73,7 @@ pub struct LaunchDetails {
     pub config_sha256: String,
     /// SHA-256 of the data manifest, lower-case hex; `None` when the run declares no data.
     pub data_sha256: Option<String>,
-    /// The files of each data set of the run, absolute: which of them are opened is recorded.
+    /// The files of each data set of the run, or the folders of many, absolute: whether one is opened is recorded.
     #[serde(default)]
     pub data_files: BTreeMap<String, Vec<PathBuf>>,
     /// A checkpoint is due after so many steps.

@@ -1,6 +1,6 @@
 //! Whether the files of data sets are unchanged since they were hashed, by their state in the file system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,8 @@ use crate::remote::url_of;
 
 /// Of data sets of more files so many are looked at.
 const FILES_MAX: usize = 100_000;
+/// Of one data set so many files are watched one by one; of more, their folders.
+const WATCHED_FILES_MAX: usize = 1024;
 
 /// The states of local files: size, times of change, inode and device. Objects at URLs are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,12 +43,23 @@ impl FileStates {
         Self(local.take(FILES_MAX).map(state).collect())
     }
 
-    /// The files of each data set, absolute.
+    /// What to watch to see whether a data set is opened, absolute: its files, or the folders of more than 1,024. A data set of which
+    /// not every file is known is left out.
     #[must_use]
-    pub fn files_by_set(&self) -> BTreeMap<String, Vec<PathBuf>> {
+    pub fn places_by_set(&self) -> BTreeMap<String, Vec<PathBuf>> {
         let mut files = BTreeMap::<String, Vec<PathBuf>>::new();
         for state in &self.0 {
             files.entry(state.set.clone()).or_default().push(state.file.clone());
+        }
+        if self.0.len() >= FILES_MAX
+            && let Some(last) = self.0.last()
+        {
+            files.remove(&last.set);
+        }
+        for places in files.values_mut().filter(|files| files.len() > WATCHED_FILES_MAX) {
+            let folders: BTreeSet<PathBuf> =
+                places.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
+            *places = folders.into_iter().collect();
         }
         files
     }
@@ -62,5 +75,30 @@ impl FileStates {
     pub fn changed(&self) -> Vec<(&str, &str)> {
         let is_changed = |state: &&FileState| Identity::of_local(&state.file).ok() != state.identity;
         self.0.iter().filter(is_changed).map(|state| (state.set.as_str(), state.path.as_str())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that few files are watched one by one and many by their folders, and that a data set of which files are missing in
+    /// the list is not watched: that none of it was opened could not be known.
+    #[test]
+    fn many_files_are_watched_by_their_folders() {
+        let states = |set: &str, count: usize| {
+            let state = |number: usize| FileState {
+                set: set.to_owned(),
+                path: String::new(),
+                file: PathBuf::from(format!("/d/{}/{number}", number % 3)),
+                identity: None,
+            };
+            (0..count).map(state).collect::<Vec<_>>()
+        };
+        let places = FileStates([states("few", 2), states("many", 1_025)].concat()).places_by_set();
+        assert_eq!(places["few"], [PathBuf::from("/d/0/0"), PathBuf::from("/d/1/1")]);
+        assert_eq!(places["many"], ["/d/0", "/d/1", "/d/2"].map(PathBuf::from));
+        let places = FileStates([states("few", 2), states("cut", FILES_MAX - 2)].concat()).places_by_set();
+        assert_eq!(places.keys().collect::<Vec<_>>(), ["few"]);
     }
 }

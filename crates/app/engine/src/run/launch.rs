@@ -474,7 +474,7 @@ fn spec_of(
             config_sha256: row.config_sha256.clone(),
             data_sha256: row.data_sha256.clone(),
             data_files: states_of_run(context, row.run_id)
-                .map(|states| states.files_by_set())
+                .map(|states| states.places_by_set())
                 .unwrap_or_default(),
             checkpoint_every_steps: plan.checkpoint.every_steps,
             checkpoint_every_seconds: plan.checkpoint.every_seconds,

@@ -183,7 +183,7 @@ fn ends_that_look_alike_are_counted() {
     assert_eq!(alike(&[text(hang, "a"), text(hang, "b")]), 2, "the same reason");
     assert_eq!(alike(&[text(node, "a"), text(network, "a")]), 2, "the same text");
     assert_eq!(alike(&[text(node, "a"), text(network, "b")]), 1);
-    assert_eq!(alike(&[text(node, ""), text(network, "")]), 1, "no text is no likeness");
+    assert_eq!(alike(&[text(node, ""), text(network, "")]), 1, "without a text they are not alike");
     let set = BTreeMap::from([("BATCH".to_owned(), "8".to_owned())]);
     assert_eq!(alike(&[text(hang, "a"), PastAttempt { set, ..text(hang, "a") }]), 1, "other settings");
 }

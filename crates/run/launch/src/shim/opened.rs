@@ -23,10 +23,8 @@ use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
 use crate::process::{all_processes, descendants};
 
-/// Of one data set so many files are watched one by one; of more, their folders.
-const FILES_MAX: usize = 1024;
-/// At most so many folders of a data set.
-const FOLDERS_MAX: usize = 4096;
+/// Of a data set at most so many files or folders are watched.
+const PLACES_MAX: usize = 4096;
 /// How often the open files of the attempt's processes are looked at for one data set.
 const LOOKS_MAX: u32 = 32;
 /// The longest the end of the attempt waits for the last event.
@@ -128,22 +126,18 @@ impl Watch {
         Some(watch)
     }
 
-    fn add(&mut self, name: &str, files: &[PathBuf]) {
-        let by_folder = files.len() > FILES_MAX;
-        let places: BTreeSet<&Path> = match by_folder {
-            true => files.iter().filter_map(|file| file.parent()).collect(),
-            false => files.iter().map(PathBuf::as_path).collect(),
-        };
+    fn add(&mut self, name: &str, paths: &[PathBuf]) {
+        let by_folder = paths.iter().any(|path| path.is_dir());
         let place = self.sets.len();
         let mut set = Watched {
             name: name.to_owned(),
             inodes: BTreeSet::new(),
             by_folder,
-            complete: places.len() <= FOLDERS_MAX,
+            complete: paths.len() <= PLACES_MAX,
             opener: Opener::None,
             looks: 0,
         };
-        for path in places.into_iter().take(FOLDERS_MAX) {
+        for path in paths.iter().take(PLACES_MAX) {
             let watched = self.inotify.add_watch(path, AddWatchFlags::IN_OPEN);
             match (watched, fs::metadata(path)) {
                 (Ok(descriptor), Ok(found)) => {
