@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The folders of crates/, and in each the crates from the bottom up: a crate may use only crates listed before it.
 LAYERS = {
     "base": ["core", "system", "files", "redact", "formats"],
-    "storage": ["store", "checkpoint", "ledger", "sql"],
+    "storage": ["store", "layouts", "checkpoint", "ledger", "sql"],
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
     "run": ["recorder", "launch"],
@@ -51,6 +51,7 @@ FORBIDDEN = {
     "trackway-statistics": HEAVY,
     "trackway-formats": TRAINING,
     "trackway-store": TRAINING,
+    "trackway-layouts": TRAINING,
     "trackway-checkpoint": TRAINING,
     "trackway-recorder": TRAINING,
     "trackway-python": TRAINING,

@@ -1,0 +1,356 @@
+//! The operations of a pickle, measured and skipped. None is carried out: no object is made, no name is looked up.
+//!
+//! What is known without loading: whether the stream ends with its STOP, whether its operations take no more from the stack
+//! than was put there, and which strings and integers are written in it, at the top of a dictionary or inside.
+
+use std::collections::HashMap;
+
+use crate::limits::{MAX_MARKS, MAX_MEMO, MAX_TEXT_BYTES};
+use crate::source::{Fault, Reader};
+
+/// A string or integer of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Literal<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Other,
+}
+
+/// Where a literal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A key of the outermost dictionary.
+    TopKey,
+    /// A value of the outermost dictionary.
+    TopValue,
+    Inside,
+}
+
+/// A pickle that was walked up to its STOP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Walked {
+    /// Whether arrays of joblib follow within the stream, whose bytes are no operations.
+    pub joblib_arrays: bool,
+}
+
+const ARRAY_WRAPPERS: [&str; 2] = ["NumpyArrayWrapper", "NDArrayWrapper"];
+
+/// Walks one pickle, from the reader's position up to its STOP, and reports its literals in order.
+pub(crate) fn walk(
+    reader: &mut Reader,
+    report: &mut dyn FnMut(Place, Literal),
+) -> Result<Walked, (Fault, Walked)> {
+    let mut walk = Walk::default();
+    loop {
+        match walk.step(reader, report) {
+            Ok(false) => {}
+            Ok(true) => return Ok(walk.walked),
+            Err(fault) => return Err((fault, walk.walked)),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    /// The height of the stack under each open mark.
+    marks: Vec<u64>,
+    height: u64,
+    memo: HashMap<u64, String>,
+    memoized: u64,
+    /// The string on top of the stack, for an operation that keeps it.
+    last_text: Option<String>,
+    walked: Walked,
+}
+
+impl Walk {
+    /// One operation; true at the STOP.
+    fn step(&mut self, reader: &mut Reader, report: &mut dyn FnMut(Place, Literal)) -> Result<bool, Fault> {
+        let operation = reader.byte()?;
+        if !matches!(operation, b'q' | b'r' | b'p' | 0x94) {
+            self.last_text = None;
+        }
+        match operation {
+            b'.' => {
+                return if self.height == 1 && self.marks.is_empty() {
+                    Ok(true)
+                } else {
+                    Err(Fault::malformed("its pickle stops with an unfinished object"))
+                };
+            }
+            0x80 => {
+                let protocol = reader.byte()?;
+                if protocol > 5 {
+                    return Err(Fault::Beyond(format!("its pickle has protocol {protocol}")));
+                }
+            }
+            0x95 => {
+                let length = u64::from_le_bytes(reader.array()?);
+                if length > reader.remaining() {
+                    return Err(Fault::Ends);
+                }
+            }
+            b'(' => {
+                if self.marks.len() == MAX_MARKS {
+                    return Err(Fault::Beyond(format!("its pickle nests more than {MAX_MARKS} deep")));
+                }
+                self.marks.push(self.height);
+            }
+            b'0' if self.marks.last() == Some(&self.height) => {
+                self.marks.pop();
+            }
+            b'0' | b'a' | b'b' => self.pop(1)?,
+            b's' => self.pop(2)?,
+            b'1' | b'e' | b'u' | 0x90 => self.close()?,
+            b't' | b'l' | b'd' | 0x91 | b'o' => {
+                self.close()?;
+                self.push(Literal::Other, report);
+            }
+            b'i' => {
+                self.line(reader)?;
+                self.line(reader)?;
+                self.close()?;
+                self.push(Literal::Other, report);
+            }
+            0x85 | b'Q' => self.combine(1, report)?,
+            0x86 | 0x93 | b'R' | 0x81 => self.combine(2, report)?,
+            0x87 | 0x92 => self.combine(3, report)?,
+            b'2' | b'N' | 0x88 | 0x89 | b']' | b')' | b'}' | 0x8f | 0x97 => self.push(Literal::Other, report),
+            0x98 => {}
+            b'q' => {
+                let at = u64::from(reader.byte()?);
+                self.keep(at);
+            }
+            b'r' => {
+                let at = u64::from(u32::from_le_bytes(reader.array()?));
+                self.keep(at);
+            }
+            0x94 => self.keep(self.memoized),
+            b'p' => {
+                let at =
+                    self.line(reader)?.parse().map_err(|_| Fault::malformed("its pickle has a wrong PUT"))?;
+                self.keep(at);
+            }
+            b'h' => {
+                let at = u64::from(reader.byte()?);
+                self.recall(at, report);
+            }
+            b'j' => {
+                let at = u64::from(u32::from_le_bytes(reader.array()?));
+                self.recall(at, report);
+            }
+            b'g' => {
+                let at =
+                    self.line(reader)?.parse().map_err(|_| Fault::malformed("its pickle has a wrong GET"))?;
+                self.recall(at, report);
+            }
+            b'J' => {
+                let value = i32::from_le_bytes(reader.array()?);
+                self.push(Literal::Integer(i64::from(value)), report);
+            }
+            b'K' => {
+                let value = reader.byte()?;
+                self.push(Literal::Integer(i64::from(value)), report);
+            }
+            b'M' => {
+                let value = u16::from_le_bytes(reader.array()?);
+                self.push(Literal::Integer(i64::from(value)), report);
+            }
+            0x8a => {
+                let length = u64::from(reader.byte()?);
+                let bytes = reader.take(length)?;
+                self.push(long(&bytes), report);
+            }
+            0x8b => {
+                let length = u64::from(u32::from_le_bytes(reader.array()?));
+                self.opaque(reader, length, report)?;
+            }
+            b'G' => self.opaque(reader, 8, report)?,
+            0x82 => self.opaque(reader, 1, report)?,
+            0x83 => self.opaque(reader, 2, report)?,
+            0x84 => self.opaque(reader, 4, report)?,
+            b'T' | b'B' => {
+                let length = u64::from(u32::from_le_bytes(reader.array()?));
+                self.opaque(reader, length, report)?;
+            }
+            b'C' => {
+                let length = u64::from(reader.byte()?);
+                self.opaque(reader, length, report)?;
+            }
+            0x8e | 0x96 => {
+                let length = u64::from_le_bytes(reader.array()?);
+                self.opaque(reader, length, report)?;
+            }
+            b'U' | 0x8c => {
+                let length = u64::from(reader.byte()?);
+                self.text(reader, length, report)?;
+            }
+            b'X' => {
+                let length = u64::from(u32::from_le_bytes(reader.array()?));
+                self.text(reader, length, report)?;
+            }
+            0x8d => {
+                let length = u64::from_le_bytes(reader.array()?);
+                self.text(reader, length, report)?;
+            }
+            b'c' => {
+                self.line(reader)?;
+                let name = self.line(reader)?;
+                self.note_wrapper(&name);
+                self.push(Literal::Other, report);
+            }
+            b'I' | b'L' => {
+                let line = self.line(reader)?;
+                let value = line.trim_end_matches('L').parse();
+                self.push(value.map_or(Literal::Other, Literal::Integer), report);
+            }
+            b'F' | b'S' | b'V' | b'P' => {
+                self.line(reader)?;
+                self.push(Literal::Other, report);
+            }
+            other => {
+                return Err(Fault::malformed(format!(
+                    "byte 0x{other:02x} at {} of its pickle is not an operation",
+                    reader.position() - 1
+                )));
+            }
+        }
+        Ok(false)
+    }
+
+    fn pop(&mut self, count: u64) -> Result<(), Fault> {
+        let floor = self.marks.last().copied().unwrap_or(0);
+        if self.height < floor + count {
+            return Err(Fault::malformed("an operation of its pickle takes more than there is"));
+        }
+        self.height -= count;
+        Ok(())
+    }
+
+    /// Takes everything down to the last mark.
+    fn close(&mut self) -> Result<(), Fault> {
+        let Some(height) = self.marks.pop() else {
+            return Err(Fault::malformed("an operation of its pickle needs a mark"));
+        };
+        self.height = height;
+        Ok(())
+    }
+
+    fn combine(&mut self, count: u64, report: &mut dyn FnMut(Place, Literal)) -> Result<(), Fault> {
+        self.pop(count)?;
+        self.push(Literal::Other, report);
+        Ok(())
+    }
+
+    fn push(&mut self, literal: Literal, report: &mut dyn FnMut(Place, Literal)) {
+        // The outermost dictionary is at height 1; its entries come after a mark, or a single one without.
+        let at_top = self.marks.is_empty() || self.marks.as_slice() == [1];
+        let place = match (at_top && self.height >= 1, self.height % 2) {
+            (true, 1) => Place::TopKey,
+            (true, _) => Place::TopValue,
+            (false, _) => Place::Inside,
+        };
+        self.height += 1;
+        report(place, literal);
+    }
+
+    fn opaque(
+        &mut self,
+        reader: &mut Reader,
+        length: u64,
+        report: &mut dyn FnMut(Place, Literal),
+    ) -> Result<(), Fault> {
+        reader.skip(length)?;
+        self.push(Literal::Other, report);
+        Ok(())
+    }
+
+    fn text(
+        &mut self,
+        reader: &mut Reader,
+        length: u64,
+        report: &mut dyn FnMut(Place, Literal),
+    ) -> Result<(), Fault> {
+        if length > MAX_TEXT_BYTES as u64 {
+            return self.opaque(reader, length, report);
+        }
+        let text = String::from_utf8_lossy(&reader.take(length)?).into_owned();
+        self.note_wrapper(&text);
+        self.push(Literal::Text(&text), report);
+        self.last_text = Some(text);
+        Ok(())
+    }
+
+    fn note_wrapper(&mut self, name: &str) {
+        self.walked.joblib_arrays |= ARRAY_WRAPPERS.contains(&name);
+    }
+
+    fn keep(&mut self, at: u64) {
+        self.memoized += 1;
+        if let Some(text) = self.last_text.take()
+            && self.memo.len() < MAX_MEMO
+        {
+            self.memo.insert(at, text);
+        }
+    }
+
+    fn recall(&mut self, at: u64, report: &mut dyn FnMut(Place, Literal)) {
+        match self.memo.get(&at).cloned() {
+            Some(text) => self.push(Literal::Text(&text), report),
+            None => self.push(Literal::Other, report),
+        }
+    }
+
+    fn line(&mut self, reader: &mut Reader) -> Result<String, Fault> {
+        let mut line = Vec::new();
+        loop {
+            match reader.byte()? {
+                b'\n' => return Ok(String::from_utf8_lossy(&line).into_owned()),
+                _ if line.len() == MAX_TEXT_BYTES => {
+                    return Err(Fault::malformed("its pickle has a line that is too long"));
+                }
+                byte => line.push(byte),
+            }
+        }
+    }
+}
+
+/// A little-endian integer of two's complement, if it fits.
+fn long(bytes: &[u8]) -> Literal<'static> {
+    if bytes.len() > 8 {
+        return Literal::Other;
+    }
+    let fill = if bytes.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut padded = [fill; 8];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    Literal::Integer(i64::from_le_bytes(padded))
+}
+
+/// What `torch.save` wrote before it wrote zip archives: five pickles, then the storages.
+pub(crate) const TORCH_LEGACY_MAGIC: [u8; 15] =
+    [0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e];
+
+/// Checks a file that is one pickle, or that begins with one.
+pub(crate) fn check(reader: &mut Reader, legacy_torch: bool) -> Result<(), Fault> {
+    if legacy_torch {
+        for _ in 0..5 {
+            walk(reader, &mut |_, _| {}).map_err(|(fault, _)| fault)?;
+        }
+        return Err(Fault::Beyond("its storages after the pickles have no end mark".to_owned()));
+    }
+    let size = reader.len();
+    match walk(reader, &mut |_, _| {}) {
+        Ok(_) if reader.remaining() == 0 => Ok(()),
+        Ok(Walked { joblib_arrays: false }) => {
+            Err(Fault::malformed(format!("{} bytes follow the end of its pickle", reader.remaining())))
+        }
+        // The bytes of the first array were taken for operations; only the last operation can be looked at.
+        Ok(_) | Err((Fault::Ends | Fault::Malformed(_), Walked { joblib_arrays: true })) => {
+            if reader.piece(size - 1, 1)? == b"." {
+                Err(Fault::Beyond("the bytes of its arrays are not measured".to_owned()))
+            } else {
+                Err(Fault::Ends)
+            }
+        }
+        Err((fault, _)) => Err(fault),
+    }
+}

@@ -1,0 +1,266 @@
+//! The files of a folder: the only place of this crate that reads one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component as Part, Path, PathBuf};
+
+use crate::limits::{MAX_FILES, MAX_FOLDER_DEPTH};
+
+/// A file of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The path below the root of the listing, with `/`.
+    pub path: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// When its content changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// The inode.
+    pub inode: u64,
+    /// The device that the inode is of.
+    pub device: u64,
+    /// The number of hard links.
+    pub links: u64,
+}
+
+/// A symbolic link. It is named and never followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The path below the root of the listing.
+    pub path: String,
+    /// What it points to, as written in it.
+    pub target: String,
+    /// Whether the target is outside of the listed folder.
+    pub leaves: bool,
+}
+
+/// The files below a folder, sorted by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    files: Vec<Entry>,
+    links: Vec<Link>,
+    /// When an entry of each folder was last added, removed or renamed.
+    folders: BTreeMap<String, i64>,
+    skipped: Vec<String>,
+}
+
+/// Why a folder could not be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// The folder has more files than a listing holds.
+    #[error("`{}` has more than {MAX_FILES} files and folders: name the checkpoints below it, not the whole folder", .0.display())]
+    TooManyFiles(PathBuf),
+    /// The file system said no.
+    #[error("cannot list `{}`: {}", .0.display(), .1)]
+    Io(PathBuf, #[source] io::Error),
+}
+
+/// What identifies the state of the files below a path: it differs if a name, size, time or inode does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// The number of files.
+    pub files: u64,
+    /// Their size together.
+    pub bytes: u64,
+    digest: u64,
+}
+
+impl Listing {
+    /// A listing of these files and links.
+    #[must_use]
+    pub fn new(mut files: Vec<Entry>, mut links: Vec<Link>) -> Self {
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        links.sort_by(|a, b| a.path.cmp(&b.path));
+        Self { files, links, folders: BTreeMap::new(), skipped: Vec::new() }
+    }
+
+    /// The same listing, with the times at which an entry of each folder was last added, removed or renamed, by path (empty: the
+    /// root). Folders without a time are not checked for files that were removed.
+    #[must_use]
+    pub fn with_folders(mut self, modified_ns: BTreeMap<String, i64>) -> Self {
+        self.folders = modified_ns;
+        self
+    }
+
+    /// All files, sorted by path.
+    #[must_use]
+    pub fn files(&self) -> &[Entry] {
+        &self.files
+    }
+
+    /// All symbolic links, sorted by path.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// What is neither a file, a folder nor a link, is nested too deep, or has a name that is not UTF-8.
+    #[must_use]
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    /// The file of this path.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&Entry> {
+        self.files.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok().map(|at| &self.files[at])
+    }
+
+    /// The file of this path, or the files below this folder; all of them for an empty path.
+    #[must_use]
+    pub fn below(&self, path: &str) -> &[Entry] {
+        if path.is_empty() {
+            return &self.files;
+        }
+        if let Ok(at) = self.files.binary_search_by(|entry| entry.path.as_str().cmp(path)) {
+            return &self.files[at..=at];
+        }
+        let prefix = format!("{path}/");
+        let from = self.files.partition_point(|entry| entry.path.as_str() < prefix.as_str());
+        let length = self.files[from..].partition_point(|entry| entry.path.starts_with(&prefix));
+        &self.files[from..from + length]
+    }
+
+    /// The links at or below a path.
+    pub fn links_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Link> {
+        self.links.iter().filter(move |link| is_below(&link.path, path))
+    }
+
+    /// The folders at or below a path, with the times of their last changes.
+    pub(crate) fn folders_below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, i64)> {
+        let folders = self.folders.iter().filter(move |(folder, _)| is_below(folder, path));
+        folders.map(|(folder, modified_ns)| (folder.as_str(), *modified_ns))
+    }
+
+    /// The state of the files at or below a path, or nothing if there is none.
+    #[must_use]
+    pub fn fingerprint(&self, path: &str) -> Option<Fingerprint> {
+        let files = self.below(path);
+        let mut digest = Fnv::default();
+        let mut bytes = 0_u64;
+        for file in files {
+            bytes = bytes.saturating_add(file.size);
+            digest.write(file.path.as_bytes());
+            digest.write(&[0]);
+            for number in [file.size, file.modified_ns.cast_unsigned(), file.inode, file.device] {
+                digest.write(&number.to_le_bytes());
+            }
+        }
+        (!files.is_empty()).then_some(Fingerprint { files: files.len() as u64, bytes, digest: digest.0 })
+    }
+}
+
+/// Whether `path` is `folder` or below it.
+pub(crate) fn is_below(path: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// FNV-1a: fingerprints are compared within a process and never stored.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// The files below a folder, or the one file if it is a file (its path is then its name). Files and folders that vanish
+/// meanwhile, as a trainer that keeps only the newest ones deletes them, are left out.
+///
+/// # Errors
+/// If the folder cannot be read, or has more than [`MAX_FILES`] files and folders.
+pub fn list(root: &Path) -> Result<Listing, ListError> {
+    list_at_most(root, MAX_FILES)
+}
+
+/// The same with another bound for files, links and folders together.
+pub(crate) fn list_at_most(root: &Path, most: usize) -> Result<Listing, ListError> {
+    let mut listing = Listing::default();
+    let failed = |path: &Path, error| ListError::Io(path.to_owned(), error);
+    let metadata = fs::metadata(root).map_err(|error| failed(root, error))?;
+    if metadata.is_file() {
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+        listing.files.push(entry(name.unwrap_or_default(), &metadata));
+        return Ok(listing);
+    }
+    let mut folders = vec![(PathBuf::from(root), String::new(), 0_usize)];
+    while let Some((folder, prefix, depth)) = folders.pop() {
+        // Read before its entries: what is removed meanwhile is noticed by the next listing.
+        if let Ok(metadata) = fs::symlink_metadata(&folder) {
+            listing.folders.insert(prefix.trim_end_matches('/').to_owned(), modified_ns(&metadata));
+        }
+        let items = match fs::read_dir(&folder) {
+            Ok(items) => items,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => continue,
+            Err(error) => return Err(failed(&folder, error)),
+        };
+        for item in items {
+            let item = item.map_err(|error| failed(&folder, error))?;
+            let Ok(metadata) = fs::symlink_metadata(item.path()) else { continue };
+            let lossy = format!("{prefix}{}", item.file_name().to_string_lossy());
+            let Ok(name) = item.file_name().into_string() else {
+                listing.skipped.push(lossy);
+                continue;
+            };
+            let path = format!("{prefix}{name}");
+            let kind = metadata.file_type();
+            if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
+                folders.push((item.path(), format!("{path}/"), depth + 1));
+            } else if kind.is_file() {
+                listing.files.push(entry(path, &metadata));
+            } else if kind.is_symlink() {
+                let target = fs::read_link(item.path()).unwrap_or_default();
+                let leaves = leaves(&prefix, &target);
+                listing.links.push(Link { path, target: target.to_string_lossy().into_owned(), leaves });
+            } else {
+                listing.skipped.push(path);
+            }
+            let found = listing.files.len() + listing.links.len() + listing.skipped.len();
+            if found + listing.folders.len() + folders.len() > most {
+                return Err(ListError::TooManyFiles(root.to_owned()));
+            }
+        }
+    }
+    let sorted = Listing::new(listing.files, listing.links).with_folders(listing.folders);
+    Ok(Listing { skipped: listing.skipped, ..sorted })
+}
+
+fn entry(path: String, metadata: &fs::Metadata) -> Entry {
+    Entry {
+        path,
+        size: metadata.len(),
+        modified_ns: modified_ns(metadata),
+        inode: metadata.ino(),
+        device: metadata.dev(),
+        links: metadata.nlink(),
+    }
+}
+
+fn modified_ns(metadata: &fs::Metadata) -> i64 {
+    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
+}
+
+/// Whether a link in the folder `prefix` points out of the root of the listing.
+fn leaves(prefix: &str, target: &Path) -> bool {
+    let mut depth = prefix.matches('/').count();
+    for part in target.components() {
+        match part {
+            Part::Normal(_) => depth += 1,
+            Part::CurDir => {}
+            Part::ParentDir if depth > 0 => depth -= 1,
+            Part::ParentDir | Part::RootDir | Part::Prefix(_) => return true,
+        }
+    }
+    false
+}

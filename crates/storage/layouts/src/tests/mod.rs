@@ -1,0 +1,16 @@
+//! Tests over files that are built in memory.
+
+mod build;
+mod damage;
+mod find;
+mod formats;
+mod listing;
+mod settling;
+mod wholeness;
+
+use crate::{Recognised, Tree, recognise};
+
+/// What is recognised at a path of the tree.
+fn recognised(tree: &Tree, path: &str) -> Recognised {
+    recognise(&tree.listing(), tree, path).unwrap_or_else(|| panic!("nothing is recognised at {path}"))
+}
