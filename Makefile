@@ -10,7 +10,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install agent wheel venv examples lint features fuzz-check doc bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts mutants soak soak-chaos kill-steps build install agent wheel venv examples lint lint-more features fuzz-check doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -31,9 +31,15 @@ test-s3: $(VENV)/moto examples ## what needs an S3 server over a socket (moto's 
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
 	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
-test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with all frameworks)
+test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with all frameworks), and its lints
+	$(PYTHON_VENV)/bin/ruff check --no-cache crates/edges/python/python crates/edges/python/tests
 	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
 	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators::)
+
+test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks write, and whether they are recognised
+	rm -rf $(PYTHON_VENV)/layout-samples
+	$(PYTHON_VENV)/bin/python crates/storage/layouts/samples/make.py $(PYTHON_VENV)/layout-samples >/dev/null
+	TRACKWAY_LAYOUT_SAMPLES=$(CURDIR)/$(PYTHON_VENV)/layout-samples $(CARGO) test --locked --workspace --test samples
 
 wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
@@ -88,10 +94,13 @@ lint: ## format, clippy, walls, words
 	$(CARGO) fmt --all -- --check
 	$(CARGO) fmt --manifest-path examples/rust/Cargo.toml -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy $(EXAMPLES) --all-targets -- -D warnings
 	$(PYTHON) scripts/check_walls.py
 	$(PYTHON) scripts/check_words.py
 	$(PYTHON) scripts/check_cycles.py
+
+lint-more: doc features fuzz-check $(PYTHON_VENV)/ready1 ## what takes longer: documentation, builds without features, examples, fuzz targets, types of Python
+	$(CARGO) clippy $(EXAMPLES) --all-targets -- -D warnings
+	$(PYTHON_VENV)/bin/mypy --config-file crates/edges/python/pyproject.toml --cache-dir $(PYTHON_VENV)/mypy crates/edges/python/python/trackway
 
 features: ## the binary without any of its features (EACH=1: also with each alone)
 	scripts/features.sh $(EACH)

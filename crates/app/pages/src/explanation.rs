@@ -6,8 +6,8 @@ use trackway_api::compare::ComparedCurve;
 use trackway_api::detections::Detection;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
-    AttemptInputs, AttemptSummary, ExplainedAttempt, Explanation, MachineSummary, MetricSummary,
-    RecordedCheck,
+    AttemptInputs, AttemptParameter, AttemptSummary, AttemptTag, ExplainedAttempt, Explanation,
+    MachineSummary, MetricSummary, RecordedCheck,
 };
 use trackway_api::runs::RungSummary;
 use trackway_core::checks::Verdict;
@@ -47,8 +47,8 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
         @if !found.rungs.is_empty() { (section("Rungs", &rungs(&found.rungs))) }
         @if !found.evaluations.is_empty() { (section("Evaluations", &evaluations(&found.evaluations))) }
         @if !found.metrics.is_empty() { (section("Metrics", &metrics(&found.metrics))) }
-        (named("Parameters", found.parameters.iter().map(|it| (it.name.as_str(), it.value.as_str()))))
-        (named("Tags", found.tags.iter().map(|it| (it.name.as_str(), it.value.as_str()))))
+        @if !found.parameters.is_empty() { (section("Parameters", &parameters(&found.parameters))) }
+        @if !found.tags.is_empty() { (section("Tags", &tags(&found.tags))) }
         @if found.machine.sample_count > 0 || found.placement.is_some() { (section("Machine", &machine(found))) }
         @if !found.preflight.is_empty() { (section("Pre-flight", &preflight(&found.preflight))) }
         @if !found.last_lines.is_empty() {
@@ -435,13 +435,16 @@ fn metrics(metrics: &[MetricSummary]) -> Markup {
     )
 }
 
-/// Names and values; nothing without any.
-fn named<'t>(title: &str, values: impl ExactSizeIterator<Item = (&'t str, &'t str)>) -> Markup {
-    html! {
-        @if values.len() > 0 {
-            (section(title, &table(&[], values.map(|(name, value)| html! { td { code { (name) } } td { (value) } }))))
-        }
-    }
+/// Names, values and where each value comes from.
+fn parameters(parameters: &[AttemptParameter]) -> Markup {
+    let row = |it: &AttemptParameter| {
+        html! { td { code { (it.name) } } td { (it.value) } td.dim { (known(it.origin.as_deref())) } }
+    };
+    table(&[text("Name"), text("Value"), text("Origin")], parameters.iter().map(row))
+}
+
+fn tags(tags: &[AttemptTag]) -> Markup {
+    table(&[], tags.iter().map(|tag| html! { td { code { (tag.name) } } td { (tag.value) } }))
 }
 
 fn machine(found: &Explanation) -> Markup {

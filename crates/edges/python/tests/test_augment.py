@@ -2,6 +2,7 @@
 
 import numpy
 import pytest
+
 from trackway import InputError, probe_augmentation
 
 SIZE = (48, 64)

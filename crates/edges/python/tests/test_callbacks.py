@@ -11,8 +11,9 @@ from pathlib import Path
 import flight_record
 import numpy
 import pytest
-import trackway
 from conftest import attempt_environment, need
+
+import trackway
 from trackway import callbacks
 
 os.environ["KERAS_BACKEND"] = "jax"

@@ -2,6 +2,7 @@
 
 import pytest
 from conftest import bits, need, newest
+
 from trackway import InputError, checkpoint
 
 jax = need("jax")

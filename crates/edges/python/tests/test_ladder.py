@@ -1,8 +1,9 @@
 """Rungs of the ladder: which rows a loop gets, and the weights that a rung begins with."""
 
 import pytest
-import trackway
 from conftest import attempt_environment, bits, need
+
+import trackway
 from trackway import InputError
 
 

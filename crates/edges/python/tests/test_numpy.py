@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy
 import pytest
 import safetensors.numpy
-import trackway
 from conftest import bits, newest
+
+import trackway
 from trackway import FencedError, InputError, IntegrityError, checkpoint
 
 DTYPES = [

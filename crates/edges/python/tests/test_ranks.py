@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy
 import pytest
 from conftest import attempt_environment, need, record_bytes
+
 from trackway import InputError, Sharded, checkpoint
 from trackway._ranks import put, rejoined
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import attempt_environment, need, record_bytes
+
 from trackway import InputError
 from trackway._rehearsal import Rehearsal, copied, digest, leaves, tensor_facts
 

@@ -13,8 +13,9 @@ import time
 import flight_record
 import numpy
 import pytest
-import trackway
 from conftest import attempt_environment, need, record_bytes
+
+import trackway
 from trackway import FencedError, InputError, IntegrityError, checkpoint
 
 

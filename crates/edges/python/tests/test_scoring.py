@@ -8,8 +8,9 @@ import sys
 import textwrap
 
 import pytest
-import trackway
 from conftest import need
+
+import trackway
 
 COLUMNS = [{"name": "age", "type": "int"}, {"name": "sector", "type": "text"}, {"name": "old", "type": "bool"}]
 

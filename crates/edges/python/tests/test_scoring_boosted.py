@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 import pytest
-import trackway
 from conftest import need
+
+import trackway
 
 COLUMNS = [{"name": "age", "type": "int"}, {"name": "hours", "type": "float"}]
 ROWS = "age,hours\n31,40.5\n70,\n\n18,12\n\n"

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import flight_record
 import pytest
-import trackway
 from conftest import attempt_environment, bits, need, newest
+
+import trackway
 from trackway import InputError, checkpoint
 
 torch = need("torch")

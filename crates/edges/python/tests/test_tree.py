@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+
 from trackway import InputError, _tree
 
 

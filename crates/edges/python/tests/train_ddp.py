@@ -6,9 +6,10 @@ import sys
 
 import torch
 import torch.distributed
-import trackway
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+import trackway
 
 
 def main(steps: int) -> None:

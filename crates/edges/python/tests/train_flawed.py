@@ -6,10 +6,11 @@ import os
 import sys
 
 import torch
-import trackway
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
+
+import trackway
 
 CLASSES, FEATURES = 10, 20
 

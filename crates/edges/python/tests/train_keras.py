@@ -4,6 +4,7 @@ import sys
 
 import keras
 import numpy
+
 import trackway
 
 run = trackway.attach()

@@ -6,6 +6,7 @@ gradient is not), `spike` (one batch of huge values) or `none`; it happens on ba
 import sys
 
 import torch
+
 import trackway
 
 BAD_BATCH = 22

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy
+
 import trackway
 
 RANK, WORLD_SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

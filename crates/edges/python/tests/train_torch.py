@@ -8,8 +8,9 @@ import sys
 
 import numpy
 import torch
-import trackway
 from torch.utils.data import DataLoader, Dataset
+
+import trackway
 
 
 class Noisy(Dataset):

@@ -10,6 +10,7 @@ mod git;
 mod gpu;
 mod host;
 mod interpreter;
+pub mod named_files;
 mod owner;
 mod script;
 pub mod sources;
@@ -28,6 +29,7 @@ pub use git::{
 };
 pub use gpu::{Gpu, GpuInventory};
 pub use host::Host;
+pub use named_files::NamedFile;
 pub use script::{Script, script_of};
 
 /// What the capture steps look at.
@@ -53,6 +55,9 @@ pub struct Capture {
     /// The script that the command names.
     #[serde(default)]
     pub script: Option<Script>,
+    /// The files that the command names.
+    #[serde(default)]
+    pub named_files: Vec<NamedFile>,
     /// The packages that will run.
     pub environment_lock: EnvironmentLock,
     /// The container image.
@@ -78,6 +83,7 @@ pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
         let broke = "the step ended in a panic; please report it";
         Capture {
             script: script::capture(inputs),
+            named_files: named_files::capture(inputs),
             git: git.join().unwrap_or_else(|_| Git::missing(broke)),
             environment_lock: environment_lock.join().unwrap_or_else(|_| EnvironmentLock::missing(broke)),
             container,

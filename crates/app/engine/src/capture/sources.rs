@@ -10,7 +10,7 @@ use trackway_files::{TempFile, TempFolder, make_folders, read_regular, write_own
 use trackway_formats::layout::HomeLayout;
 use trackway_redact::Redactor;
 
-use super::{Capture, EnvironmentLock, Git, LockKind};
+use super::{Capture, EnvironmentLock, Git, LockKind, NamedFile};
 
 /// The most of a script, a run file or an untracked file that is kept.
 pub const KEPT_FILE_BYTES_MAX: u64 = 4 << 20;
@@ -44,6 +44,9 @@ pub struct AttemptSource {
     pub changes_blake3: Option<String>,
     /// The script and the run file; `sources/file-…` has them.
     pub files: Vec<SourceFile>,
+    /// The other files that the command names; only their hashes are kept.
+    #[serde(default)]
+    pub named_files: Vec<NamedFile>,
     /// SHA-256 of the packages; `sources/environment-…` has them.
     pub environment_sha256: Option<String>,
     /// The interpreter, or the lock file.
@@ -100,6 +103,8 @@ pub fn keep(
             Err(why) => source.left_out.push(format!("`{}`: {why}", path.display())),
         }
     }
+    let is_kept = |path: &Path| source.files.iter().any(|file| file.path == path);
+    source.named_files = capture.named_files.iter().filter(|file| !is_kept(&file.path)).cloned().collect();
     if let Some(sha256) = &lock.sha256 {
         let kept = keep_environment(&home.environment_source(sha256), lock);
         note(&mut source.left_out, "the packages", kept);

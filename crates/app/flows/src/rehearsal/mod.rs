@@ -163,25 +163,26 @@ pub(crate) fn rehearse_start(
         tried: Vec::new(),
         evaluator_run_id: None,
     };
-    let (learned, evidence) = launches.learn()?;
-    let mut resumed = None;
-    if settings.resume && evidence.ending.in_order && evidence.facts.sdk.is_some() {
-        resumed = launches.resume(&learned)?;
-    }
-    let evaluator = match evidence.ending.in_order && evidence.facts.sdk.is_some() {
-        true => launches.evaluate()?,
-        false => None,
-    };
-    let evidence = RehearsalEvidence {
+    let (row, learned) = launches.learn()?;
+    let goes_on = learned.ending.in_order && learned.facts.sdk.is_some();
+    let mut evidence = RehearsalEvidence {
         kind,
         batch_count: settings.batch_count,
-        learned: evidence,
-        tried: launches.tried,
-        resumed,
-        evaluator,
+        learned,
+        tried: launches.tried.clone(),
+        resumed: None,
+        evaluator: None,
+        cut_short: false,
         target_share: settings.target_share,
         target_loss: settings.target_loss,
     };
+    evidence.cut_short = goes_on && judge(&evidence).verdict == Verdict::Block;
+    if goes_on && !evidence.cut_short {
+        if settings.resume {
+            evidence.resumed = launches.resume(&row)?;
+        }
+        evidence.evaluator = launches.evaluate()?;
+    }
     let (done, evaluator_run_id) = (launches.done, launches.evaluator_run_id);
     let mut result = answer(&evidence, settings, &context.cancel, &done);
     result.seconds = Some((context.clock.monotonic_micros() - began_micros) as f64 / 1e6);

@@ -13,6 +13,8 @@ use trackway_ledger::AttemptRow;
 use super::{EXPECTED_FILE, Expected};
 use crate::checkpoints::checkpoints_at;
 
+/// Beginnings of the names of metrics that are about the machine and about Trackway, and not about the training.
+const BESIDE: [&str; 2] = ["system/", "trackway/"];
 /// Metrics of time differ in every run.
 const TIMES: [&str; 4] = ["seconds", "_per_second", "tokens_per", "time"];
 
@@ -57,9 +59,13 @@ fn states(context: &Context, attempt: &AttemptRow) -> Result<Vec<(u64, String)>,
 
 fn metrics(context: &Context, attempt: &AttemptRow) -> Result<Vec<(String, f64)>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
-    let is_time = |name: &str| TIMES.iter().any(|word| name.contains(word));
-    let own = rows.into_iter().filter(|row| !row.name.starts_with("system/") && !is_time(&row.name));
+    let own = rows.into_iter().filter(|row| is_of_training(&row.name));
     Ok(own.filter_map(|row| Some((row.name, row.last_value?))).collect())
+}
+
+/// Whether a metric must be the same when the training is.
+fn is_of_training(name: &str) -> bool {
+    !BESIDE.iter().any(|start| name.starts_with(start)) && !TIMES.iter().any(|word| name.contains(word))
 }
 
 /// What the original has, beside the same of the reproduction.
@@ -96,6 +102,20 @@ fn verdict(compared: &[ReproducedValue]) -> ReproductionVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Proves that only metrics of the training are compared: not those of the machine, of a checkpoint's saves, and of time.
+    #[test]
+    fn only_metrics_of_the_training_are_compared() {
+        for (name, is_compared) in [
+            ("loss", true),
+            ("val/accuracy", true),
+            ("trackway/checkpoint_bytes", false),
+            ("system/cpu_percent", false),
+            ("samples_per_second", false),
+        ] {
+            assert_eq!(is_of_training(name), is_compared, "{name}");
+        }
+    }
 
     /// Proves that equal means equal to the last bit in everything that both have, and that nothing in common proves nothing.
     #[test]

@@ -1,11 +1,15 @@
-//! The data of an attempt, file by file, as it is now.
+//! The data of an attempt and the files that its command names, as they are now.
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use trackway_core::RunId;
 use trackway_engine::Context;
+use trackway_engine::capture::NamedFile;
+use trackway_engine::capture::named_files::blake3_of;
+use trackway_engine::capture::sources::AttemptSource;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::open_regular;
 
@@ -52,6 +56,37 @@ pub(super) fn files(
         };
     }
     Ok(files)
+}
+
+/// A file that the command names and that is in no data set.
+pub(super) struct CommandFile {
+    pub path: PathBuf,
+    pub state: FileState,
+}
+
+/// What is known of a file now.
+pub(super) enum FileState {
+    /// It has the bytes that it had at the launch: BLAKE3.
+    Same(String),
+    /// It has others.
+    Changed,
+    /// Its bytes cannot be compared, since it was not hashed at the launch.
+    NotHashed,
+    /// It is no longer there, or cannot be read.
+    Missing,
+}
+
+/// The files that the command named, without those of the data.
+pub(super) fn named_files(source: &AttemptSource, base: &Path, data: &[DataFile]) -> Vec<CommandFile> {
+    let is_data = |path: &Path| data.iter().any(|file| base.join(&file.path) == path);
+    let state = |file: &NamedFile| match (&file.blake3, blake3_of(&file.path)) {
+        (None, _) => FileState::NotHashed,
+        (Some(then), Some(now)) if *then == now => FileState::Same(now),
+        (Some(_), Some(_)) => FileState::Changed,
+        (Some(_), None) => FileState::Missing,
+    };
+    let others = source.named_files.iter().filter(|file| !is_data(&file.path));
+    others.map(|file| CommandFile { path: file.path.clone(), state: state(file) }).collect()
 }
 
 /// How far the reading is.

@@ -17,7 +17,7 @@ use trackway_engine::run::StoredJob;
 use trackway_files::TempFile;
 use trackway_ledger::AttemptRow;
 
-use self::data::DataFile;
+use self::data::{CommandFile, DataFile};
 use self::script::Script;
 use crate::data::table::Onlooker;
 
@@ -43,6 +43,7 @@ struct Evidence<'e> {
     source: AttemptSource,
     job: StoredJob,
     data: Vec<DataFile>,
+    named: Vec<CommandFile>,
 }
 
 /// Writes the folder `out`, which must be new or empty.
@@ -64,12 +65,10 @@ pub fn reproduce(
         return Err(AppError::new(ErrorKind::Usage, message));
     }
     check_empty(out)?;
-    let evidence = Evidence {
-        source: source_of(context, attempt_id)?,
-        job: job_of(context, attempt.run_id)?,
-        data: data::files(context, attempt.run_id, onlooker)?,
-        attempt: &attempt,
-    };
+    let (source, job) = (source_of(context, attempt_id)?, job_of(context, attempt.run_id)?);
+    let data = data::files(context, attempt.run_id, onlooker)?;
+    let named = data::named_files(&source, &job.base, &data);
+    let evidence = Evidence { attempt: &attempt, source, job, data, named };
     let out = std::path::absolute(out).map_err(|error| AppError::file("find", out, &error))?;
     let mut script = Script::of(&evidence);
     let files = &context.home.layout;

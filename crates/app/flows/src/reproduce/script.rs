@@ -1,17 +1,25 @@
 //! The shell script that rebuilds an attempt. Everything here is text from evidence; nothing is looked at.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trackway_api::reproduce::RebuiltPart;
+use trackway_core::text::counted;
 use trackway_engine::capture::sources::UNTRACKED_FOLDER;
 use trackway_formats::shell::quoted;
 
+use super::data::{CommandFile, DataFile, FileState};
 use super::{Evidence, part};
 
 /// The folder with the code, below that of the script.
 const CODE: &str = "code";
+
+/// Of a data set with more files only their number is shown.
+const FILES_SHOWN: usize = 3;
+/// Files of the data that cannot be rebuilt; of further ones only their number is shown.
+const MISSING_FILES_SHOWN: usize = 20;
 
 /// The script, and what it rebuilds and does not.
 #[derive(Default)]
@@ -31,6 +39,8 @@ pub(super) struct Script {
     path: Vec<PathBuf>,
     /// Data that is linked: its path, which is below the root.
     links: Vec<PathBuf>,
+    /// Files of the command that are copied, since the command may write them: their paths, which are below the root.
+    copies: Vec<PathBuf>,
     /// The command.
     command: Vec<String>,
     /// The folder in which it runs.
@@ -45,6 +55,7 @@ impl Script {
         script.take_code(evidence);
         script.take_command(evidence);
         script.take_data(evidence);
+        script.take_named_files(evidence);
         if let Some(seed) = attempt.seed {
             script.rebuilt.push(part("seed", seed.to_string()));
             if attempt.seed_seen.is_none() {
@@ -103,23 +114,52 @@ impl Script {
     }
 
     fn take_data(&mut self, evidence: &Evidence<'_>) {
+        let (mut rebuilt, mut missing) = (Vec::new(), Vec::new());
         for file in &evidence.data {
             let shown = format!("data `{}`: `{}`", file.set, file.path);
             match &file.now {
                 Some(now) if *now == file.blake3 => {
-                    self.rebuilt
-                        .push(part(format!("data {}", file.set), format!("{}, BLAKE3 {now}", file.path)));
+                    rebuilt.push(file);
                     let path = evidence.job.base.join(&file.path);
                     if path.starts_with(&self.root) {
                         self.links.push(path);
                     }
                 }
-                Some(_) => {
-                    self.missing.push(format!("{shown} is not what the attempt read: it changed since"))
+                Some(_) => missing.push(format!("{shown} is not what the attempt read: it changed since")),
+                None => {
+                    missing.push(format!("{shown} cannot be read from here, so its hash is not compared"))
                 }
-                None => self
-                    .missing
-                    .push(format!("{shown} cannot be read from here, so its hash is not compared")),
+            }
+        }
+        self.rebuilt.extend(rebuilt_data(&rebuilt));
+        let unnamed = missing.len().saturating_sub(MISSING_FILES_SHOWN);
+        self.missing.extend(missing.into_iter().take(MISSING_FILES_SHOWN));
+        if unnamed > 0 {
+            self.missing.push(format!("{} more of the data", counted(unnamed as u64, "file")));
+        }
+    }
+
+    /// The files of the command that are in no data set.
+    fn take_named_files(&mut self, evidence: &Evidence<'_>) {
+        for CommandFile { path, state } in &evidence.named {
+            let shown = format!("the file `{}` of the command", path.display());
+            match state {
+                FileState::Same(blake3) => {
+                    let from = format!("{}, BLAKE3 {blake3}", path.display());
+                    self.rebuilt.push(part("file of the command", from));
+                    if path.starts_with(&self.root) {
+                        self.copies.push(path.clone());
+                    }
+                }
+                FileState::Changed => {
+                    self.missing.push(format!("{shown} is not what it was at the launch: it changed since"));
+                }
+                FileState::NotHashed => self.missing.push(format!(
+                    "{shown}: it is too large to be hashed at a launch; declare it as `[data.NAME]`, which is"
+                )),
+                FileState::Missing => {
+                    self.missing.push(format!("{shown} can no longer be read; only its hash was kept"));
+                }
             }
         }
     }
@@ -226,17 +266,18 @@ impl Script {
     }
 
     fn write_data(&self, text: &mut String) {
-        if self.links.is_empty() {
+        if self.links.is_empty() && self.copies.is_empty() {
             return;
         }
         let _ = writeln!(text, "\n# Data, as it was when this folder was written: compared by hash");
-        for path in &self.links {
+        let links = self.links.iter().map(|path| (path, "ln -s"));
+        for (path, how) in links.chain(self.copies.iter().map(|path| (path, "cp"))) {
             let target = self.moved(path);
             let folder =
                 Path::new(&target).parent().unwrap_or(Path::new(CODE)).to_string_lossy().into_owned();
             let (folder, original, target) =
                 (quoted(&folder), quoted(&path.to_string_lossy()), quoted(&target));
-            let _ = writeln!(text, "[ -e {target} ] || {{ mkdir -p {folder}; ln -s {original} {target}; }}");
+            let _ = writeln!(text, "[ -e {target} ] || {{ mkdir -p {folder}; {how} {original} {target}; }}");
         }
     }
 
@@ -262,6 +303,21 @@ impl Script {
     }
 }
 
+/// What is said of data that is as it was: each file, or how many there are.
+fn rebuilt_data(files: &[&DataFile]) -> Vec<RebuiltPart> {
+    let sets: BTreeSet<&str> = files.iter().map(|file| file.set.as_str()).collect();
+    let of_set = |set: &str| -> Vec<RebuiltPart> {
+        let what = format!("data {set}");
+        let files: Vec<&&DataFile> = files.iter().filter(|file| file.set == set).collect();
+        if files.len() > FILES_SHOWN {
+            let count = counted(files.len() as u64, "file");
+            return vec![part(what, format!("{count}, each with the BLAKE3 of the launch"))];
+        }
+        files.iter().map(|file| part(&what, format!("{}, BLAKE3 {}", file.path, file.blake3))).collect()
+    };
+    sets.into_iter().flat_map(of_set).collect()
+}
+
 /// The changes of a retry plan, as overrides of the run file.
 fn changes(evidence: &Evidence<'_>) -> Vec<String> {
     let environment = |config: &Value| config.pointer("/run/environment").and_then(Value::as_object).cloned();
@@ -273,4 +329,26 @@ fn changes(evidence: &Evidence<'_>) -> Vec<String> {
         .filter(|(value, name)| planned.get(name) != Some(value))
         .map(|(value, name)| format!("run.environment.{name}={}", Value::from(value)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that few files are named with their hashes, and of many only their number is said, for each data set.
+    #[test]
+    fn many_files_are_counted() {
+        let file = |set: &str, path: &str| DataFile {
+            set: set.into(),
+            path: path.into(),
+            blake3: "ab".into(),
+            now: Some("ab".into()),
+        };
+        let files: Vec<DataFile> =
+            (0..5).map(|number| file("text", &number.to_string())).chain([file("labels", "y.csv")]).collect();
+        let parts = rebuilt_data(&files.iter().collect::<Vec<_>>());
+        let shown: Vec<(&str, &str)> = parts.iter().map(|it| (it.what.as_str(), it.from.as_str())).collect();
+        let many = ("data text", "5 files, each with the BLAKE3 of the launch");
+        assert_eq!(shown, [("data labels", "y.csv, BLAKE3 ab"), many]);
+    }
 }

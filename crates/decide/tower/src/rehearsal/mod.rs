@@ -143,6 +143,8 @@ pub struct RehearsalEvidence {
     pub resumed: Option<LaunchEvidence>,
     /// The evaluator's launch on the checkpoint; none where none was made.
     pub evaluator: Option<EvaluatorTrial>,
+    /// Whether these two were left out, since the first launch shows what blocks.
+    pub cut_short: bool,
     /// The loss must fall to this fraction of the best constant prediction's; see [`TARGET_SHARE`].
     pub target_share: f64,
     /// The same as a loss; it takes precedence over the fraction.
@@ -239,7 +241,10 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     let mut findings: Vec<Finding> = causes.iter().map(|cause| cause.finding(name, &learning)).collect();
     findings.extend(learning.finding(name));
     findings.extend(evidence.evaluator.as_ref().and_then(|trial| of_evaluator(name, trial)));
-    if !evaluated(evidence) {
+    if evidence.cut_short {
+        let message = "the resume and the evaluation were not tried: what blocks is to be fixed first";
+        findings.push(Finding::new(name, Severity::Note, message));
+    } else if !evaluated(evidence) {
         let message =
             format!("no evaluation ran in {} steps, so the evaluation code was not tested", learning.steps);
         let action = "use `run.evaluating(step, every=…)` to decide when to evaluate: a rehearsal then evaluates at once";

@@ -77,6 +77,7 @@ fn healthy() -> RehearsalEvidence {
     };
     let resumed = LaunchEvidence { resumed_from_step: Some(100), ..launch.clone() };
     RehearsalEvidence {
+        cut_short: false,
         kind: LaunchKind::OneBatch,
         batch_count: 1,
         learned: launch,
@@ -90,6 +91,20 @@ fn healthy() -> RehearsalEvidence {
 
 fn diagnosis(result: &CheckResult) -> Option<&str> {
     result.findings.iter().find_map(|finding| finding.column.as_deref())
+}
+
+/// Proves that a rehearsal which ended after its first launch says what was not tried, and nothing about an evaluation beside it.
+#[test]
+fn what_was_left_out_is_named() {
+    let mut evidence = RehearsalEvidence { cut_short: true, resumed: None, ..healthy() };
+    evidence.learned.validated = false;
+    let notes = |evidence: &RehearsalEvidence| -> Vec<bool> {
+        let found = judge(evidence).findings.into_iter().filter(|finding| finding.severity == Severity::Note);
+        found.map(|finding| finding.message.contains("were not tried")).collect()
+    };
+    assert_eq!(notes(&evidence), [true]);
+    evidence.cut_short = false;
+    assert_eq!(notes(&evidence), [false]);
 }
 
 /// Proves that a script that does everything right passes, and that the result names what was looked at.

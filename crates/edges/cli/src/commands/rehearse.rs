@@ -54,10 +54,12 @@ fn print(printer: Printer, answer: &RehearsalReport) {
             Severity::Warn => Tone::Warning,
             Severity::Note => Tone::Dim,
         };
-        let subject = finding.column.as_deref().unwrap_or("loss");
         let severity = printer.tone(tone, finding.severity.as_str());
-        let subject = printer.tone(Tone::Dim, subject);
-        printer.line(severity + format!(" {}  ", finding.message) + subject);
+        let line = severity + format!(" {}", finding.message);
+        printer.line(match finding.column.as_deref() {
+            Some(diagnosis) => line + "  " + printer.tone(Tone::Dim, diagnosis),
+            None => line,
+        });
         if let Some(action) = &finding.action {
             printer.line(format!("      → {}", action));
         }

@@ -291,8 +291,8 @@ fn the_code_comes_from_the_origin() {
     assert!(folder.join("code/train.sh").is_file() && again.stdout.contains("0.375"), "{}", again.stdout);
 }
 
-/// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree changed again; and that data
-/// which changed since is named as what cannot be rebuilt.
+/// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree changed again; that a file which
+/// only the command names is compared by hash and copied; and that what changed since is named as what cannot be rebuilt.
 #[test]
 fn changes_that_were_not_committed_are_reproduced() {
     let home = Home::new();
@@ -307,14 +307,15 @@ fn changes_that_were_not_committed_are_reproduced() {
     write("train.sh", "echo step 1: loss=9\n");
     write(
         "job.toml",
-        "[run]\nname = \"job\"\ncommand = [\"sh\", \"train.sh\"]\n[data.train]\npath = \"rows.csv\"\n",
+        "[run]\nname = \"job\"\ncommand = [\"sh\", \"train.sh\", \"--more=more.txt\"]\n[data.train]\npath = \"rows.csv\"\n",
     );
-    write(".gitignore", "rows.csv\n");
+    write(".gitignore", "rows.csv\nmore.txt\n");
+    write("more.txt", "5\n");
     git(&["init", "--quiet"]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "first"]);
     write("rows.csv", "a,b\n1,2\n");
-    write("train.sh", "echo step 1: loss=$(cat value.txt); cat rows.csv >/dev/null\n");
+    write("train.sh", "echo step 1: loss=$(cat value.txt more.txt | tr -d '\\n'); cat rows.csv >/dev/null\n");
     write("value.txt", "0.375\n");
     write(".env", "PORT=80\n");
     let file = code.join("job.toml");
@@ -330,11 +331,15 @@ fn changes_that_were_not_committed_are_reproduced() {
     assert!(!folder.join("untracked/.env").exists());
     let answer = reproduced(&folder);
     assert_eq!(answer.code, 0, "{}\n{}", answer.stdout, answer.stderr);
-    assert!(answer.stdout.contains("last loss") && answer.stdout.contains("0.375"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("last loss") && answer.stdout.contains("0.3755"), "{}", answer.stdout);
+    assert!(!folder.join("code/more.txt").is_symlink(), "the command may write it");
     write("rows.csv", "a,b\n1,2\n3,4\n");
+    write("more.txt", "6\n");
     let other = home.path().join("other");
     let written = home.json(&["reproduce", "last", "--out", other.to_str().unwrap()]);
-    assert!(written["missing"].to_string().contains("is not what the attempt read"), "{written}");
+    let missing = written["missing"].to_string();
+    assert!(missing.contains("is not what the attempt read"), "{written}");
+    assert!(missing.contains("more.txt` of the command is not what it was at the launch"), "{written}");
     assert_eq!(home.trackway(&["gc", "--older-than", "0s", "--yes"]).code, 0);
     let third = home.path().join("third");
     assert_eq!(

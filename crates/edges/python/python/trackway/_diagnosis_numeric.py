@@ -85,7 +85,7 @@ class Watch:
         self._removals.append(lambda: setattr(torch.amp.GradScaler, "scale", scale))
         torch.autograd.set_detect_anomaly(True, check_nan=False)
         self._mode = Mode(self)
-        self._mode.__enter__()  # type: ignore[no-untyped-call]
+        self._mode.__enter__()
 
     # Set by the diagnosis
 
@@ -102,7 +102,7 @@ class Watch:
         self.observes = False
         if self._found is None:
             self._tell_growth()
-        self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        self._mode.__exit__(None, None, None)
         for remove in self._removals:
             remove()
 

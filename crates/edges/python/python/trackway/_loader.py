@@ -17,7 +17,6 @@ from ._share import Share
 from ._trackway import outlive_sigterm_of_others
 from .errors import InputError
 
-
 # Half-open ranges of batches, counted from 0 over all epochs.
 Ranges = Sequence[tuple[int, int]]
 
@@ -54,7 +53,7 @@ class Cursor:
     # A component of a checkpoint
 
     def state_dict(self) -> dict[str, Any]:
-        state = {"epoch": self.epoch, "index": self.index, "taken": self.taken}
+        state: dict[str, Any] = {"epoch": self.epoch, "index": self.index, "taken": self.taken}
         state |= {"epoch_began": self._epoch_began, "loader": self._stateful}
         if _tree.is_stateful(self._loader):
             state["loader"] = self._loader.state_dict()

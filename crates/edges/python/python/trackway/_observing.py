@@ -67,6 +67,6 @@ class Mode(TorchFunctionMode):
         if function is not torch.Tensor.backward:
             return self.observer.call(function, args, kwargs)
         self.observer.before_backward(args[0])
-        result = function(*args, **kwargs)
+        result: Any = function(*args, **kwargs)
         self.observer.after_backward()
         return result

@@ -15,7 +15,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,7 +62,7 @@ class Rehearsal:
 
     # The batches
 
-    def repeat(self, loader: Iterable[Batch], rng: Any) -> Iterator[Batch]:
+    def repeat(self, loader: Iterable[Batch], rng: Any) -> Generator[Batch, None, None]:
         """The same batches, over and over, as fresh copies, so that a loop may change them in place."""
         self._concluded = False
         kept = self._take(loader)

@@ -282,9 +282,9 @@ class Watch:
 
     def _spread(self, best: float | None) -> dict[str, Any]:
         if self._counts:
-            count, values = sum(self._counts.values()), list(self._counts)
+            count, seen = sum(self._counts.values()), list(self._counts)
             return {
-                "count": count, "distinct": len(values), "min": min(values), "max": max(values),
+                "count": count, "distinct": len(seen), "min": min(seen), "max": max(seen),
                 "best_constant_loss": best,
             }  # fmt: skip
         if not self._targets:
@@ -483,7 +483,9 @@ class Watch:
         """Loads some items twice, without changing the state of the process's generators."""
         collate, data = getattr(self.loader, "collate_fn", None), getattr(self.loader, "dataset", None)
         place = self._label_place
-        if collate is None or not hasattr(data, "__getitem__") or not hasattr(data, "__len__") or place is None:
+        if collate is None or data is None or place is None:
+            return
+        if not hasattr(data, "__getitem__") or not hasattr(data, "__len__"):
             return
         indexes = range(min(len(data), self.loader.batch_size or 1, RELOADED_ITEMS_MAX))
         generators = ProcessRng().state_dict()

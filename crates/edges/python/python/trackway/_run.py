@@ -145,7 +145,7 @@ class Run(Recorder):
         there. Without Trackway, or for a name that the run file does not have, the default.
 
         Raises `KeyError` for such a name without a default."""
-        path = json.loads(os.environ.get("TRACKWAY_DATA") or "{}").get(name, default)
+        path: str | None = json.loads(os.environ.get("TRACKWAY_DATA") or "{}").get(name, default)
         if path is None:
             raise KeyError(f"the run file has no `[data.{name}]`, and no default was given")
         self.event("data_path_taken", name=name)

@@ -40,10 +40,10 @@ def serve_scores(
     score = _score_of(model)
     wants_gradients = os.environ.get(_GRADIENTS_VARIABLE) == "1"
     slopes = _slopes_of(model, gradients) if wants_gradients else None
-    own_output = answers is None
-    if own_output:
+    output = answers
+    if output is None:
         # Answers keep the pipe for themselves; prints of libraries go where they disturb nothing.
-        answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+        output = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
         os.dup2(2, 1)
     is_arrow = os.environ.get(_FORMAT_VARIABLE) == "arrow"
     for names, batch, count in _arrow_batches(rows) if is_arrow else _csv_batches(rows):
@@ -54,14 +54,15 @@ def serve_scores(
         except Exception as error:  # noqa: BLE001 - whatever a model raises is a refusal
             message = " ".join(f"{type(error).__name__}: {error}".split())
             said = [f"! {message[:_MESSAGE_LETTERS_MAX]}"]
-        answers.write("".join(f"{line}\n" for line in said))
-        answers.flush()
-    if own_output:
-        answers.close()
+        output.write("".join(f"{line}\n" for line in said))
+        output.flush()
+    if answers is None:
+        output.close()
 
 
 def _csv_batches(rows: TextIO | None) -> Iterator[tuple[list[str], Any, int]]:
-    lines = rows if rows is not None else open(0, encoding="utf-8", newline="", closefd=False)
+    # The descriptor stays open: it is not this function that opened it.
+    lines = rows if rows is not None else open(0, encoding="utf-8", newline="", closefd=False)  # noqa: SIM115
     names = next(csv.reader([lines.readline()]), [])
     types = _types(names)
     for batch in _batches(lines):
@@ -156,7 +157,7 @@ def _score_of(model: Any) -> Callable[[Any], Any]:
     if torch is not None and isinstance(model, torch.nn.Module):
         return lambda batch: _of_module(torch, model, batch)
     if callable(model):
-        return model
+        return lambda batch: model(batch)
     raise InputError(f"{type(model).__name__} is not a model: it has no predict or predict_proba, and is not callable")
 
 

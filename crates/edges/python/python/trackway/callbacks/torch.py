@@ -149,7 +149,7 @@ def loss_scale(scaler: Any) -> Any:
 
 def device_memory(watch: Watch) -> dict[str, float]:
     """If due, the memory held by PyTorch's allocator on the current CUDA device. Does not wait for the device."""
-    if not torch.cuda.is_initialized() or not watch.memory_is_due():  # type: ignore[no-untyped-call]
+    if not torch.cuda.is_initialized() or not watch.memory_is_due():
         return {}
     return {
         "memory_allocated_bytes": torch.cuda.memory_allocated(),
