@@ -1,17 +1,14 @@
 //! The script that a command starts, as far as its words show it.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use trackway_files::open_regular;
 
 use super::CaptureInputs;
+use super::named_files::blake3_of;
 
 /// What the names of scripts end with.
 const SCRIPT_EXTENSIONS: [&str; 2] = ["py", "sh"];
-/// A larger script is not hashed.
-const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
 /// The script of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +21,7 @@ pub struct Script {
 
 pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Option<Script> {
     let path = script_of(inputs.argv, inputs.working_directory)?;
-    let mut bytes = Vec::new();
-    let read = open_regular(&path).and_then(|file| file.take(SCRIPT_BYTES_MAX + 1).read_to_end(&mut bytes));
-    let whole = read.is_ok_and(|size| size as u64 <= SCRIPT_BYTES_MAX);
-    let blake3 = whole.then(|| blake3::hash(&bytes).to_hex().to_string());
+    let blake3 = blake3_of(&path);
     Some(Script { path, blake3 })
 }
 

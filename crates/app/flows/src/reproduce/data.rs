@@ -72,7 +72,7 @@ pub(super) enum FileState {
     Changed,
     /// Its bytes cannot be compared, since it was not hashed at the launch.
     NotHashed,
-    /// It is no longer there, or cannot be read.
+    /// It is gone, or cannot be read.
     Missing,
 }
 

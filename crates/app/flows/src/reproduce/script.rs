@@ -155,7 +155,7 @@ impl Script {
                     self.missing.push(format!("{shown} is not what it was at the launch: it changed since"));
                 }
                 FileState::NotHashed => self.missing.push(format!(
-                    "{shown}: it is too large to be hashed at a launch; declare it as `[data.NAME]`, which is"
+                    "{shown} was not hashed at the launch, since it is large or could not be read; declare it as `[data.NAME]`, which is hashed"
                 )),
                 FileState::Missing => {
                     self.missing.push(format!("{shown} can no longer be read; only its hash was kept"));

@@ -75,7 +75,7 @@ fn a_half_deleted_checkpoint_is_unfinished() {
     }
 }
 
-/// Proves the same on a disk: a folder whose files are whole is no longer so once one was removed.
+/// Proves the same on a disk: a folder with whole files is not whole once one of them was removed.
 #[test]
 fn a_file_that_was_removed_on_a_disk_is_noticed() {
     let disk = tempfile::tempdir().unwrap();
