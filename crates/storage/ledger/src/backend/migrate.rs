@@ -144,6 +144,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0020_parameter_origin.sql"),
         postgres: include_str!("../../migrations/postgres/0020_parameter_origin.sql"),
     },
+    Migration {
+        version: 21,
+        sqlite: include_str!("../../migrations/sqlite/0021_value_indexes.sql"),
+        postgres: include_str!("../../migrations/postgres/0021_value_indexes.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

@@ -99,6 +99,14 @@ impl Backend {
         }
     }
 
+    /// A string column in an order: by its bytes, whatever the order of the database's language.
+    pub fn bytewise(&self, column: &str) -> String {
+        match self {
+            Self::Sqlite(_) => column.to_owned(),
+            Self::Postgres(_) => format!("{column} COLLATE \"C\""),
+        }
+    }
+
     pub(crate) fn door(&self) -> &Door {
         match self {
             Self::Sqlite(sqlite) => sqlite.door(),

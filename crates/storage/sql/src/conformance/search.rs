@@ -13,7 +13,7 @@ use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_formats::runfile::Plan;
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
-use trackway_ledger::scan::{Record as _, Value, live_summaries};
+use trackway_ledger::scan::{Backend, Record as _, Value, live_summaries};
 use trackway_ledger::{
     AttemptRow, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunFilter,
     RunRow, RunState, TagRow,
@@ -75,20 +75,30 @@ pub fn fill_runs(
                             value: value.into(),
                         })?;
                     }
-                    attempt.state = AttemptState::Sealed;
-                    attempt.started_at = Some(made);
-                    attempt.ended_at = Some(made.plus_seconds(seconds));
-                    attempt.sealed_at = attempt.ended_at;
-                    attempt.receipt_sha256 = Some("0".repeat(64));
-                    attempt.wall_seconds = Some(seconds);
                     attempt.termination_reason = run.termination_reason;
-                    backend.update_in(AttemptRow::TABLE, &attempt, &["run_id", "kind"])?;
+                    seal(backend, attempt, made, seconds)?;
                 }
             }
             Ok(())
         })?;
         first = end;
     }
+    Ok(())
+}
+
+fn seal(
+    backend: &mut Backend,
+    mut attempt: AttemptRow,
+    started_at: Timestamp,
+    wall_seconds: f64,
+) -> Result<(), LedgerError> {
+    attempt.state = AttemptState::Sealed;
+    attempt.started_at = Some(started_at);
+    attempt.ended_at = Some(started_at.plus_seconds(wall_seconds));
+    attempt.sealed_at = attempt.ended_at;
+    attempt.receipt_sha256 = Some("0".repeat(64));
+    attempt.wall_seconds = Some(wall_seconds);
+    backend.update_in(AttemptRow::TABLE, &attempt, &["run_id", "kind"])?;
     Ok(())
 }
 
@@ -170,12 +180,13 @@ fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
 }
 
 /// Names that the searches below use.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "state",
     "name",
     "model_family",
     "seed",
     "attempt_count",
+    "wall_seconds",
     "gpu_seconds",
     "cost_usd",
     "val_loss",
@@ -191,7 +202,7 @@ const NAMES: [&str; 17] = [
 ];
 
 /// Conditions of one name.
-const ATOMS: [&str; 31] = [
+const ATOMS: [&str; 35] = [
     "\"state\" = 'failed'",
     "\"state\" in ('failed', 'running')",
     "\"name\" = 'filled-3'",
@@ -217,6 +228,10 @@ const ATOMS: [&str; 31] = [
     "\"epoch\" = 10",
     "\"param.lr\" < 0.004",
     "\"param.lr\" in (0.001, 0.005)",
+    "\"param.lr\" = 0.016",
+    "\"param.lr\" > 7",
+    "\"val_loss\" < -0.98",
+    "\"max.loss\" >= 4.9",
     "\"param.optimizer\" = 'adam'",
     "lower(\"param.optimizer\") = 'adam'",
     "\"param.mixed\" = '2'",
@@ -226,16 +241,25 @@ const ATOMS: [&str; 31] = [
 ];
 
 /// Orders: names, and whether the greatest comes first.
-const ORDERS: [&[(&str, bool)]; 11] = [
+const ORDERS: [&[(&str, bool)]; 20] = [
     &[],
     &[("val_loss", false)],
     &[("val_loss", true)],
+    &[("first.val_loss", true)],
+    &[("min.loss", true)],
+    &[("max.loss", false)],
     &[("max.loss", true)],
     &[("epoch", false)],
+    &[("cost_usd", false)],
     &[("cost_usd", true)],
+    &[("wall_seconds", false)],
     &[("attempt_count", true)],
     &[("name", false)],
+    &[("name", true)],
     &[("param.lr", false)],
+    &[("param.lr", true)],
+    &[("param.late", true), ("wall_seconds", true)],
+    &[("tag.team", true)],
     &[("param.mixed", true), ("val_loss", false)],
     &[("seed", false), ("tag.team", true), ("name", false)],
 ];
@@ -325,7 +349,16 @@ fn search(
 /// A run with a sealed attempt and one that still records.
 fn live_run(ledger: &Ledger, home: &Path) {
     let run = stored_run(ledger, "still recording");
-    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    let mut sealed = new_attempt(&run, 1, LaunchKind::Train);
+    sealed.termination_reason = Some(TerminationReason::HostOom);
+    ledger.insert_attempt(&sealed).unwrap();
+    let mut backend = ledger.backend();
+    for row in metrics_of(&sealed, 3, 2, &mut SplitMix64::new(1)) {
+        backend.insert(&row).unwrap();
+    }
+    seal(&mut backend, sealed, at(1), 1.0).unwrap();
+    drop(backend);
+    let attempt = new_attempt(&run, 2, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     let header = SegmentHeader {
         at: at(1),

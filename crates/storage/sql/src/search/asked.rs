@@ -228,6 +228,12 @@ impl<'a> Names<'a> {
         if self.live.texts(self.ledger)?.iter().any(is_text) {
             return Ok(ColumnKind::Text);
         }
+        let distinct = format!("SELECT DISTINCT value FROM {} WHERE name = ?", table.name);
+        let is_number = |row: &[Value]| matches!(row, [Value::Text(text)] if number_in(text).is_some());
+        if self.all_rows(&distinct, &[Value::from(key)], &[ColumnKind::Text], is_number)? {
+            return Ok(ColumnKind::Real);
+        }
+        // Another string may be that of an earlier attempt, or of a run of another kind.
         let others = LaunchKind::ALL.iter().filter(|kind| **kind != LaunchKind::Train);
         let mut parameters = vec![Value::from(key)];
         parameters.extend(others.map(|kind| kind.to_value()));
@@ -236,24 +242,34 @@ impl<'a> Names<'a> {
             table.name,
             marks(parameters.len() - 1)
         );
-        let kinds = [ColumnKind::Text, ColumnKind::Text];
         // A run's last text is known when the next run begins.
-        let (mut run_id, mut is_number) = (Value::Null, true);
-        let mut found_text = false;
-        let read = self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |row| {
-            let [next_run, Value::Text(text)] = &row[..] else { return Ok(()) };
-            if *next_run != run_id && !is_number {
-                found_text = true;
-                return Err(LedgerError::Query("one text is enough".into()));
-            }
+        let (mut run_id, mut was_number) = (Value::Null, true);
+        let is_fine = |row: &[Value]| {
+            let [next_run, Value::Text(text)] = row else { return true };
+            let is_fine = *next_run == run_id || was_number;
             run_id = next_run.clone();
-            is_number = number_in(text).is_some();
-            Ok(())
+            was_number = number_in(text).is_some();
+            is_fine
+        };
+        let kinds = [ColumnKind::Text, ColumnKind::Text];
+        let all_are_numbers = self.all_rows(&sql, &parameters, &kinds, is_fine)? && was_number;
+        Ok(if all_are_numbers { ColumnKind::Real } else { ColumnKind::Text })
+    }
+
+    /// Whether all rows of a query are as they should be; the first that is not ends it.
+    fn all_rows(
+        &self,
+        sql: &str,
+        parameters: &[Value],
+        kinds: &[ColumnKind],
+        mut is_fine: impl FnMut(&[Value]) -> bool,
+    ) -> Result<bool, LedgerError> {
+        let mut found_other = false;
+        let read = self.ledger.backend().query("searching", sql, parameters, kinds, &mut |row| {
+            found_other = !is_fine(&row);
+            if found_other { Err(LedgerError::Query("one is enough".into())) } else { Ok(()) }
         });
-        if found_text || (read.is_ok() && !is_number) {
-            return Ok(ColumnKind::Text);
-        }
-        read.map(|()| ColumnKind::Real)
+        if found_other { Ok(false) } else { read.map(|()| true) }
     }
 
     fn unknown(&mut self, name: &str) -> Result<LedgerError, LedgerError> {
@@ -288,6 +304,35 @@ impl<'a> Names<'a> {
             Ok(())
         })?;
         Ok(texts)
+    }
+}
+
+/// A string that is a number, and how many attempts have it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Number {
+    pub value: f64,
+    pub text: String,
+    pub row_count: usize,
+}
+
+impl Number {
+    /// The strings of a name that are numbers, in no order.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
+        let sql = format!("SELECT value, count(*) FROM {} WHERE name = ? GROUP BY value", table.name);
+        let kinds = [ColumnKind::Text, ColumnKind::Integer];
+        let mut found = Vec::new();
+        ledger.backend().query("searching", &sql, &[Value::from(name)], &kinds, &mut |row| {
+            if let Ok([Value::Text(text), Value::Integer(count)]) = <[Value; 2]>::try_from(row)
+                && let Some(value) = number_in(&text)
+            {
+                found.push(Self { value, text, row_count: usize::try_from(count).unwrap_or(usize::MAX) });
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 }
 

@@ -1,53 +1,77 @@
 //! What a database tests before a condition is evaluated: it may pass more runs than meet the condition, never fewer.
 
 use trackway_core::LaunchKind;
-use trackway_ledger::scan::{Field as _, Record as _, Value, marks};
-use trackway_ledger::{MetricSummaryRow, RunRow};
+use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
+use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
 
-use super::asked::{Asked, Source};
-use super::live::Live;
-use crate::filter::{Filter, Test};
+use super::asked::{Asked, Number, Source};
+use super::rows::Rows;
+use crate::filter::{Comparison, Filter, Test};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
 const RUN_ID: &str = "(run_id || '')";
-/// Most runs with attempts that are not sealed which a test lets through by their ids; with more the test is left out.
-const LIVE_RUNS_MAX: usize = 500;
+/// At most so many runs are looked up one by one.
+const FEW_RUNS: usize = 1_000;
+/// Most strings, and most runs with attempts that are not sealed, that a test names; a test that would name more is left out.
+const NAMED_MAX: usize = 500;
 
 /// Parts of a `WHERE` clause, each with its parameters. Without any, everything passes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Before {
     /// Over columns of `runs`.
     runs: Vec<(String, Vec<Value>)>,
+    /// Over values in other tables.
+    values: Vec<ValueTest>,
+}
+
+/// A test of a metric, a parameter or a tag: of the value of any attempt, since a run's value is that of one of its attempts.
+#[derive(Debug, Clone)]
+struct ValueTest {
+    asked: String,
+    /// Over the rows of the table that has the value.
+    column: (String, Vec<Value>),
     /// Over `run_id`, in whatever table.
-    ids: Vec<(String, Vec<Value>)>,
+    ids: (String, Vec<Value>),
+    /// Few runs pass.
+    is_narrow: bool,
 }
 
 impl Before {
-    /// The tests that filters of a condition mean. `live`: what attempts that are not sealed have.
-    pub fn of(asked: &[Asked], live: &Live, filters: &[Filter<'_>]) -> Self {
+    /// The tests that filters of a condition mean.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn of(rows: &Rows<'_>, filters: &[Filter<'_>]) -> Result<Self, LedgerError> {
         let mut before = Self::default();
         for filter in filters {
-            let Some(asked) = asked.iter().find(|asked| asked.name == filter.column) else { continue };
+            let Some(asked) = rows.asked.iter().find(|asked| asked.name == filter.column) else { continue };
             match &asked.source {
                 Source::Run(column) => {
                     let mut parameters = Vec::new();
                     let test = filter.test.sql(RunRow::TABLE.columns[*column].name, &mut parameters);
                     before.runs.push((test, parameters));
                 }
-                _ => before.ids.extend(of_ids(asked, live, &filter.test)),
+                _ => before.values.extend(value_test(rows, asked, &filter.test)?),
             }
         }
-        before
+        Ok(before)
     }
 
-    /// For a query of `runs`: ` AND …`.
+    /// For a query of `runs`: training runs that pass.
     pub fn of_runs(&self, parameters: &mut Vec<Value>) -> String {
-        joined(self.runs.iter().chain(&self.ids), parameters)
+        parameters.push(LaunchKind::Train.to_value());
+        // SQLite would rather read all of an index that begins with `kind` than look a few runs up.
+        let kind =
+            if self.values.iter().any(|test| test.is_narrow) { "(kind || '') = ?" } else { "kind = ?" };
+        let ids = self.values.iter().map(|test| &test.ids);
+        format!("{kind}{}", joined(self.runs.iter().chain(ids), parameters))
     }
 
-    /// For a query of another table that has `run_id`: ` AND …`.
-    pub fn of_ids(&self, parameters: &mut Vec<Value>) -> String {
-        let mut tests = joined(self.ids.iter(), parameters);
+    /// For a query of the rows that have the value of this name: ` AND …`.
+    pub fn of_values(&self, key: &Asked, parameters: &mut Vec<Value>) -> String {
+        let parts =
+            self.values.iter().map(|test| if test.asked == key.name { &test.column } else { &test.ids });
+        let mut tests = joined(parts, parameters);
         if !self.runs.is_empty() {
             parameters.push(LaunchKind::Train.to_value());
             let of_runs = joined(self.runs.iter(), parameters);
@@ -66,30 +90,64 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
     tests
 }
 
-/// A run's value is that of one of its attempts: where it passes the test, one of them does.
-fn of_ids(asked: &Asked, live: &Live, test: &Test) -> Option<(String, Vec<Value>)> {
-    let (table, column, name) = match (&asked.source, test) {
-        // Parameters and tags that are numbers are compared as numbers, which the database cannot do.
+fn value_test(rows: &Rows<'_>, asked: &Asked, test: &Test) -> Result<Option<ValueTest>, LedgerError> {
+    let (table, column, name, test) = match (&asked.source, test) {
+        (Source::Text(table, name), Test::Compare(comparison, Value::Real(bound))) => {
+            // Which strings are such numbers is not for the database to say.
+            let numbers = Number::all(rows.ledger, table, name)?.into_iter();
+            let passing = numbers.filter(|number| may_hold(number.value, *comparison, *bound));
+            let texts: Vec<String> = passing.map(|number| number.text).collect();
+            let none = texts.is_empty();
+            (*table, "value", name, if none { Test::IsNull(true) } else { Test::In(texts) })
+        }
         (Source::Text(table, name), Test::In(_) | Test::Compare(_, Value::Text(_)) | Test::IsNull(false)) => {
-            (*table, "value", name)
+            (*table, "value", name, test.clone())
         }
         (Source::Metric(name, pick), Test::Compare(..) | Test::IsNull(false)) => {
-            (MetricSummaryRow::TABLE, pick.column(), name)
+            (MetricSummaryRow::TABLE, pick.column(), name, test.clone())
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    let mut parameters = vec![Value::from(name.as_str())];
-    let test = test.sql(column, &mut parameters);
-    let mut part = format!("{RUN_ID} IN (SELECT run_id FROM {} WHERE name = ? AND {test})", table.name);
-    let mut live: Vec<String> = asked.live_values(live).into_iter().map(|(run_id, _)| run_id).collect();
+    let mut live: Vec<String> = asked.live_values(&rows.live).into_iter().map(|(run_id, _)| run_id).collect();
     live.sort_unstable();
     live.dedup();
-    if live.len() > LIVE_RUNS_MAX {
-        return None;
+    if live.len() > NAMED_MAX || matches!(&test, Test::In(texts) if texts.len() > NAMED_MAX) {
+        return Ok(None);
     }
-    if !live.is_empty() {
-        part = format!("({part} OR run_id IN ({}))", marks(live.len()));
-        parameters.extend(live.into_iter().map(Value::Text));
-    }
-    Some((part, parameters))
+    let mut values = Vec::new();
+    let of_column = test.sql(column, &mut values);
+    let mut parameters = vec![Value::from(name.as_str())];
+    parameters.extend(values.iter().cloned());
+    let found = format!("SELECT run_id FROM {} WHERE name = ? AND {of_column}", table.name);
+    let mut passing = 0;
+    let count = format!("{found} LIMIT {}", FEW_RUNS + 1);
+    rows.ledger.backend().query("searching", &count, &parameters, &[ColumnKind::Text], &mut |_| {
+        passing += 1;
+        Ok(())
+    })?;
+    let is_narrow = passing <= FEW_RUNS;
+    let run_id = if is_narrow { "run_id" } else { RUN_ID };
+    let of_live = match live.len() {
+        0 => String::new(),
+        count => format!(" UNION ALL SELECT run_id FROM runs WHERE run_id IN ({})", marks(count)),
+    };
+    parameters.extend(live.into_iter().map(Value::Text));
+    Ok(Some(ValueTest {
+        asked: asked.name.clone(),
+        column: (of_column, values),
+        ids: (format!("{run_id} IN ({found}{of_live})"), parameters),
+        is_narrow,
+    }))
+}
+
+/// Whether a comparison may hold; what is no number may be before or after every number.
+fn may_hold(value: f64, comparison: Comparison, bound: f64) -> bool {
+    let holds = match comparison {
+        Comparison::Equal => value == bound,
+        Comparison::Less => value < bound,
+        Comparison::LessOrEqual => value <= bound,
+        Comparison::Greater => value > bound,
+        Comparison::GreaterOrEqual => value >= bound,
+    };
+    holds || value.is_nan() || bound.is_nan()
 }

@@ -1,106 +1,51 @@
-//! The first name of an order decides which runs are looked at first: all its values are read in one pass that keeps
-//! the best.
+//! The first name of an order decides which runs are looked at first: the database reads its values in order.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
-use trackway_core::{LaunchKind, Timestamp};
-use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value};
+use trackway_core::Timestamp;
+use trackway_ledger::scan::{ColumnKind, Record as _, Table, Value, marks};
 use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
 
-use super::asked::{Asked, Pick, Source};
+use super::asked::{Asked, Number, Source};
 use super::before::Before;
-use super::rows::{Rows, compare_values};
+use super::rows::{Row, Rows, compare_values};
 
 /// A text is compared by so many bytes before its run is read as a whole, and a few more where they would halve a
 /// character.
 const KEY_PREFIX_BYTES: usize = 64;
+/// So many strings are looked up at once.
+const TEXTS_AT_ONCE: usize = 500;
+/// When the run of a row was created. Not `run_id = `: SQLite would look at the run, which may be long, rather than at an index.
+const CREATED_AT: &str = "(SELECT created_at FROM runs WHERE runs.run_id BETWEEN it.run_id AND it.run_id)";
 
-/// A run by the first name of an order; among equals the newest comes first, as far as that is known.
+/// A run by the first name of an order; among equals the newest comes first.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub key: Value,
-    /// When the run was created; known where the name is a column of `runs`.
-    pub created_at: Option<Timestamp>,
+    pub created_at: Timestamp,
     pub run_id: String,
 }
 
 impl Candidate {
-    /// Long strings are cut: those that differ only after the cut are equal here.
-    pub fn new(key: Value, created_at: Option<Timestamp>, run_id: String) -> Self {
+    /// Long strings are cut, and zeros lose their sign: what differs only there is equal here.
+    pub fn new(key: Value, created_at: Timestamp, run_id: String) -> Self {
         let key = match key {
             Value::Text(mut text) => {
                 let end = (KEY_PREFIX_BYTES..text.len()).find(|end| text.is_char_boundary(*end));
                 text.truncate(end.unwrap_or(text.len()));
                 Value::Text(text)
             }
+            Value::Real(number) => Value::Real(number + 0.0),
             key => key,
         };
         Self { key, created_at, run_id }
     }
 
-    /// Before every candidate with this key.
-    pub fn first_of(key: Value) -> Self {
-        Self::new(key, Some(Timestamp::from_micros(i64::MAX)), String::new())
-    }
-
-    /// Whether nothing was cut, and the time is known.
+    /// Whether what is equal here is equal.
     pub fn is_whole(&self) -> bool {
-        let is_cut = matches!(&self.key, Value::Text(text) if text.len() >= KEY_PREFIX_BYTES);
-        self.created_at.is_some() && !is_cut
-    }
-}
-
-/// The best of many candidates.
-pub(super) struct Best<'b> {
-    greatest_first: bool,
-    /// Only what comes after this one.
-    after: Option<&'b Candidate>,
-    /// So many are kept.
-    count_max: usize,
-    kept: Vec<Candidate>,
-    /// Others were left out because they come later.
-    more: bool,
-}
-
-impl<'b> Best<'b> {
-    pub fn new(greatest_first: bool, after: Option<&'b Candidate>, count_max: usize) -> Self {
-        Self { greatest_first, after, count_max, kept: Vec::new(), more: false }
-    }
-
-    /// The best, in order, and whether there are more after them.
-    pub fn into_sorted(mut self) -> (Vec<Candidate>, bool) {
-        self.cut();
-        let greatest_first = self.greatest_first;
-        self.kept.sort_unstable_by(|left, right| compare(left, right, greatest_first));
-        (self.kept, self.more)
-    }
-
-    fn offer(&mut self, candidate: Candidate) {
-        if candidate.key == Value::Null {
-            return;
-        }
-        if self.after.is_some_and(|after| compare(&candidate, after, self.greatest_first).is_le()) {
-            return;
-        }
-        // After a cut, the last one that was kept is the worst of the best.
-        let worst = self.kept.get(self.count_max - 1).filter(|_| self.more);
-        if worst.is_some_and(|worst| compare(&candidate, worst, self.greatest_first).is_gt()) {
-            return;
-        }
-        self.kept.push(candidate);
-        if self.kept.len() >= 2 * self.count_max {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        if self.kept.len() > self.count_max {
-            let greatest_first = self.greatest_first;
-            let by = |left: &Candidate, right: &Candidate| compare(left, right, greatest_first);
-            self.kept.select_nth_unstable_by(self.count_max - 1, by);
-            self.kept.truncate(self.count_max);
-            self.more = true;
+        match &self.key {
+            Value::Text(text) => text.len() < KEY_PREFIX_BYTES,
+            key => *key != Value::Real(0.0),
         }
     }
 }
@@ -112,103 +57,150 @@ pub(super) fn compare(left: &Candidate, right: &Candidate, greatest_first: bool)
         .then_with(|| right.run_id.cmp(&left.run_id))
 }
 
+/// A part of the candidates of an order.
+pub(super) struct Passage<'p> {
+    pub greatest_first: bool,
+    pub before: &'p Before,
+    /// None that come before this row.
+    pub start: Option<&'p Row>,
+    /// Whether those with the start's key come after it where they are older: the order has no other name.
+    pub is_only_name: bool,
+    pub skip: usize,
+    pub count_max: usize,
+}
+
 impl Rows<'_> {
-    /// Offers every run that has the name. Runs of other kinds may be among them.
-    pub fn offer_all(&self, asked: &Asked, before: &Before, best: &mut Best<'_>) -> Result<(), LedgerError> {
-        let (table, column, name, pick) = match &asked.source {
-            Source::Run(column) => return self.offer_runs(*column, before, best),
-            Source::Metric(name, pick) => (MetricSummaryRow::TABLE, pick.column(), name, *pick),
-            Source::Text(table, name) => (*table, "value", name, Pick::Last),
-        };
-        let mut live: HashMap<String, Vec<Value>> = HashMap::new();
-        for (run_id, value) in asked.live_values(&self.live) {
-            live.entry(run_id).or_default().push(value);
+    /// The runs that have the name at this place of what was asked, by the value of any attempt: a run may occur several times, once of
+    /// them with its value, and runs of other kinds may be among them. Attempts that are not sealed do not count. Also whether there
+    /// are more.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn candidates(
+        &self,
+        key: usize,
+        passage: &Passage<'_>,
+    ) -> Result<(Vec<Candidate>, bool), LedgerError> {
+        let asked = &self.asked[key];
+        match &asked.source {
+            Source::Text(table, name) if asked.kind == ColumnKind::Real => {
+                self.by_number(key, table, name, passage)
+            }
+            _ => self.by_stored(key, passage),
         }
-        let mut offer = |run_id: String, mut value: Value| {
-            let values = live.remove(&run_id).unwrap_or_default();
-            values.into_iter().for_each(|next| pick.fold(&mut value, next));
-            best.offer(Candidate::new(value, None, run_id));
+    }
+
+    /// In the order of the database.
+    fn by_stored(&self, key: usize, passage: &Passage<'_>) -> Result<(Vec<Candidate>, bool), LedgerError> {
+        let asked = &self.asked[key];
+        let mut parameters = Vec::new();
+        let (table, column, created_at, tests) = match &asked.source {
+            Source::Run(column) => {
+                let column = RunRow::TABLE.columns[*column].name;
+                (RunRow::TABLE, column, "created_at", passage.before.of_runs(&mut parameters))
+            }
+            Source::Metric(name, pick) => (
+                MetricSummaryRow::TABLE,
+                pick.column(),
+                CREATED_AT,
+                named(name, asked, passage, &mut parameters),
+            ),
+            Source::Text(table, name) => {
+                (*table, "value", CREATED_AT, named(name, asked, passage, &mut parameters))
+            }
         };
-        let mut parameters = vec![Value::from(name.as_str())];
-        let tests = before.of_ids(&mut parameters);
+        let is_text = matches!(asked.kind, ColumnKind::Text | ColumnKind::Word | ColumnKind::Json);
+        let value = if is_text { self.ledger.backend().bytewise(column) } else { column.to_owned() };
+        let (beyond, direction) = if passage.greatest_first { ("<", "DESC") } else { (">", "ASC") };
+        let mut start = String::new();
+        if let Some(row) = passage.start {
+            let from = row.values[key].clone();
+            start = format!(" AND {value} {beyond}= ?");
+            parameters.push(from.clone());
+            if passage.is_only_name && from != Value::Real(0.0) {
+                start += &format!(" AND ({value} {beyond} ? OR ({created_at}, run_id) < (?, ?))");
+                parameters.extend([from, Value::Timestamp(row.created_at), Value::from(row.run_id.as_str())]);
+            }
+        }
         let sql = format!(
-            "SELECT run_id, {column} FROM {} WHERE name = ?{tests} ORDER BY run_id, attempt_id",
-            table.name
+            "SELECT run_id, {column}, {created_at} AS made FROM {} it WHERE {tests} AND {column} IS NOT NULL{start} ORDER BY {value} {direction}, made DESC, run_id DESC LIMIT {} OFFSET {}",
+            table.name, passage.count_max, passage.skip
         );
-        let kinds = [ColumnKind::Text, asked.stored_kind()];
-        let mut held: Option<(String, Value)> = None;
-        self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |mut row| {
-            let (Some(value), Some(Value::Text(run_id))) = (row.pop(), row.pop()) else { return Ok(()) };
-            let value = asked.value_of(value);
-            match &mut held {
-                Some((of, held)) if *of == run_id => pick.fold(held, value),
-                _ => {
-                    if let Some((of, value)) = held.replace((run_id, value)) {
-                        offer(of, value);
-                    }
-                }
+        let found = self.read_candidates(&sql, &parameters, asked)?;
+        let has_more = found.len() == passage.count_max;
+        Ok((found, has_more))
+    }
+
+    /// Strings that are numbers, in the order of these: the database orders strings.
+    fn by_number(
+        &self,
+        key: usize,
+        table: &Table,
+        name: &str,
+        passage: &Passage<'_>,
+    ) -> Result<(Vec<Candidate>, bool), LedgerError> {
+        let asked = &self.asked[key];
+        let order = |left: f64, right: f64| {
+            compare_values(&Value::Real(left + 0.0), &Value::Real(right + 0.0), passage.greatest_first)
+        };
+        let mut numbers = Number::all(self.ledger, table, name)?;
+        if let Some(Value::Real(from)) = passage.start.map(|row| &row.values[key]) {
+            numbers.retain(|number| order(number.value, *from).is_ge());
+        }
+        numbers.sort_by(|left, right| order(left.value, right.value));
+        // As many as the passage needs, with all that are equal to the last.
+        let (mut taken, mut row_count) = (0, 0);
+        while let Some(next) = numbers.get(taken) {
+            let is_equal = taken > 0 && order(numbers[taken - 1].value, next.value).is_eq();
+            if row_count >= passage.skip + passage.count_max && !is_equal {
+                break;
+            }
+            (taken, row_count) = (taken + 1, row_count + next.row_count);
+        }
+        let mut found = Vec::new();
+        for texts in numbers[..taken].chunks(TEXTS_AT_ONCE) {
+            let mut parameters = Vec::new();
+            let mut tests = named(name, asked, passage, &mut parameters);
+            tests += &format!(" AND value IN ({})", marks(texts.len()));
+            parameters.extend(texts.iter().map(|Number { text, .. }| Value::from(text.as_str())));
+            let sql = format!("SELECT run_id, value, {CREATED_AT} FROM {} it WHERE {tests}", table.name);
+            found.extend(self.read_candidates(&sql, &parameters, asked)?);
+        }
+        found.sort_unstable_by(|left, right| compare(left, right, passage.greatest_first));
+        let mut found: Vec<Candidate> = found.into_iter().skip(passage.skip).collect();
+        let has_more = taken < numbers.len() || found.len() > passage.count_max;
+        found.truncate(passage.count_max);
+        Ok((found, has_more))
+    }
+
+    fn read_candidates(
+        &self,
+        sql: &str,
+        parameters: &[Value],
+        asked: &Asked,
+    ) -> Result<Vec<Candidate>, LedgerError> {
+        let mut found = Vec::new();
+        let kinds = [ColumnKind::Text, asked.stored_kind(), ColumnKind::Timestamp];
+        self.ledger.backend().query("searching", sql, parameters, &kinds, &mut |row| {
+            if let Ok([Value::Text(run_id), key, Value::Timestamp(created_at)]) = <[Value; 3]>::try_from(row)
+            {
+                found.push(Candidate::new(asked.value_of(key), created_at, run_id));
             }
             Ok(())
         })?;
-        if let Some((of, value)) = held {
-            offer(of, value);
-        }
-        // Runs of which only attempts that are not sealed have the metric.
-        for (run_id, values) in live {
-            let mut value = Value::Null;
-            values.into_iter().for_each(|next| pick.fold(&mut value, next));
-            best.offer(Candidate::new(value, None, run_id));
-        }
-        Ok(())
+        Ok(found)
     }
+}
 
-    fn offer_runs(&self, column: usize, before: &Before, best: &mut Best<'_>) -> Result<(), LedgerError> {
-        let column = &RunRow::TABLE.columns[column];
-        let mut parameters = vec![LaunchKind::Train.to_value()];
-        let tests = before.of_runs(&mut parameters);
-        let sql = format!("SELECT run_id, created_at, {} FROM runs WHERE kind = ?{tests}", column.name);
-        let kinds = [ColumnKind::Text, ColumnKind::Timestamp, column.kind];
-        self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |row| {
-            if let Ok([Value::Text(run_id), Value::Timestamp(created_at), key]) = <[Value; 3]>::try_from(row)
-            {
-                best.offer(Candidate::new(key, Some(created_at), run_id));
-            }
-            Ok(())
-        })
-    }
+/// Rows of this name that pass.
+fn named(name: &str, asked: &Asked, passage: &Passage<'_>, parameters: &mut Vec<Value>) -> String {
+    parameters.push(Value::from(name));
+    format!("name = ?{}", passage.before.of_values(asked, parameters))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// One pass through runs with these keys.
-    fn pass(keys: &[i64], after: Option<&Candidate>, count_max: usize) -> (Vec<Candidate>, bool) {
-        let mut best = Best::new(true, after, count_max);
-        for (number, key) in keys.iter().enumerate() {
-            best.offer(Candidate::new(Value::Integer(*key), None, format!("run_{number:03}")));
-        }
-        best.into_sorted()
-    }
-
-    /// Proves that passes which each continue after the last candidate of the pass before see every candidate once,
-    /// best first.
-    #[test]
-    fn passes_see_every_candidate_once() {
-        let keys: Vec<i64> = (0..100).map(|number| number * 37 % 50).collect();
-        let (mut seen, mut after): (Vec<Candidate>, Option<Candidate>) = (Vec::new(), None);
-        loop {
-            let (sorted, more) = pass(&keys, after.as_ref(), 7);
-            assert!(sorted.len() <= 7);
-            after = sorted.last().cloned();
-            seen.extend(sorted);
-            if !more {
-                break;
-            }
-        }
-        assert!(seen.is_sorted_by(|left, right| compare(left, right, true).is_lt()));
-        assert_eq!(seen.len(), keys.len());
-    }
 
     /// Proves that a long text is cut without changing which of two comes first, also where the cut would halve a
     /// character.
@@ -218,9 +210,12 @@ mod tests {
         let texts = ["", "A", "abc", "é", "日本", "日x"].map(|end| format!("{common}{end}"));
         for left in &texts {
             for right in &texts {
-                let cut = |text: &String| Candidate::first_of(Value::Text(text.clone()));
+                let cut = |text: &String| {
+                    Candidate::new(Value::Text(text.clone()), Timestamp::from_micros(0), String::new())
+                };
                 let order = compare(&cut(left), &cut(right), false);
                 assert!(order == left.cmp(right) || order.is_eq(), "{left} {right}");
+                assert!(order.is_ne() || left == right || !cut(left).is_whole(), "{left} {right}");
             }
         }
     }

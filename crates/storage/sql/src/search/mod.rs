@@ -27,7 +27,7 @@ use trackway_ledger::{Ledger, LedgerError, RunRow};
 
 use self::asked::Names;
 use self::before::Before;
-use self::candidates::{Best, Candidate, compare};
+use self::candidates::{Candidate, Passage, compare};
 #[cfg(feature = "datafusion")]
 use self::names::Condition;
 use self::rows::{Row, Rows, compare_values, json_of};
@@ -42,10 +42,13 @@ pub const PAGE_RUNS: usize = 1_000;
 const BATCH_RUNS_MAX: usize = 2_000;
 /// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
 const FIRST_BATCH_RUNS: usize = 64;
-/// Candidates that a first pass through the values of a name keeps: many runs may have the same value, and a second pass takes as
-/// long as the first.
-const FIRST_CANDIDATES: usize = 5_000;
-/// Candidates that any other pass keeps.
+/// Each batch has so many times the runs of the one before.
+const BATCH_GROWTH: usize = 4;
+/// Candidates of a first passage through the values of a name, in batches: some are not what they seem.
+const FIRST_CANDIDATES: usize = 4;
+/// Each passage has so many times the candidates of the one before.
+const PASSAGE_GROWTH: usize = 16;
+/// Candidates of a passage, at most.
 const CANDIDATES_MAX: usize = 50_000;
 
 /// What to look for.
@@ -187,19 +190,22 @@ impl<'w> Walk<'w> {
 
     /// Goes through the runs that have a name, the best first, until no other can be on the page.
     fn by_key(&mut self, key: usize, greatest_first: bool) -> Result<(), LedgerError> {
-        let mut start = None;
-        if let Some(after) = &self.after {
-            if after.values[key] == Value::Null {
-                return Ok(());
-            }
-            // Its equals are candidates, too: what else they are ordered by is not known yet.
-            start = Some(Candidate::first_of(after.values[key].clone()));
+        let (rows, start) = (self.rows, self.after.clone());
+        if start.as_ref().is_some_and(|row| row.values[key] == Value::Null) {
+            return Ok(());
         }
-        let (mut before, mut count_max) = (Before::default(), FIRST_CANDIDATES);
+        // The database has no values of attempts that are not sealed.
+        let live: Vec<String> = rows.asked[key].live_values(&rows.live).into_iter().map(|it| it.0).collect();
+        for ids in live.chunks(BATCH_RUNS_MAX) {
+            self.take(rows.by_id(ids.iter().cloned())?)?;
+        }
+        let is_only_name = self.order.len() == 1;
+        let (mut before, mut skip) = (Before::default(), 0);
+        let mut count_max = FIRST_CANDIDATES * self.first_batch();
         loop {
-            let mut best = Best::new(greatest_first, start.as_ref(), count_max);
-            self.rows.offer_all(&self.rows.asked[key], &before, &mut best)?;
-            let (candidates, more) = best.into_sorted();
+            let start = start.as_ref();
+            let passage = Passage { greatest_first, before: &before, start, is_only_name, skip, count_max };
+            let (candidates, has_more) = rows.candidates(key, &passage)?;
             let (mut rest, mut size) = (&candidates[..], self.first_batch());
             while let Some(next) = rest.first() {
                 if self.is_decided(key, greatest_first, next) {
@@ -207,14 +213,15 @@ impl<'w> Walk<'w> {
                 }
                 let (batch, later) = rest.split_at(size.min(rest.len()));
                 let ids = batch.iter().map(|candidate| candidate.run_id.clone());
-                self.take(self.rows.by_id(ids)?)?;
-                (rest, size) = (later, BATCH_RUNS_MAX);
+                self.take(rows.by_id(ids)?)?;
+                (rest, size) = (later, BATCH_RUNS_MAX.min(size * BATCH_GROWTH));
             }
-            if !more {
+            if !has_more {
                 return Ok(());
             }
-            start = candidates.last().cloned();
-            (before, count_max) = (self.before(), CANDIDATES_MAX);
+            // The first passage was without tests.
+            skip = if self.before.is_none() && self.condition.is_some() { 0 } else { skip + count_max };
+            (before, count_max) = (self.before()?, CANDIDATES_MAX.min(count_max * PASSAGE_GROWTH));
         }
     }
 
@@ -238,7 +245,10 @@ impl<'w> Walk<'w> {
             if !has_more || (in_order && self.is_full()) {
                 return Ok(());
             }
-            (before, size) = (self.before(), BATCH_RUNS_MAX);
+            if size > self.first_batch() {
+                before = self.before()?;
+            }
+            size = BATCH_RUNS_MAX.min(size * BATCH_GROWTH);
         }
     }
 
@@ -253,6 +263,7 @@ impl<'w> Walk<'w> {
         let mut found = std::mem::take(&mut self.found);
         found.extend(batch);
         found.sort_by(|left, right| self.compare(left, right));
+        found.dedup_by(|left, right| left.run_id == right.run_id);
         found.truncate(self.wanted);
         self.found = found;
         Ok(())
@@ -277,7 +288,7 @@ impl<'w> Walk<'w> {
     /// Whether everything that was found comes before this candidate and what comes after it.
     fn is_decided(&self, key: usize, greatest_first: bool, next: &Candidate) -> bool {
         let Some(last) = self.found.last().filter(|_| self.is_full()) else { return false };
-        let last = Candidate::new(last.values[key].clone(), Some(last.created_at), last.run_id.clone());
+        let last = Candidate::new(last.values[key].clone(), last.created_at, last.run_id.clone());
         match self.order.len() == 1 && next.is_whole() {
             true => compare(&last, next, greatest_first).is_lt(),
             false => compare_values(&last.key, &next.key, greatest_first).is_lt(),
@@ -289,15 +300,20 @@ impl<'w> Walk<'w> {
         self.wanted.clamp(least, BATCH_RUNS_MAX)
     }
 
-    fn before(&mut self) -> Before {
-        let read = || {
-            let Some(condition) = self.condition else { return Before::default() };
-            let names: Vec<_> =
-                self.rows.asked.iter().map(|asked| (asked.name.as_str(), asked.kind)).collect();
-            let filters = condition.filters(&self.rows.schema(), &names);
-            Before::of(&self.rows.asked, &self.rows.live, &filters)
+    fn before(&mut self) -> Result<Before, LedgerError> {
+        if let Some(before) = &self.before {
+            return Ok(before.clone());
+        }
+        let before = match self.condition {
+            None => Before::default(),
+            Some(condition) => {
+                let names: Vec<_> =
+                    self.rows.asked.iter().map(|asked| (asked.name.as_str(), asked.kind)).collect();
+                Before::of(self.rows, &condition.filters(&self.rows.schema(), &names))?
+            }
         };
-        self.before.get_or_insert_with(read).clone()
+        self.before = Some(before.clone());
+        Ok(before)
     }
 }
 

@@ -78,8 +78,8 @@ impl Rows<'_> {
         after: Option<&(Timestamp, String)>,
         count_max: usize,
     ) -> Result<Vec<Row>, LedgerError> {
-        let mut parameters = vec![LaunchKind::Train.to_value()];
-        let mut clause = format!("WHERE kind = ?{}", before.of_runs(&mut parameters));
+        let mut parameters = Vec::new();
+        let mut clause = format!("WHERE {}", before.of_runs(&mut parameters));
         if let Some((created_at, run_id)) = after {
             clause += " AND (created_at, run_id) < (?, ?)";
             parameters.extend([Value::Timestamp(*created_at), Value::from(run_id.as_str())]);
