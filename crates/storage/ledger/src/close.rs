@@ -29,6 +29,8 @@ use crate::records::{
 use crate::schema::metric_schema;
 
 mod metric_batch;
+#[cfg(test)]
+mod tests;
 
 pub use metric_batch::metric_batch;
 

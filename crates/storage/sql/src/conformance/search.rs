@@ -15,8 +15,8 @@ use trackway_formats::runfile::Plan;
 use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run};
 use trackway_ledger::scan::{Backend, Record as _, Value, live_summaries};
 use trackway_ledger::{
-    AttemptRow, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunFilter,
-    RunRow, RunState, TagRow,
+    AttemptRow, AttemptSeal, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow,
+    RunFilter, RunRow, RunState, TagRow,
 };
 
 use crate::query::RowPredicate;
@@ -51,32 +51,11 @@ pub fn fill_runs(
                 for attempt_number in 1..=run.attempt_count {
                     let mut attempt =
                         AttemptRow::planned(AttemptId::new(&SpreadIds), attempt_number, run.kind, &run);
-                    backend.insert(&attempt)?;
-                    for row in metrics_of(&attempt, number, metric_count, &mut rng) {
-                        backend.insert(&row)?;
-                    }
-                    for (name, value) in parameters_of(number, attempt_number == run.attempt_count) {
-                        let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
-                        backend.insert(&ParameterRow {
-                            attempt_id,
-                            run_id,
-                            name: name.into(),
-                            value,
-                            origin: None,
-                        })?;
-                    }
-                    if number % 3 == 0 {
-                        let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
-                        let value = if number.is_multiple_of(2) { "search" } else { "Ranking é" };
-                        backend.insert(&TagRow {
-                            attempt_id,
-                            run_id,
-                            name: "team".into(),
-                            value: value.into(),
-                        })?;
-                    }
                     attempt.termination_reason = run.termination_reason;
-                    seal(backend, attempt, made, seconds)?;
+                    backend.insert(&attempt)?;
+                    let metrics = metrics_of(&attempt, number, metric_count, &mut rng);
+                    let is_last = attempt_number == run.attempt_count;
+                    seal(backend, filled(attempt, number, is_last, metrics), made, seconds)?;
                 }
             }
             Ok(())
@@ -86,18 +65,42 @@ pub fn fill_runs(
     Ok(())
 }
 
+/// What an attempt is sealed with: these metrics, and parameters and tags of its run's number.
+fn filled(attempt: AttemptRow, number: u32, is_last: bool, metrics: Vec<MetricSummaryRow>) -> AttemptSeal {
+    let (attempt_id, run_id) = (attempt.attempt_id, attempt.run_id);
+    let parameters = parameters_of(number, is_last).into_iter().map(|(name, value)| ParameterRow {
+        attempt_id,
+        run_id,
+        name: name.into(),
+        value,
+        origin: None,
+    });
+    let team = if number.is_multiple_of(2) { "search" } else { "Ranking é" };
+    let tag = TagRow { attempt_id, run_id, name: "team".into(), value: team.into() };
+    AttemptSeal {
+        metric_summaries: metrics,
+        parameters: parameters.collect(),
+        tags: if number.is_multiple_of(3) { vec![tag] } else { Vec::new() },
+        ..AttemptSeal::of(attempt)
+    }
+}
+
+/// Seals an attempt without waiting for the disk: with the digest that its receipt has.
 fn seal(
     backend: &mut Backend,
-    mut attempt: AttemptRow,
+    mut seal: AttemptSeal,
     started_at: Timestamp,
     wall_seconds: f64,
 ) -> Result<(), LedgerError> {
+    seal.metric_summaries.iter().try_for_each(|row| backend.insert(row))?;
+    seal.parameters.iter().try_for_each(|row| backend.insert(row))?;
+    seal.tags.iter().try_for_each(|row| backend.insert(row))?;
+    seal.attempt.started_at = Some(started_at);
+    seal.attempt.ended_at = Some(started_at.plus_seconds(wall_seconds));
+    seal.attempt.wall_seconds = Some(wall_seconds);
+    let mut attempt = AttemptRow { receipt_sha256: Some(seal.receipt_sha256()), ..seal.attempt };
     attempt.state = AttemptState::Sealed;
-    attempt.started_at = Some(started_at);
-    attempt.ended_at = Some(started_at.plus_seconds(wall_seconds));
     attempt.sealed_at = attempt.ended_at;
-    attempt.receipt_sha256 = Some("0".repeat(64));
-    attempt.wall_seconds = Some(wall_seconds);
     backend.update_in(AttemptRow::TABLE, &attempt, &["run_id", "kind"])?;
     Ok(())
 }
@@ -353,10 +356,8 @@ fn live_run(ledger: &Ledger, home: &Path) {
     sealed.termination_reason = Some(TerminationReason::HostOom);
     ledger.insert_attempt(&sealed).unwrap();
     let mut backend = ledger.backend();
-    for row in metrics_of(&sealed, 3, 2, &mut SplitMix64::new(1)) {
-        backend.insert(&row).unwrap();
-    }
-    seal(&mut backend, sealed, at(1), 1.0).unwrap();
+    let metric_summaries = metrics_of(&sealed, 3, 2, &mut SplitMix64::new(1));
+    seal(&mut backend, AttemptSeal { metric_summaries, ..AttemptSeal::of(sealed) }, at(1), 1.0).unwrap();
     drop(backend);
     let attempt = new_attempt(&run, 2, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();

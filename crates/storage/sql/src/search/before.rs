@@ -2,10 +2,10 @@
 
 use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
-use trackway_ledger::{LedgerError, MetricSummaryRow, RunRow};
+use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Number, Source};
-use super::rows::Rows;
+use super::live::Live;
 use crate::filter::{Comparison, Filter, Test};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
@@ -37,21 +37,26 @@ struct ValueTest {
 }
 
 impl Before {
-    /// The tests that filters of a condition mean.
+    /// The tests that filters of a condition mean. `live`: what attempts that are not sealed have.
     ///
     /// # Errors
     /// Faults of the database.
-    pub fn of(rows: &Rows<'_>, filters: &[Filter<'_>]) -> Result<Self, LedgerError> {
+    pub fn of(
+        ledger: &Ledger,
+        asked: &[Asked],
+        live: &Live,
+        filters: &[Filter<'_>],
+    ) -> Result<Self, LedgerError> {
         let mut before = Self::default();
         for filter in filters {
-            let Some(asked) = rows.asked.iter().find(|asked| asked.name == filter.column) else { continue };
+            let Some(asked) = asked.iter().find(|asked| asked.name == filter.column) else { continue };
             match &asked.source {
                 Source::Run(column) => {
                     let mut parameters = Vec::new();
                     let test = filter.test.sql(RunRow::TABLE.columns[*column].name, &mut parameters);
                     before.runs.push((test, parameters));
                 }
-                _ => before.values.extend(value_test(rows, asked, &filter.test)?),
+                _ => before.values.extend(value_test(ledger, asked, live, &filter.test)?),
             }
         }
         Ok(before)
@@ -90,11 +95,16 @@ fn joined<'p>(parts: impl Iterator<Item = &'p (String, Vec<Value>)>, parameters:
     tests
 }
 
-fn value_test(rows: &Rows<'_>, asked: &Asked, test: &Test) -> Result<Option<ValueTest>, LedgerError> {
+fn value_test(
+    ledger: &Ledger,
+    asked: &Asked,
+    live: &Live,
+    test: &Test,
+) -> Result<Option<ValueTest>, LedgerError> {
     let (table, column, name, test) = match (&asked.source, test) {
         (Source::Text(table, name), Test::Compare(comparison, Value::Real(bound))) => {
             // Which strings are such numbers is not for the database to say.
-            let numbers = Number::all(rows.ledger, table, name)?.into_iter();
+            let numbers = Number::all(ledger, table, name)?.into_iter();
             let passing = numbers.filter(|number| may_hold(number.value, *comparison, *bound));
             let texts: Vec<String> = passing.map(|number| number.text).collect();
             let none = texts.is_empty();
@@ -108,7 +118,7 @@ fn value_test(rows: &Rows<'_>, asked: &Asked, test: &Test) -> Result<Option<Valu
         }
         _ => return Ok(None),
     };
-    let mut live: Vec<String> = asked.live_values(&rows.live).into_iter().map(|(run_id, _)| run_id).collect();
+    let mut live: Vec<String> = asked.live_values(live).into_iter().map(|(run_id, _)| run_id).collect();
     live.sort_unstable();
     live.dedup();
     if live.len() > NAMED_MAX || matches!(&test, Test::In(texts) if texts.len() > NAMED_MAX) {
@@ -121,7 +131,7 @@ fn value_test(rows: &Rows<'_>, asked: &Asked, test: &Test) -> Result<Option<Valu
     let found = format!("SELECT run_id FROM {} WHERE name = ? AND {of_column}", table.name);
     let mut passing = 0;
     let count = format!("{found} LIMIT {}", FEW_RUNS + 1);
-    rows.ledger.backend().query("searching", &count, &parameters, &[ColumnKind::Text], &mut |_| {
+    ledger.backend().query("searching", &count, &parameters, &[ColumnKind::Text], &mut |_| {
         passing += 1;
         Ok(())
     })?;
@@ -140,7 +150,7 @@ fn value_test(rows: &Rows<'_>, asked: &Asked, test: &Test) -> Result<Option<Valu
     }))
 }
 
-/// Whether a comparison may hold; what is no number may be before or after every number.
+/// Whether a comparison may hold; NaN may be before or after every number.
 fn may_hold(value: f64, comparison: Comparison, bound: f64) -> bool {
     let holds = match comparison {
         Comparison::Equal => value == bound,

@@ -309,7 +309,8 @@ impl<'w> Walk<'w> {
             Some(condition) => {
                 let names: Vec<_> =
                     self.rows.asked.iter().map(|asked| (asked.name.as_str(), asked.kind)).collect();
-                Before::of(self.rows, &condition.filters(&self.rows.schema(), &names))?
+                let filters = condition.filters(&self.rows.schema(), &names);
+                Before::of(self.rows.ledger, &self.rows.asked, &self.rows.live, &filters)?
             }
         };
         self.before = Some(before.clone());

@@ -6,6 +6,8 @@
 mod engine_end;
 mod evidence;
 mod inputs;
+#[cfg(test)]
+mod tests;
 mod usage;
 mod work;
 
@@ -171,10 +173,15 @@ fn seal_with_run(
         run_after.apply(&mut run);
         seal.run = Some(run);
         match seal_rows(context, &mut seal) {
-            Err(error) if error.kind == ErrorKind::Changed && turns_left > 0 => {}
+            Err(error) if is_tried_again(error.kind, turns_left) => {}
             sealed => return sealed.map(|sealed_at| (seal, sealed_at)),
         }
     }
+}
+
+/// Whether another process changed the run meanwhile, and there are turns left.
+fn is_tried_again(kind: ErrorKind, turns_left: u32) -> bool {
+    kind == ErrorKind::Changed && turns_left > 0
 }
 
 /// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed

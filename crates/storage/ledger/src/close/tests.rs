@@ -1,0 +1,185 @@
+//! What closing a record finds in segments of several writers.
+
+use serde_json::json;
+use trackway_core::SequentialIds;
+use trackway_core::name::{Name, Named};
+use trackway_formats::record::{Encoder, SegmentHeader};
+
+use super::*;
+use crate::records::RunRow;
+
+/// A home with an attempt whose segments are written by tests.
+struct Recorded {
+    home: tempfile::TempDir,
+    attempt: AttemptRow,
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+impl Recorded {
+    fn new() -> Self {
+        let ids = SequentialIds::default();
+        let name = Name::renamed(Named::Run, "closed");
+        let run = RunRow::planned(RunId::new(&ids), &name, "c", json!({}), at(1));
+        let attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
+        Self { home: tempfile::tempdir().unwrap(), attempt }
+    }
+
+    fn write(&self, name: &str, origin: Origin, frames: impl FnOnce(&mut Encoder, &mut Vec<u8>)) {
+        let (mut bytes, mut encoder) = (Vec::new(), Encoder::new());
+        let header = SegmentHeader {
+            at: at(1),
+            origin,
+            pid: 1,
+            segment_sequence: 0,
+            boot_id: String::new(),
+            run_id: self.attempt.run_id.to_string(),
+            attempt_id: self.attempt.attempt_id.to_string(),
+            writer: "test".into(),
+        };
+        encoder.begin(&mut bytes, &header);
+        frames(&mut encoder, &mut bytes);
+        let folder = HomeLayout::new(self.home.path()).attempt(self.attempt.attempt_id).records();
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("{name}.{SEGMENT_EXTENSION}")), bytes).unwrap();
+    }
+
+    fn close(&self, given: &RunSection) -> ClosedRecords {
+        close_records(self.home.path(), &self.attempt, given).unwrap()
+    }
+}
+
+/// Proves that the machine's record is closed into a separate file, that its events are history and no sign of the script's life, and
+/// that each segment names the file that has its points.
+#[test]
+fn telemetry_is_closed_beside_the_metrics() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| encoder.metrics(bytes, at(10), 1, &[("loss", 0.5)]));
+    recorded.write("b", Origin::Telemetry, |encoder, bytes| {
+        encoder.metrics(bytes, at(99), 7, &[("system/rss_bytes", 1e9)]);
+        encoder.event_parts(bytes, at(99), None, "data_opened", &[("data", "train"), ("by", "attempt")]);
+    });
+    let closed = recorded.close(&RunSection::default());
+    assert_eq!((closed.heartbeat_at, closed.last_step, closed.point_count), (Some(at(10)), Some(1), 1));
+    let names: Vec<&str> = closed.summaries.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["loss", "system/rss_bytes"]);
+    let [metrics, telemetry] = closed_files(recorded.home.path(), recorded.attempt.attempt_id);
+    assert!(metrics.exists() && telemetry.exists());
+    assert_eq!(closed.parquet_path.as_deref(), Some(metrics.as_path()));
+    let home = HomeLayout::new(recorded.home.path());
+    let files: Vec<_> = closed.segments.iter().map(|row| row.parquet_path.clone().unwrap()).collect();
+    assert_eq!(files, [home.below(&metrics), home.below(&telemetry)]);
+    assert_eq!(closed.events.len(), 1);
+    assert_eq!(closed.events[0].message, "data=train by=attempt");
+    assert_eq!(closed.events[0].source, Origin::Telemetry.to_string());
+}
+
+/// Proves that given tags are replaced by the script's own of the same name, and that of an artifact each content is kept once.
+#[test]
+fn the_last_row_of_a_name_counts() {
+    let recorded = Recorded::new();
+    let (one, two) = ("1".repeat(64), "2".repeat(64));
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.event_parts(bytes, at(1), None, "tag", &[("name", "team"), ("value", "vision")]);
+        for (step, name, blake3) in
+            [(1, "plot", &one), (2, "plot", &one), (3, "plot", &two), (4, "log", &two)]
+        {
+            let fields = [("name", name), ("blake3", blake3.as_str()), ("size_bytes", "7")];
+            encoder.event_parts(bytes, at(1), Some(step), "artifact", &fields);
+        }
+    });
+    let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let given =
+        RunSection { tags: [tag("team", "search"), tag("goal", "speed")].into(), ..Default::default() };
+    let closed = recorded.close(&given);
+    let tags: Vec<_> = closed.tags.iter().map(|row| (row.name.as_str(), row.value.as_str())).collect();
+    assert_eq!(tags, [("goal", "speed"), ("team", "vision")]);
+    let artifacts: Vec<_> =
+        closed.artifacts.iter().map(|row| (row.name.as_str(), row.step.unwrap())).collect();
+    assert_eq!(artifacts, [("plot", 2), ("plot", 3), ("log", 4)]);
+    assert!(closed.events.is_empty(), "tags and artifacts have tables");
+}
+
+/// Proves that an event has its fields and a message, an exception in the form that people know, and that one without fields has neither.
+#[test]
+fn events_have_fields_and_a_message() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        let fields = [("type", "ValueError"), ("message", "bad row"), ("digest", "d1")];
+        encoder.event_parts(bytes, at(1), None, "exception", &fields);
+        encoder.event_parts(bytes, at(2), Some(3), "checked", &[]);
+    });
+    let events = recorded.close(&RunSection::default()).events;
+    assert_eq!(events[0].message, "ValueError: bad row [d1]");
+    assert_eq!(events[0].fields_json.as_ref().unwrap()["digest"], "d1");
+    assert_eq!((events[1].message.as_str(), &events[1].fields_json, events[1].step), ("", &None, Some(3)));
+}
+
+/// Proves that the frames of a segment are counted with its header.
+#[test]
+fn segments_are_counted_with_their_headers() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.metrics(bytes, at(1), 1, &[("loss", 1.0)]);
+        encoder.metrics(bytes, at(2), 2, &[("loss", 2.0)]);
+    });
+    let closed = recorded.close(&RunSection::default());
+    // Its header, the name of the metric, and two frames of values.
+    assert_eq!((closed.segments[0].frame_count, closed.segments[0].torn_bytes), (4, 0));
+}
+
+/// Proves that of a metric which several writers recorded the best source counts, and that live summaries are those of the closed record.
+#[test]
+fn one_writer_of_a_metric_counts_live_too() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Stdout, |encoder, bytes| {
+        encoder.metrics(bytes, at(1), 1, &[("loss", 9.0), ("speed", 4.0)]);
+    });
+    recorded.write("b", Origin::Sdk, |encoder, bytes| encoder.metrics(bytes, at(1), 1, &[("loss", 0.5)]));
+    let live = live_summaries(recorded.home.path(), &recorded.attempt).unwrap();
+    let values: Vec<_> = live.iter().map(|row| (row.name.as_str(), row.last_value)).collect();
+    assert_eq!(values, [("loss", Some(0.5)), ("speed", Some(4.0))]);
+    assert_eq!(recorded.close(&RunSection::default()).summaries, live);
+    let segments = read_segments(recorded.home.path(), recorded.attempt.attempt_id).unwrap();
+    assert_eq!(origins_of(&segments[..1]), OriginOfEach::default(), "one writer counts as a whole");
+}
+
+/// Proves that a metric without a finite value has no least, greatest or mean value, and that NaN does not count as a first or last value.
+#[test]
+fn what_is_not_finite_is_no_value() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.metrics(bytes, at(1), 1, &[("loss", f64::NAN), ("gain", f64::INFINITY), ("rate", 2.0)]);
+        encoder.metrics(bytes, at(2), 2, &[("loss", f64::NAN), ("gain", f64::INFINITY), ("rate", 4.0)]);
+    });
+    let summaries = recorded.close(&RunSection::default()).summaries;
+    let of = |name: &str| summaries.iter().find(|row| row.name == name).unwrap();
+    let (loss, gain, rate) = (of("loss"), of("gain"), of("rate"));
+    assert_eq!((loss.first_value, loss.last_value, loss.mean_value), (None, None, None));
+    assert_eq!((loss.non_finite_from_step, loss.non_finite_end_count), (Some(1), Some(2)));
+    let infinite = Some(f64::INFINITY);
+    assert_eq!(
+        (gain.first_value, gain.last_value, gain.min_value, gain.max_value),
+        (infinite, infinite, None, None)
+    );
+    assert_eq!((rate.first_value, rate.last_value, rate.mean_value), (Some(2.0), Some(4.0), Some(3.0)));
+    assert_eq!((rate.non_finite_count, rate.min_value, rate.max_value), (0, Some(2.0), Some(4.0)));
+}
+
+/// Proves that a run which is stored with a sealed attempt has a receipt that verifies.
+#[test]
+fn what_is_stored_sealed_verifies() {
+    let recorded = Recorded::new();
+    let ledger = crate::Ledger::open(recorded.home.path().join("ledger.db").to_str().unwrap()).unwrap();
+    let planned = &recorded.attempt;
+    let name = Name::renamed(Named::Run, "imported");
+    let run = RunRow::planned(planned.run_id, &name, "c", json!({}), at(1));
+    let ended = AttemptRow {
+        termination_reason: Some(trackway_core::TerminationReason::Completed),
+        ..planned.clone()
+    };
+    ledger.insert_sealed(&run, planned, &crate::AttemptSeal::of(ended), at(5)).unwrap();
+    assert_eq!(ledger.verify_receipt(planned.attempt_id).unwrap(), Some(true));
+}
