@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use trackway_checkpoint::ManifestFile;
 use trackway_checkpoint::bulk::LoadedFile;
 use trackway_recorder::LoadedCheckpoint;
 
@@ -23,6 +25,13 @@ impl Loaded {
         let files = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
         Self { checkpoint, names, files: Mutex::new(files) }
     }
+
+    /// A checkpoint whose files were not read: their names are those of all, and none can be taken.
+    pub fn unread(checkpoint: LoadedCheckpoint) -> Self {
+        let pair = |file: &ManifestFile| (file.name.clone(), file.kind.as_str().to_owned());
+        let names = checkpoint.manifest.files.iter().map(pair).collect();
+        Self { checkpoint, names, files: Mutex::default() }
+    }
 }
 
 #[pymethods]
@@ -42,6 +51,12 @@ impl Loaded {
     #[getter]
     fn world_size(&self) -> u32 {
         self.checkpoint.manifest.world_size
+    }
+
+    /// Its folder.
+    #[getter]
+    fn folder(&self) -> &Path {
+        &self.checkpoint.folder
     }
 
     /// Name and kind of each file that was read: all, unless this is one of several ranks.

@@ -181,6 +181,20 @@ def test_contradicting_variables_are_told(attempt):
         run.resume()
 
 
+@pytest.mark.parametrize(
+    ("rank", "size"),
+    [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), ("SLURM_PROCID", "WORLD_SIZE")],
+)
+def test_launchers_other_than_torchrun(attempt, rank, size):
+    """Proves that the rank comes from the variables of another launcher, and that `WORLD_SIZE` alone is refused."""
+    run = attempt(**{rank: 2, size: 3})
+    if size != "WORLD_SIZE":
+        assert run._ranks == (2, 3)
+        return
+    with pytest.raises(InputError, match="`RANK` is ``: set both"):
+        run.resume()
+
+
 def test_data_parallel_torch(tmp_path):
     """Proves with torchrun, gloo and DistributedDataParallel that a killed run ends as one that was not."""
     need("torch")

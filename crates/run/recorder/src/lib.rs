@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! Of several ranks (`RANK` and `WORLD_SIZE`, as torchrun sets them) every one makes these calls, at the same steps, and what
+//! Of several ranks (of torchrun, srun or another launcher) every one makes these calls, at the same steps, and what
 //! they save and resume is one checkpoint: see [`Recorder::group`].
 //!
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread

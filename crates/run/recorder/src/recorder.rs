@@ -153,8 +153,8 @@ impl Recorder {
         self.inner.is_some()
     }
 
-    /// Which of the ranks that train together this is: rank 0 of one, unless `RANK` and `WORLD_SIZE` are set, as
-    /// torchrun sets them. Of several ranks every one makes the calls about checkpoints, at the same steps; what they
+    /// Which of the ranks that train together this is: rank 0 of one, unless a launcher such as
+    /// torchrun says otherwise. Of several ranks every one makes the calls about checkpoints, at the same steps; what they
     /// save or resume is one checkpoint. Files of one rank are named by [`RankGroup::file_name`].
     ///
     /// # Errors

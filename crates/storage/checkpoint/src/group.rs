@@ -8,6 +8,15 @@ pub(crate) const VOTES_FOLDER: &str = "votes";
 const WAIT_SECONDS: f64 = 600.0;
 /// What the names of a rank's files begin with, in front of its number.
 const FILE_PREFIX: &str = "rank-";
+/// How launchers give a process its rank and their number, besides `RANK` and `WORLD_SIZE`: the first of which both
+/// are set counts. Slurm: not `SLURM_NTASKS`, which a batch script has too, of which there is one; the number of tasks of
+/// a step is set by `srun` alone.
+const LAUNCHERS: [(&str, &str); 4] = [
+    ("HOROVOD_RANK", "HOROVOD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+];
 
 /// Which of the processes that train together this one is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,8 +40,10 @@ impl RankGroup {
         Ok(Self { rank, world_size, round: 0, wait_seconds: WAIT_SECONDS })
     }
 
-    /// From `RANK`, `WORLD_SIZE` and `TORCHELASTIC_RESTART_COUNT`, as torchrun sets them; and
-    /// `TRACKWAY_CHECKPOINT_WAIT_SECONDS`. Without the first two there is one rank.
+    /// From `RANK` and `WORLD_SIZE`, as torchrun sets them; else from the variables of Horovod, Open MPI, MPICH and Intel
+    /// MPI, and Slurm's `srun`, in this order. Without any there is one rank. `WORLD_SIZE` without `RANK`, as scripts
+    /// export it beside `MASTER_ADDR`, needs one of these launchers for the rank. Also `TORCHELASTIC_RESTART_COUNT` and
+    /// `TRACKWAY_CHECKPOINT_WAIT_SECONDS`.
     ///
     /// # Errors
     /// [`RankError::Environment`].
@@ -45,28 +56,48 @@ impl RankGroup {
     /// # Errors
     /// [`RankError::Environment`].
     pub fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RankError> {
-        let number = |name| match variable(name) {
-            None => Ok(None),
-            Some(value) => value.parse::<u32>().map(Some).map_err(|_| RankError::Environment {
-                variable: name,
-                value,
-                expected: "expected a whole number, 0 or more",
-            }),
-        };
+        let round = number(variable, "TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0);
+        let group = Self::of_launcher(variable)?.in_round(round);
+        let wait = variable(Variable::CheckpointWaitSeconds.as_str()).and_then(|text| text.parse().ok());
+        Ok(wait.filter(|seconds| *seconds > 0.0).map_or(group, |seconds| group.waiting(seconds)))
+    }
+
+    fn of_launcher(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RankError> {
         let missing = |variable| {
             let expected = "set both `RANK` and `WORLD_SIZE`, or neither";
             RankError::Environment { variable, value: String::new(), expected }
         };
-        let group = match (number("RANK")?, number("WORLD_SIZE")?) {
-            (Some(rank), Some(world_size)) => Self::new(rank, world_size)?,
-            (None, None | Some(1)) => Self::new(0, 1)?,
-            (None, Some(_)) => return Err(missing("RANK")),
-            (Some(_), None) => return Err(missing("WORLD_SIZE")),
-        };
-        let wait = variable(Variable::CheckpointWaitSeconds.as_str()).and_then(|text| text.parse().ok());
-        let round = number("TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0);
-        let group = group.in_round(round);
-        Ok(wait.filter(|seconds| *seconds > 0.0).map_or(group, |seconds| group.waiting(seconds)))
+        match (number(variable, "RANK")?, number(variable, "WORLD_SIZE")?) {
+            (Some(rank), Some(world_size)) => Self::new(rank, world_size),
+            (Some(_), None) => Err(missing("WORLD_SIZE")),
+            (None, Some(1)) => Self::new(0, 1),
+            (None, expected_size) => match (Self::of_other_launcher(variable)?, expected_size) {
+                (Some(group), Some(world_size)) if group.world_size != world_size => {
+                    let expected = "the launcher of this process started another number of ranks";
+                    let value = world_size.to_string();
+                    Err(RankError::Environment { variable: "WORLD_SIZE", value, expected })
+                }
+                (Some(group), _) => Ok(group),
+                (None, Some(_)) => Err(missing("RANK")),
+                (None, None) => Self::new(0, 1),
+            },
+        }
+    }
+
+    fn of_other_launcher(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Self>, RankError> {
+        for (rank_name, size_name) in LAUNCHERS {
+            let (Some(rank), Some(world_size)) = (number(variable, rank_name)?, number(variable, size_name)?)
+            else {
+                continue;
+            };
+            if rank >= world_size {
+                let expected = "a rank must be lower than the number of ranks";
+                let value = rank.to_string();
+                return Err(RankError::Environment { variable: rank_name, value, expected });
+            }
+            return Self::new(rank, world_size).map(Some);
+        }
+        Ok(None)
     }
 
     /// The same rank in another round: how often the ranks were all started again within this attempt.
@@ -126,6 +157,14 @@ impl RankGroup {
     }
 }
 
+/// A variable that is a number, if it is set.
+fn number(variable: &impl Fn(&str) -> Option<String>, name: &'static str) -> Result<Option<u32>, RankError> {
+    let expected = "expected a whole number, 0 or more";
+    let parse =
+        |value: String| value.parse().map_err(|_| RankError::Environment { variable: name, value, expected });
+    variable(name).map(parse).transpose()
+}
+
 /// The rank that a file's name begins with.
 fn rank_in(name: &str) -> Option<u32> {
     split_rank(name).map(|(rank, _)| rank)
@@ -172,6 +211,30 @@ mod tests {
         ] {
             assert_eq!(from(variables).unwrap_err(), expected);
         }
+    }
+
+    /// Proves which launchers are known, which of them counts, and that none is taken for one by half of its variables.
+    #[test]
+    fn launchers_give_the_rank() {
+        let known = |rank, world_size| Ok(RankGroup::new(rank, world_size).unwrap());
+        for (rank, world_size) in LAUNCHERS {
+            assert_eq!(from(&[(rank, "3"), (world_size, "4")]), known(3, 4));
+            assert_eq!(from(&[(rank, "3"), (world_size, "4"), ("WORLD_SIZE", "4")]), known(3, 4));
+            assert_eq!(
+                from(&[(rank, "3"), (world_size, "4"), ("RANK", "1"), ("WORLD_SIZE", "2")]),
+                known(1, 2)
+            );
+            assert_eq!(from(&[(rank, "3")]), known(0, 1));
+            let why = format!("`{rank}` is `4`: a rank must be lower than the number of ranks");
+            assert_eq!(from(&[(rank, "4"), (world_size, "4")]), Err(why));
+        }
+        let both =
+            [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("PMI_RANK", "5"), ("PMI_SIZE", "8")];
+        assert_eq!(from(&both), known(5, 8));
+        assert_eq!(from(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), known(0, 1));
+        let other = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "8"), ("WORLD_SIZE", "4")];
+        let why = "`WORLD_SIZE` is `4`: the launcher of this process started another number of ranks";
+        assert_eq!(from(&other), Err(why.into()));
     }
 
     /// Proves that a file's name determines its rank, and that no rank can write another's.

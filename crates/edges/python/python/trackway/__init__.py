@@ -10,9 +10,14 @@
         run.checkpoint(step)
     run.finish()
 
-`trackway.checkpoint` saves and loads checkpoints without a run. A framework is imported only when one of its tensors
-appears, and nothing is ever pickled.
+`trackway.checkpoint` saves and loads checkpoints without a run; `trackway.dcp` those of PyTorch Distributed Checkpoint. A
+framework is imported only when one of its tensors appears or what is made for it is used; Trackway pickles nothing.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from . import callbacks, checkpoint, errors
 from ._loader import WorkerInit
@@ -24,6 +29,15 @@ from ._trackway import in_rung, rung
 from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
 from .scoring import serve_scores
+
+if TYPE_CHECKING:
+    from . import dcp as dcp
+    from . import lightning as lightning
+    from . import orbax as orbax
+    from . import transformers as transformers
+
+# Modules that import a framework: only when they are used.
+_OF_FRAMEWORKS = ("dcp", "lightning", "orbax", "transformers")
 
 __all__ = [
     "AugmentationProbe",
@@ -48,3 +62,9 @@ __all__ = [
     "seed",
     "serve_scores",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_FRAMEWORKS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f".{name}", __name__)

@@ -112,7 +112,7 @@ def _torch_leaf(tensor: Any) -> Leaf:
     import torch
 
     if hasattr(tensor, "to_local"):
-        raise InputError("a DTensor, distributed over ranks; save the result of `to_local()` or `full_tensor()`")
+        raise InputError("a DTensor, distributed over ranks; wrap the component in `trackway.Sharded`, or use `trackway.dcp`")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
         what = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else str(tensor.layout)
         raise InputError(f"a {what} tensor; convert it to a dense tensor first")

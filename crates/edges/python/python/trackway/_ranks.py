@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from . import _arrays, _tree
+from . import _arrays, _joining, _state, _tree
 from ._state import Sink, Source
+from ._trackway import Loaded
 from .errors import InputError
 
 # What the names of one rank's files begin with, in front of its number.
@@ -17,9 +20,11 @@ class Sharded:
     """A component of which each rank has its own part, such as a shard of the model: every rank saves its part and gets
     it back. Everything else that is passed to `resume()` must be the same on all ranks, and is saved once.
 
-    `rejoin(parts, rank, world_size)` builds this rank's part from the parts of all former ranks, in rank order, if the
-    number of ranks has changed since the save; without it such a resume raises InputError. With a single process, its
-    part is the whole."""
+    A model, optimizer or dict with DTensors (FSDP2, HSDP, tensor parallelism) is put together from its pieces when the
+    number of ranks has changed since the save, in the layout that it has then; what is not distributed in it must have
+    been the same on all ranks. For anything else `rejoin(parts, rank, world_size)` builds this rank's part from the parts
+    of all former ranks, in rank order; where neither is possible such a resume raises InputError. With a single process,
+    its part is the whole."""
 
     def __init__(self, value: Any, *, rejoin: Callable[[list[Any], int, int], Any] | None = None):
         self.value = value
@@ -52,17 +57,28 @@ class OwnFiles:
 
 
 class Kept:
-    """The files of a checkpoint, each of which may be read more than once."""
+    """The files of a checkpoint, each of which may be read more than once. `mapped`: they were verified without being
+    read into memory, and only what is used of them is loaded, from their folder."""
 
-    def __init__(self, source: Source):
-        self.files = source.files
-        self._source = source
+    def __init__(self, loaded: Loaded, *, mapped: bool = False):
+        self.files = loaded.files
+        self.loaded = loaded
+        self._mapped = mapped
         self._taken: dict[str, Any] = {}
 
     def take(self, name: str) -> Any:
         if name not in self._taken:
-            self._taken[name] = self._source.take(name)
+            self._taken[name] = mapped(self.loaded.folder / name) if self._mapped else self.loaded.take(name)
         return self._taken[name]
+
+
+def mapped(path: Path) -> Any:
+    """The bytes of a file, of which only what is used is loaded. Those that are written to are private copies: PyTorch
+    wants a buffer that can be written to."""
+    if path.stat().st_size == 0:
+        return bytearray()
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
 class FilesOf:
@@ -92,16 +108,21 @@ def _is_of_rank(name: str) -> bool:
 
 def rejoined(name: str, target: Sharded, parts: list[Any], rank: int, world_size: int) -> Any:
     """This rank's part, built from the parts of the ranks that saved."""
-    if target.rejoin is None:
+    if target.rejoin is not None:
+        return target.rejoin([_joining.locals_of(part) for part in parts], rank, world_size)
+    if not any(map(_joining.has_pieces, parts)):
         raise InputError(
             f"`{name}` was saved in {len(parts)} parts, but there are {world_size} ranks now; "
             "pass `Sharded` a function `rejoin` that combines them"
         )
-    return target.rejoin(parts, rank, world_size)
+    return _joining.joined(name, target.value, parts)
 
 
 def put(target: Any, value: Any, name: str) -> Any:
     """The value in place of `target`, as far as the target can be filled."""
+    if _state.is_module(target):
+        _state._restore_module(target, value, name)
+        return target
     if _tree.is_stateful(target):
         _tree.load_state(target, value, (name,))
         return target

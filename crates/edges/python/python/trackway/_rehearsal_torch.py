@@ -581,8 +581,13 @@ def _gradients_are_zero(optimizer: Any) -> bool:
     return not any(one.grad is not None and bool(_dense(one.grad).any()) for one in parameters)
 
 
+def _here(tensor: Any) -> Any:
+    """The values; of a DTensor those of this rank, without waiting for others."""
+    return tensor.detach().to_local() if hasattr(tensor, "to_local") else tensor.detach()
+
+
 def _sample(parameter: Any) -> Any:
-    flat = parameter.detach().reshape(-1)
+    flat = _here(parameter).reshape(-1)
     stride = max(1, -(-flat.numel() // SAMPLE_ELEMENTS))
     return flat[::stride].double()
 
@@ -590,7 +595,7 @@ def _sample(parameter: Any) -> Any:
 def bits(tensor: Any) -> int:
     """The sum of the bits of all elements: it reveals a change at the cost of a sum."""
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    flat = tensor.detach().reshape(-1)
+    flat = _here(tensor).reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
     return int(flat.view(integers[flat.element_size()]).sum(dtype=torch.int64)) if flat.numel() else 0

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +17,7 @@ from . import _state, _told
 from ._diagnosis import Diagnosis
 from ._exceptions import tell_exception, watch_exceptions
 from ._gradients import tell_gradients
+from ._joining import has_pieces, joined
 from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
@@ -85,6 +87,8 @@ class Run(Recorder):
         self._rng_to_come: Any = None
         self._last_step: int | None = None
         self._saved_step: int | None = None
+        # The number and the folder of the checkpoint that was resumed.
+        self._resumed: tuple[int, Path] | None = None
         self._prepared = False
         self._rank, self._world_size = self._ranks
         plan = self._rehearsal_plan
@@ -220,6 +224,11 @@ class Run(Recorder):
 
         Raises IntegrityError if checkpoints were committed but none verifies, FencedError if a newer attempt owns them,
         and InputError if a component does not fit, or is requested but not in the checkpoint."""
+        self._remember(components, loader)
+        return self._resume_with(components, self._resume_files())
+
+    def _remember(self, components: Mapping[str, Any], loader: Iterable[Any] | None = None) -> None:
+        """Takes the components of which later checkpoints consist."""
         for name in components:
             if _state.check_name(name) in (RNG, CURSOR):
                 raise InputError(f"`{name}` is saved automatically; choose another name for this component")
@@ -228,18 +237,24 @@ class Run(Recorder):
             self._diagnosis.install()
         if loader is not None:
             self._cursor.attend(loader)
-        loaded = self._resume()
-        if loaded is None:
+
+    def _resume_with(self, components: Mapping[str, Any], source: Kept | None) -> Start:
+        if source is None:
             return self._begin_warm(components)
-        source = Kept(loaded)
-        stored = _state.Stored(FilesOf(source, self._rank))
-        kept = self._restore(components, loaded, source)
-        self._restore_place(stored, source, loaded)
-        self._next_step = loaded.step + 1
-        self._note_unused(stored, components, loaded.step)
+        kept = self._restore(components, source)
+        self._restore_place(source)
+        loaded = source.loaded
+        self._note_unused(_state.Stored(FilesOf(source, self._rank)), components, loaded.step)
         return Start(
             self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
         )
+
+    def _resume_files(self, *, mapped: bool = False) -> Kept | None:
+        """The files of the checkpoint to resume, in memory, or mapped after they were verified; None if nothing was ever
+        committed."""
+        loaded = self._resume_target() if mapped else self._resume()
+        self._resumed = None if loaded is None else (loaded.number, loaded.folder)
+        return None if loaded is None else Kept(loaded, mapped=mapped)
 
     def _begin_warm(self, components: Mapping[str, Any]) -> Start:
         """Starts at step 1, with the weights of the previous rung if the run file sets `warm_start`: its optimizer,
@@ -252,24 +267,37 @@ class Run(Recorder):
         }
         if not weights:
             raise InputError("`warm_start` loads weights of the previous rung, but none of the components is a model")
-        state = self._restore(weights, loaded, Kept(loaded))
+        state = self._restore(weights, Kept(loaded))
         return Start(1, warm_start=loaded.step, state=state)
 
-    def _restore(self, components: Mapping[str, Any], loaded: Loaded, source: Kept) -> dict[str, Any]:
+    def _restore(self, components: Mapping[str, Any], source: Kept) -> dict[str, Any]:
         """Fills the components; returns what cannot be filled in place."""
         stored = _state.Stored(FilesOf(source, self._rank))
         models = _models_in(components)
         restored = {}
         for name, target in components.items():
-            if isinstance(target, Sharded) and loaded.world_size != self._world_size:
-                parts = [_state.Stored(FilesOf(source, rank)).restore(name) for rank in range(loaded.world_size)]
-                part = rejoined(name, target, parts, self._rank, self._world_size)
-                restored[name] = put(target.value, part, name)
+            if isinstance(target, Sharded):
+                restored[name] = self._restore_part(name, target, source, models)
             else:
-                restored[name] = stored.restore(name, unwrap(target), models=models)
+                restored[name] = stored.restore(name, target, models=models)
         return {name: value for name, value in restored.items() if value is not unwrap(components[name])}
 
-    def _restore_place(self, stored: _state.Stored, source: Kept, loaded: Loaded) -> None:
+    def _restore_part(self, name: str, target: Sharded, source: Kept, models: list[Any]) -> Any:
+        """Fills this rank's part of a component."""
+        own = _state.Stored(FilesOf(source, self._rank))
+        if source.loaded.world_size == self._world_size:
+            part = own.part(name)
+            if not has_pieces(part):
+                return own.restore(name, target.value, models=models)
+            return put(target.value, joined(name, target.value, [part]), name)
+        ranks = range(source.loaded.world_size)
+        parts = [_state.Stored(FilesOf(source, rank)).part(name) for rank in ranks]
+        return put(target.value, rejoined(name, target, parts, self._rank, self._world_size), name)
+
+    def _restore_place(self, source: Kept) -> None:
+        """Restores the generators and the position in the data."""
+        loaded, stored = source.loaded, _state.Stored(FilesOf(source, self._rank))
+        self._next_step = loaded.step + 1
         # If the checkpoint does not have it, a step was a batch.
         self._cursor.taken = loaded.step
         if loaded.world_size != self._world_size:
@@ -466,39 +494,55 @@ class Run(Recorder):
 
         Raises InputError for a state that cannot be stored, FencedError if the process must stop, and StorageError if
         writing this or the previous checkpoint failed."""
+        components = {**self._components, **(state or {})}
+        if not self._due(step, components, force):
+            return False
+        values = as_floats(metrics)
+        draft = self._open(step, components, waiting=force or wait)
+        if draft is None:
+            return False
+        self._draft(draft, components)
+        self._submit(draft, step, values, wait)
+        return True
+
+    def checkpoint_due(self, step: int) -> bool:
+        """Whether `checkpoint(step)` would save now: for what saves in another way, such as `trackway.dcp`. Call it at
+        the end of each step, on every rank. False outside an attempt."""
+        return self._due(step, self._components, False)
+
+    def _due(self, step: int, components: Mapping[str, Any], force: bool) -> bool:
         if not self._saves or self._diagnosis is not None:
             return False
-        components = {**self._components, **(state or {})}
         if not self._prepared:
             # Now the optimizer has its state. What cannot be stored is reported at the first step, not at the first save.
             self._prepared = True
             shared, own = self._shares(components)
-            self._prepare(_state.size_bytes({**shared, **own}, _models_in(components)))
+            pieces = _sharded_in(components)
+            self._prepare(_state.size_bytes({**shared, **own}, _models_in(components), pieces=pieces))
         due = self._checkpoint_due(step)
-        last = step == self._last_step
-        if not (due or force or last) or step == self._saved_step:
-            return False
-        if force or last or wait:
+        return (due or force or step == self._last_step) and step != self._saved_step
+
+    def _open(self, step: int, components: Mapping[str, Any], *, waiting: bool) -> Draft | None:
+        """Begins a checkpoint. None if the previous one is still being written, and this one need not wait for it."""
+        if waiting or step == self._last_step:
             self._wait(True)
-        values = as_floats(metrics)
         if self.rehearsal is not None:
             self.rehearsal.saving(step, components)
-        draft = self._begin(step)
-        if draft is None:
-            return False
-        self._draft(draft, components)
-        draft.submit(values)
+        return self._begin(step)
+
+    def _submit(self, draft: Draft, step: int, metrics: list[tuple[str, float]], wait: bool) -> None:
+        draft.submit(metrics)
         self._saved_step = step
         if wait:
             self._wait()
-        return True
 
     def _draft(self, draft: Draft, components: Mapping[str, Any]) -> None:
         models = _models_in(components)
         shared, own = self._shares(components)
-        _state.draft(draft, shared, models)
+        pieces = _sharded_in(components)
+        _state.draft(draft, shared, models, pieces=pieces)
         if own:
-            _state.draft(OwnFiles(draft, self._rank), own, models)
+            _state.draft(OwnFiles(draft, self._rank), own, models, pieces=pieces)
         draft.global_cursor(f"epoch {self._cursor.epoch} batch {self._cursor.index}".encode())
 
     def _shares(self, components: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -551,6 +595,10 @@ class Run(Recorder):
         if error is not None:
             self.exception(error)
         self.finish()
+
+
+def _sharded_in(components: Mapping[str, Any]) -> set[str]:
+    return {name for name, value in components.items() if isinstance(value, Sharded)}
 
 
 def _models_in(components: Mapping[str, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
@@ -153,14 +153,17 @@ def models_in(components: Mapping[str, Any]) -> list[Any]:
 # Saving
 
 
-def draft(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None) -> None:
+def draft(
+    sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None, *, pieces: Collection[str] = ()
+) -> None:
     """Passes every file of the components to `sink`; tensors are copied once. `models`: supply the names of an
-    optimizer's parameters, if they are not among the components.
+    optimizer's parameters, if they are not among the components. `pieces`: the components of which this rank's pieces of
+    DTensors are stored.
 
     Raises InputError, with the path, for a value that a checkpoint cannot store."""
     try:
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
-        for name, kind, document, encoder in _encode_all(components, models):
+        for name, kind, document, encoder in _encode_all(components, models, pieces):
             if encoder.leaves:
                 _draft_tensors(sink, name, kind, encoder)
             sink.bytes(f"{name}.json", kind, _to_json(document))
@@ -169,11 +172,13 @@ def draft(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = 
         raise
 
 
-def size_bytes(components: Mapping[str, Any], models: list[Any] | None = None) -> int:
+def size_bytes(
+    components: Mapping[str, Any], models: list[Any] | None = None, *, pieces: Collection[str] = ()
+) -> int:
     """The approximate size of a checkpoint of the components; nothing is copied.
 
     Raises like `draft`, so that a state that cannot be stored is reported early."""
-    encoded = _encode_all(components, models)
+    encoded = _encode_all(components, models, pieces)
     leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
     return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
 
@@ -185,21 +190,21 @@ class _Encoded(NamedTuple):
     encoder: _tree.Encoder
 
 
-def _encode_all(components: Mapping[str, Any], models: list[Any] | None) -> list[_Encoded]:
+def _encode_all(components: Mapping[str, Any], models: list[Any] | None, pieces: Collection[str]) -> list[_Encoded]:
     models = models_in(components) if models is None else models
-    return [_encode(check_name(name), value, models) for name, value in components.items()]
+    return [_encode(check_name(name), value, models, name in pieces) for name, value in components.items()]
 
 
-def _encode(name: str, value: Any, models: list[Any]) -> _Encoded:
+def _encode(name: str, value: Any, models: list[Any], pieces: bool) -> _Encoded:
     kind = kind_of(name, value)
     document: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION}
-    encoder = _tree.Encoder(inline=kind in INLINE_KINDS, name_of=_joined)
+    encoder = _tree.Encoder(inline=kind in INLINE_KINDS, name_of=_joined, pieces=pieces)
     if is_module(value):
         tree = encoder.encode(_module_state(value), (name,))
         _group_frozen(unwrap(value), encoder)
     elif is_optimizer(value):
         names = _parameter_names(value, models)
-        encoder = _tree.Encoder(name_of=lambda path: _joined(_with_parameter(path, names)))
+        encoder = _tree.Encoder(name_of=lambda path: _joined(_with_parameter(path, names)), pieces=pieces)
         document["parameters"] = names
         tree = encoder.encode(value.state_dict(), (name,))
     elif _tree.is_stateful(value):
@@ -285,9 +290,7 @@ class Stored:
         names of an optimizer's parameters are looked up in `models`.
 
         Raises InputError if the checkpoint has no such component, or it does not fit."""
-        document = self._document(f"{name}.json") if f"{name}.json" in self._files else None
-        if document is None:
-            raise InputError(f"the checkpoint holds no `{name}`; it holds {_tree._list_names(self.names)}")
+        document = self._component(name)
         decoder = _tree.Decoder(self._finder(name), framework)
         tree = document["tree"]
         if is_module(target):
@@ -299,6 +302,16 @@ class Stored:
         else:
             return decoder.decode(tree, target, (name,))
         return target
+
+    def part(self, name: str) -> Any:
+        """A component as one rank stored it: a new value, with a Piece for each DTensor."""
+        return _tree.Decoder(self._finder(name), pieces=True).decode(self._component(name)["tree"])
+
+    def _component(self, name: str) -> dict[str, Any]:
+        document = self._document(f"{name}.json") if f"{name}.json" in self._files else None
+        if document is None:
+            raise InputError(f"the checkpoint holds no `{name}`; it holds {_tree._list_names(self.names)}")
+        return dict(document)
 
     def foreign(self, framework: str) -> dict[str, Any]:
         """The files of a checkpoint that was not written from Python: the tensors of each safetensors file, the values
@@ -334,7 +347,7 @@ class Stored:
 
     def _finder(self, component: str) -> Any:
         """Finds the tensors of a component by name, in whichever of its files they are."""
-        pattern = re.compile(rf"{re.escape(component)}(-\d{{5,}}-of-\d{{5,}})?\.safetensors")
+        pattern = files_of(component)
         files = [name for name in self._files if pattern.fullmatch(name)]
         known: dict[str, _arrays.Stored] = {}
 
@@ -347,6 +360,11 @@ class Stored:
             return known[name]
 
         return find
+
+
+def files_of(component: str) -> re.Pattern[str]:
+    """What the names of the files with the tensors of a component look like."""
+    return re.compile(rf"{re.escape(component)}(-\d{{5,}}-of-\d{{5,}})?\.safetensors")
 
 
 def tensors_in(file: str, region: Any) -> dict[str, _arrays.Stored]:

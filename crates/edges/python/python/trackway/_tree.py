@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import _arrays
+from . import _arrays, _pieces
 from .errors import InputError
 
 TAG = "$"
@@ -52,12 +52,16 @@ def is_generator(value: object) -> bool:
 class Encoder:
     """Converts values to JSON and collects the tensors on the way, each under its own name."""
 
-    def __init__(self, *, inline: bool = False, name_of: Callable[[Path], str] | None = None):
+    def __init__(
+        self, *, inline: bool = False, name_of: Callable[[Path], str] | None = None, pieces: bool = False
+    ):
         self.leaves: dict[str, _arrays.Leaf] = {}
         # Tensors that are the same memory as one that was met earlier: their name, and that one's.
         self.aliases: dict[str, str] = {}
         self._names: dict[tuple[Any, ...], str] = {}
         self._inline = inline
+        # Whether this rank's piece of a DTensor is stored.
+        self._pieces = pieces
         self._name_of = name_of or (lambda path: ".".join(map(str, path)))
 
     def encode(self, value: Any, path: Path = ()) -> Json:
@@ -165,7 +169,11 @@ class Encoder:
         return {TAG: "pytree", "type": f"{kind.__module__}.{kind.__qualname__}", "children": items}
 
     def _tensor(self, value: Any, path: Path) -> Json:
+        piece = None
         try:
+            if self._pieces and _pieces.is_distributed(value):
+                piece = {"size": list(value.shape), "offsets": list(_pieces.place_of(value)[1])}
+                value = value.to_local()
             leaf = _arrays.leaf(value)
         except InputError as error:
             raise InputError(f"{place(path)} is {error}") from None
@@ -175,6 +183,8 @@ class Encoder:
         node: dict[str, Json] = {TAG: "tensor", "name": name, "framework": leaf.framework}
         if leaf.note:
             node["note"] = leaf.note
+        if piece is not None:
+            node["piece"] = piece
         return node
 
     def _name_for(self, leaf: _arrays.Leaf, path: Path) -> str:
@@ -226,9 +236,17 @@ def _key_text(path: Any) -> str:
 
 
 class Decoder:
-    """Converts JSON back to values. `find` finds a tensor by name; `framework` overrides the one it was saved from."""
+    """Converts JSON back to values. `find` finds a tensor by name; `framework` overrides the one it was saved from.
+    `pieces`: what was a DTensor becomes a Piece instead of the tensor that the rank had."""
 
-    def __init__(self, find: Callable[[str], _arrays.Stored] | None = None, framework: str | None = None):
+    def __init__(
+        self,
+        find: Callable[[str], _arrays.Stored] | None = None,
+        framework: str | None = None,
+        *,
+        pieces: bool = False,
+    ):
+        self._pieces = pieces
         self._find = find
         self._framework = framework
         self._built: dict[tuple[str, str], Any] = {}
@@ -393,6 +411,9 @@ class Decoder:
 
     def _read_tensor(self, node: Json, template: Any, path: Path) -> Any:
         framework = self._framework or node["framework"]
+        if self._pieces and "piece" in node:
+            piece = node["piece"]
+            return _pieces.Piece(self._tied(framework, node), tuple(piece["size"]), tuple(piece["offsets"]))
         try:
             if not _arrays.is_tensor(template):
                 return self._tied(framework, node)

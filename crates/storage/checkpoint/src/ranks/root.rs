@@ -28,7 +28,7 @@ use crate::view::CheckpointView;
 /// #     clock: Arc<dyn trackway_core::Clock>,
 /// #     ids: Arc<dyn trackway_core::Ids>,
 /// # ) -> Result<(), CheckpointError> {
-/// let group = RankGroup::from_environment()?; // RANK and WORLD_SIZE, as torchrun sets them
+/// let group = RankGroup::from_environment()?; // as torchrun, srun and other launchers say
 /// let mut root = RankedRoot::open("/shared/checkpoints".as_ref(), 1, run_id, attempt_id, group, clock, ids)?;
 /// let shard = group.file_name("weights.bin"); // `rank-0003-weights.bin`
 /// let (first_step, mut weights) = match root.resume_target()? {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import InputError
+from ..lightning import TrackwayCheckpointIO
 from ._watch import Watch, quiet
 from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
 
@@ -19,6 +22,22 @@ if TYPE_CHECKING:
     from .._run import Run
 
 
+# The file, in the Trainer's `default_root_dir`, that points to what was saved by the cadence of the run file.
+POINTER_NAME = "trackway.ckpt"
+
+
+def storage_of(trainer: Any) -> TrackwayCheckpointIO | None:
+    """What saves the checkpoints of a Trainer, if it is Trackway."""
+    io = getattr(trainer.strategy, "checkpoint_io", None)
+    return io if isinstance(io, TrackwayCheckpointIO) else None
+
+
+def saves_by_itself(strategy: Any) -> bool:
+    """Whether a strategy, such as that of FSDP, writes checkpoints without the plugin."""
+    general = next((base for base in type(strategy).__mro__ if base.__name__ == "Strategy"), None)
+    return type(strategy).save_checkpoint is not getattr(general, "save_checkpoint", None)
+
+
 class LightningCallback(Watch, Callback):  # type: ignore[misc]
     """Records a training with Lightning: `Trainer(callbacks=[trackway.callbacks.LightningCallback()])`.
 
@@ -26,12 +45,23 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; on a CUDA
     device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation, the values passed
     to `self.log` in it. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
-    never waits for the device."""
+    never waits for the device.
+
+    With `trackway.lightning.TrackwayCheckpointIO` among the plugins it also saves: by the cadence of the run file, on
+    request and before a stop. The errors of these saves are raised."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
         self._step = 0
         self._found: dict[str, Any] = {}
+
+    def setup(self, trainer: Any, module: Any, stage: str) -> None:
+        # One run for both: what saves must know what requests a stop.
+        if (io := storage_of(trainer)) is not None:
+            self._run = io.join(self._run)
+            if io.run._saves and saves_by_itself(trainer.strategy):
+                name = type(trainer.strategy).__name__
+                raise InputError(f"{name} does not save through plugins: remove TrackwayCheckpointIO, or use trackway.dcp")
 
     @quiet
     def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -53,8 +83,14 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
         found = {"learning_rate": learning_rate(optimizer), **gradient_metrics(gradients_of(optimizer))}
         self._found = {**found, **self.update()}
 
-    @quiet
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
+        updated = trainer.global_step != self._step
+        self._batch_ended(trainer, outputs)
+        if updated and (io := storage_of(trainer)) is not None and io.run.checkpoint_due(trainer.global_step):
+            trainer.save_checkpoint(os.path.join(trainer.default_root_dir, POINTER_NAME))
+
+    @quiet
+    def _batch_ended(self, trainer: Any, outputs: Any) -> None:
         if trainer.global_step != self._step:
             self._step = trainer.global_step
             self._record(trainer, outputs)
@@ -81,8 +117,13 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
         if not trainer.sanity_checking:
             self.record(trainer.global_step, *apart(trainer.callback_metrics))
 
-    @quiet
     def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: Any) -> None:
+        self._saves()
+        if (io := storage_of(trainer)) is not None:
+            io.accompany(trainer.global_step)
+
+    @quiet
+    def _saves(self) -> None:
         self.pause()
 
     @quiet
