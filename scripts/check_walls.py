@@ -20,7 +20,7 @@ LAYERS = {
     "storage": ["store", "layouts", "checkpoint", "ledger", "sql"],
     "science": ["statistics", "data", "evaluate"],
     "decide": ["tower"],
-    "run": ["recorder", "launch"],
+    "run": ["recorder", "adopt", "launch"],
     "app": ["api", "engine", "flows", "inspect", "pages"],
     "edges": ["agent", "python", "server", "cli"],
 }
@@ -54,6 +54,7 @@ FORBIDDEN = {
     "trackway-layouts": TRAINING,
     "trackway-checkpoint": TRAINING,
     "trackway-recorder": TRAINING,
+    "trackway-adopt": TRAINING,
     "trackway-python": TRAINING,
     "trackway-agent": TRAINING + r"|clap|nvml-wrapper|zstd|ring",
     "trackway-ledger": r"datafusion|axum|object_store",

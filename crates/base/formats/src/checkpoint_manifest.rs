@@ -64,6 +64,8 @@ closed_list!(
         Rng = "rng",
         /// Where in the data the run is.
         DataCursor = "data_cursor",
+        /// Several of these in one file, such as a `ckpt.pt`: which ones is not known.
+        State = "state",
         /// Anything that is not part of the training state, such as a sample or a plot.
         Other = "other",
     }
@@ -148,11 +150,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// What a resume from it has to start over, because only weights of it were saved; empty if there are no weights.
+    /// What a resume from it has to start over, because only weights of it were saved; empty if there are no weights, and where one
+    /// file may hold the rest.
     #[must_use]
     pub fn missing(&self) -> Vec<Kind> {
         let has = |kind: Kind| self.files.iter().any(|file| file.kind == kind);
-        let is_missing = |kind: &Kind| has(Kind::Weights) && !has(*kind);
+        let is_missing = |kind: &Kind| has(Kind::Weights) && !has(Kind::State) && !has(*kind);
         BESIDE_WEIGHTS.into_iter().filter(is_missing).collect()
     }
 

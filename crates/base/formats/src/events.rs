@@ -26,6 +26,20 @@ closed_list!(
         WarmStart = "warm_start",
         /// They could not be loaded, and why.
         WarmStartFailed = "warm_start_failed",
+        /// A checkpoint that the script wrote itself was committed: `path`, `layout`, `complete` (what showed that it is),
+        /// `step_from`, `bytes`, `seconds`.
+        CheckpointAdopted = "checkpoint_adopted",
+        /// One that was not committed: `path`, `why`.
+        CheckpointNotAdopted = "checkpoint_not_adopted",
+        /// Whether the script read a checkpoint that was there when it was started: `path`; `by`: `attempt`, `unknown` (a process
+        /// that was not identified) or `none`; `planned`: whether it is the one that the attempt was to continue from.
+        CheckpointOpened = "checkpoint_opened",
+        /// The script continued from another checkpoint than was planned, or from none: `path`, `planned_step`.
+        CheckpointOtherResume = "checkpoint_other_resume",
+        /// Before a launch it was put where the script looks for it: `path`, `step`.
+        CheckpointPutBack = "checkpoint_put_back",
+        /// Before a launch it was moved out of the script's way: `path`, `to`, `why`.
+        CheckpointMovedAside = "checkpoint_moved_aside",
         /// A save was begun.
         CheckpointWriting = "checkpoint_writing",
         /// A checkpoint was committed.

@@ -3,6 +3,7 @@
 
 pub mod arguments;
 pub mod checkpoint_manifest;
+pub mod checkpoint_origin;
 pub mod control;
 mod digest;
 pub mod environment;

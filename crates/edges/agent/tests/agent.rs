@@ -10,7 +10,7 @@ use std::time::Duration;
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{
-    EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation,
+    Adopt, EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation,
 };
 use trackway_redact::Redactor;
 use trackway_system::SystemIds;
@@ -49,6 +49,9 @@ fn spec(directory: &Path, script: &str) -> LaunchSpec {
             config_sha256: String::new(),
             data_sha256: None,
             data_files: BTreeMap::new(),
+            adopt: Adopt::Nothing,
+            isolation: None,
+            continues_from: None,
             checkpoint_every_steps: None,
             checkpoint_every_seconds: None,
             devices: Vec::new(),

@@ -6,6 +6,7 @@ pub mod conformance;
 mod exit_record;
 mod files;
 mod gpu;
+mod isolation;
 mod launcher;
 mod local;
 mod local_offer;
@@ -23,6 +24,7 @@ pub use exit_record::{
 };
 pub use files::JSON_BYTES_MAX;
 pub use gpu::{Gpu, GpuDriver};
+pub use isolation::Isolation;
 pub use launcher::{
     EngineState, Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
 };
@@ -30,5 +32,5 @@ pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use local_offer::LocalOffer;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
-pub use spec::{LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
+pub use spec::{Adopt, ContinuesFrom, LAUNCH_VERSION, LaunchDetails, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use trackway_adopt::{PatternError, Patterns};
 use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_formats::Variable;
 use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
-use crate::EngineRequest;
 use crate::files::read_json;
+use crate::{EngineRequest, Isolation};
 
 /// The version of `launch.json` that this crate writes.
 pub const LAUNCH_VERSION: u32 = 1;
@@ -41,6 +42,42 @@ pub struct StoredLaunch {
     /// Everything else, at the same level as the other keys.
     #[serde(flatten)]
     pub details: LaunchDetails,
+}
+
+/// Which checkpoints of a script's own are committed once they are whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Adopt {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those below the working directory that are clearly the state of a training.
+    Detected,
+    /// Those that these globs name.
+    Paths(Vec<String>),
+}
+
+impl Adopt {
+    /// Where to look, for a script that runs in this folder; none if nothing is adopted.
+    ///
+    /// # Errors
+    /// The first of the globs that is not a pattern.
+    pub fn patterns(&self, working_directory: &Path) -> Result<Option<Patterns>, PatternError> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Detected => Ok(Some(Patterns::detecting(working_directory))),
+            Self::Paths(paths) => Patterns::new(working_directory, paths).map(Some),
+        }
+    }
+}
+
+/// An adopted checkpoint that an attempt is to continue from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContinuesFrom {
+    /// The number of its commit in the log: the parent of the first one that the attempt commits.
+    pub number: u64,
+    /// Where the script finds it, as a receipt shows it.
+    pub path: String,
 }
 
 /// What is stored of a launch as it is.
@@ -76,6 +113,15 @@ pub struct LaunchDetails {
     /// The files of each data set of the run, or the folders of many, absolute: whether one is opened is recorded.
     #[serde(default)]
     pub data_files: BTreeMap<String, Vec<PathBuf>>,
+    /// Which checkpoints that the script writes itself are committed.
+    #[serde(default)]
+    pub adopt: Adopt,
+    /// Where its changes to the working directory go instead; none: it is not isolated.
+    #[serde(default)]
+    pub isolation: Option<Isolation>,
+    /// What the attempt continues from, of those that are adopted.
+    #[serde(default)]
+    pub continues_from: Option<ContinuesFrom>,
     /// A checkpoint is due after so many steps.
     pub checkpoint_every_steps: Option<u64>,
     /// A checkpoint is due after so many seconds.

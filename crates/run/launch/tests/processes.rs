@@ -18,8 +18,8 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_launch::shim::{LineTime, ShimRecord};
 use trackway_launch::testing::FakeEngine;
 use trackway_launch::{
-    EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
-    Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
+    Adopt, EngineRequest, ExitRecord, LaunchDetails, LaunchSpec, Launcher, LocalLauncher, Observation,
+    Placement, Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
 use trackway_recorder::Origin;
 use trackway_redact::Redactor;
@@ -181,6 +181,9 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
             config_sha256: String::new(),
             data_sha256: None,
             data_files: BTreeMap::new(),
+            adopt: Adopt::Nothing,
+            isolation: None,
+            continues_from: None,
             checkpoint_every_steps: None,
             checkpoint_every_seconds: None,
             devices: Vec::new(),

@@ -26,11 +26,13 @@
 pub mod bulk;
 pub mod doctor;
 mod error;
+mod foreign;
 mod group;
 mod history;
 mod housekeeper;
 mod keeper;
 mod load;
+mod parent;
 mod ranks;
 #[cfg(any(test, feature = "remote"))]
 pub mod remote;
@@ -44,6 +46,8 @@ mod writer;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod foreign_tests;
+#[cfg(test)]
 mod house_tests;
 #[cfg(test)]
 mod tests;
@@ -53,6 +57,7 @@ mod vectors;
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 
 pub use error::{CheckpointError, Defect, ErrorKind, Fallback, RankError};
+pub use foreign::{ForeignFile, Pace};
 pub use group::RankGroup;
 pub use history::{CheckpointInfo, CheckpointState, PinInfo};
 pub use housekeeper::{Collected, Housekeeper};

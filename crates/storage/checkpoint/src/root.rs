@@ -16,10 +16,11 @@ use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, RoundBody, commi
 use crate::history::{CheckpointInfo, History, check_round};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
+use crate::parent::ParentFiles;
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::view::{CheckpointView, Found, Search};
-use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
+use crate::writer::{CheckpointWriter, write_durably};
 
 /// A checkpoint that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,6 +161,21 @@ impl CheckpointRoot {
     /// What later commits keep, instead of what the environment sets; `None`: everything.
     pub fn set_retention(&mut self, keep: Option<Retention>) {
         self.settings.keep = keep;
+    }
+
+    /// What later commits keep if the environment sets nothing.
+    pub fn keep_by_default(&mut self, keep: Retention) {
+        self.settings.keep.get_or_insert(keep);
+    }
+
+    /// Later commits continue from this one, whose bytes are not read: another process resumed from it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchCommit`], or [`CheckpointError::Damaged`] when its manifest is.
+    pub fn continue_from(&mut self, number: u64) -> Result<(), CheckpointError> {
+        let manifest = self.view.manifest(number)?;
+        self.committed(number, manifest.object_prefix, manifest.files);
+        Ok(())
     }
 
     /// The root as a reader sees it, as of the last call.

@@ -3,24 +3,12 @@ use std::path::{Path, PathBuf};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
-use crate::bulk::{DraftFile, Figures, FileWriter, Parent, WrittenFile};
+use crate::bulk::{DraftFile, Figures, FileWriter, WrittenFile};
 use crate::error::CheckpointError;
+use crate::foreign::{self, ForeignFile, Pace};
 use crate::group::RankGroup;
 use crate::load::LoadedCheckpoint;
-
-/// The files of the commit that training continues from: those that did not change are shared with it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ParentFiles {
-    pub folder: PathBuf,
-    pub object_prefix: String,
-    pub files: Vec<ManifestFile>,
-}
-
-impl ParentFiles {
-    fn borrow(&self) -> Parent<'_> {
-        Parent { folder: &self.folder, object_prefix: &self.object_prefix, files: &self.files }
-    }
-}
+use crate::parent::ParentFiles;
 
 /// Takes the files of one checkpoint. Each is durable when [`CheckpointWriter::file`] returns; none is part of a
 /// checkpoint before the commit.
@@ -65,6 +53,20 @@ impl<'a> CheckpointWriter<'a> {
         self.figures.add(&written.figures);
         let owned = |(written, rank): (WrittenFile, Option<u32>)| ManifestFile { rank, ..written.file };
         self.files.extend(written.files.into_iter().zip(owners).map(owned));
+        Ok(())
+    }
+
+    /// Copies a file that another program wrote, and makes it durable. The copy is immutable: it shares blocks with its source where the file
+    /// system can, and never its name. A large file that the checkpoint before has with the same bytes is shared with that.
+    ///
+    /// # Errors
+    /// [`CheckpointError::SourceChanged`] when it was written to or cut meanwhile; what `pace` returned; else as [`CheckpointWriter::file`].
+    pub fn copy_of(&mut self, source: &ForeignFile<'_>, pace: &mut Pace<'_>) -> Result<(), CheckpointError> {
+        let rank = self.check_name(source.name)?;
+        let (disk, share_bytes_min) = (self.writer.disk(), self.writer.share_bytes_min());
+        let copied = foreign::copy(disk, &self.folder, source, self.parent, share_bytes_min, pace)?;
+        self.figures.bytes_written += copied.written_bytes;
+        self.files.push(ManifestFile { rank, ..copied.file });
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 
 /// The most files and folders of a listing; a folder with more is an error.
 pub const MAX_FILES: usize = 200_000;
+/// Most files and folders of a folder in which checkpoints are looked for.
+pub const MAX_FILES_SEARCHED: usize = 20_000;
 /// The deepest folder of a listing, counted from its root; what is deeper is named and not listed.
 pub const MAX_FOLDER_DEPTH: usize = 64;
 /// The most bytes that are read of one file to check it.

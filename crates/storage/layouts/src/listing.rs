@@ -6,7 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component as Part, Path, PathBuf};
 
-use crate::limits::{MAX_FILES, MAX_FOLDER_DEPTH};
+use crate::limits::{MAX_FILES, MAX_FILES_SEARCHED, MAX_FOLDER_DEPTH};
+use crate::names;
 
 /// A file of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +51,8 @@ pub struct Listing {
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The folder has more files than a listing holds.
-    #[error("`{}` has more than {MAX_FILES} files and folders: name the checkpoints below it, not the whole folder", .0.display())]
-    TooManyFiles(PathBuf),
+    #[error("`{}` has more than {} files and folders: name the checkpoints below it, not the whole folder", .0.display(), .1)]
+    TooManyFiles(PathBuf, usize),
     /// The file system said no.
     #[error("cannot list `{}`: {}", .0.display(), .1)]
     Io(PathBuf, #[source] io::Error),
@@ -181,11 +182,24 @@ impl Fnv {
 /// # Errors
 /// If the folder cannot be read, or has more than [`MAX_FILES`] files and folders.
 pub fn list(root: &Path) -> Result<Listing, ListError> {
-    list_at_most(root, MAX_FILES)
+    list_at_most(root, MAX_FILES, |_| true)
 }
 
-/// The same with another bound for files, links and folders together.
-pub(crate) fn list_at_most(root: &Path, most: usize) -> Result<Listing, ListError> {
+/// The files of a folder in which checkpoints are looked for, such as the working directory of a script: without the hidden folders and those of
+/// other tools, which may hold more files than everything else.
+///
+/// # Errors
+/// As for [`list`], with [`MAX_FILES_SEARCHED`].
+pub fn list_to_search(root: &Path) -> Result<Listing, ListError> {
+    list_at_most(root, MAX_FILES_SEARCHED, |name| !name.starts_with('.') && !names::is_other_folder(name))
+}
+
+/// The same with another bound for files, links and folders together, and without the folders of which `enters` says no.
+pub(crate) fn list_at_most(
+    root: &Path,
+    most: usize,
+    enters: impl Fn(&str) -> bool,
+) -> Result<Listing, ListError> {
     let mut listing = Listing::default();
     let failed = |path: &Path, error| ListError::Io(path.to_owned(), error);
     let metadata = fs::metadata(root).map_err(|error| failed(root, error))?;
@@ -215,6 +229,9 @@ pub(crate) fn list_at_most(root: &Path, most: usize) -> Result<Listing, ListErro
             };
             let path = format!("{prefix}{name}");
             let kind = metadata.file_type();
+            if kind.is_dir() && !enters(&name) {
+                continue;
+            }
             if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
                 folders.push((item.path(), format!("{path}/"), depth + 1));
             } else if kind.is_file() {
@@ -228,7 +245,7 @@ pub(crate) fn list_at_most(root: &Path, most: usize) -> Result<Listing, ListErro
             }
             let found = listing.files.len() + listing.links.len() + listing.skipped.len();
             if found + listing.folders.len() + folders.len() > most {
-                return Err(ListError::TooManyFiles(root.to_owned()));
+                return Err(ListError::TooManyFiles(root.to_owned(), most));
             }
         }
     }

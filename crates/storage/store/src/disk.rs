@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use trackway_files::{OwnedFolder, open_own, open_regular};
+use trackway_files::{OwnedFolder, clone_file, open_own, open_regular};
 
 /// What offsets, lengths and addresses of direct I/O are multiples of.
 pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
@@ -42,6 +42,11 @@ pub trait DiskFile: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Cuts it, or makes it longer with zeros.
     fn set_size(&self, size_bytes: u64) -> io::Result<()>;
+    /// Lets this file, which is new and empty, share the blocks of another one until one of both is written to (a reflink). False
+    /// where the file system cannot: then nothing was done.
+    fn share_blocks(&self, _source: &File) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Makes the bytes durable.
     fn sync(&self) -> io::Result<()>;
 }
@@ -150,6 +155,10 @@ impl DiskFile for RealFile {
 
     fn set_size(&self, size_bytes: u64) -> io::Result<()> {
         self.file.set_len(size_bytes)
+    }
+
+    fn share_blocks(&self, source: &File) -> io::Result<bool> {
+        clone_file(source, &self.file)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -13,10 +13,12 @@ use trackway_ledger::{
 };
 use trackway_tower::decide::{DecisionRule, SpentBeside};
 
+use super::adopted;
 use super::changes::{Changes, plan_values};
 use super::detect::{Detecting, DetectionLog};
 use super::effective_batch;
 use super::inject::Injection;
+use super::isolated;
 use super::job::Job;
 use super::ladder::Ladder;
 use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
@@ -84,6 +86,7 @@ pub fn drive(
                     own: rehearsal,
                     rung: Some(rung),
                     exclude_hosts: changes.exclude_hosts,
+                    isolation: None,
                 };
                 launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
@@ -112,7 +115,9 @@ pub fn drive(
             Ended::Superseded(holder) => return Err(superseded(run_id, &holder)),
         }
         let sealed = seal_patiently(context, &launched)?;
-        tell_other_resume(&launched.row, &sealed.row, reporter);
+        let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
+        tell_other_resume(&launched.row, &sealed.row, &events, reporter);
+        adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
         report_end(&sealed, reporter);
         if sealed.decision.rule.parse().is_ok_and(DecisionRule::is_roll_back) {
             // Their state belongs to the training that is left; one that fired could not fire again.
@@ -212,6 +217,7 @@ pub fn rehearse(
         set: rehearsal.set.clone(),
         own: rehearsal.environment.clone(),
         rung: rehearsal.rung,
+        isolation: isolated::isolation(context, prepared, reporter)?,
         ..Additions::default()
     };
     let launched = launch_next(context, prepared, previous, &additions, true, reporter)?;
@@ -429,7 +435,17 @@ fn tell_unreached(context: &Context, launched: &Launched, asked: Option<Injectio
 
 /// The log of checkpoints may show less at the launch than the script finds: an entry that was removed is written again when the
 /// script opens its root.
-fn tell_other_resume(launched: &AttemptRow, sealed: &AttemptRow, reporter: &dyn Reporter) {
+fn tell_other_resume(
+    launched: &AttemptRow,
+    sealed: &AttemptRow,
+    events: &[EventRow],
+    reporter: &dyn Reporter,
+) {
+    // Of checkpoints that the script writes itself, the seal says what it continued from.
+    if let Some(event) = events.iter().find(|event| EventKind::CheckpointOtherResume.is(&event.kind)) {
+        reporter.notice(&Notice::Note { text: event.message.clone() });
+        return;
+    }
     let expected = launched.resumed_from_step;
     let Some(step) = sealed.resumed_from_step.filter(|step| expected != Some(*step)) else { return };
     let expected = expected.map_or_else(|| "the start".into(), |step| format!("step {step}"));

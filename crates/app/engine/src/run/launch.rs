@@ -12,10 +12,11 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    EngineRequest, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
+    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
+use super::adopted::{self, Adoption};
 use super::evaluator::evaluator_versions;
 use super::inputs::LaunchInputs;
 use super::job::Job;
@@ -87,6 +88,8 @@ pub struct Additions {
     pub rung: Option<Rung>,
     /// Machines that it must not run on.
     pub exclude_hosts: Vec<String>,
+    /// Where its changes to the working directory go instead.
+    pub isolation: Option<Isolation>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -106,7 +109,8 @@ pub fn launch_next(
     let mut row = planned_row(context, prepared, previous, &inputs, additions);
     // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
-    if previous_here.is_some() {
+    if let Some(previous) = previous_here {
+        adopted::adopt_what_is_left(context, prepared, previous, reporter)?;
         tell_step_back(context, prepared, reporter);
     } else {
         begin_rung(context, &row)?;
@@ -128,8 +132,11 @@ pub fn launch_next(
         Some(_) => None,
     };
     note_warm_start(&mut row, warm_start.as_ref());
-    let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref());
+    let adoption = adopted::prepare(context, prepared, previous, &row, reporter)?;
+    row.command.extend(adoption.args.iter().cloned());
+    let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
     record_planned(context, &row, previous)?;
+    adoption.record(context)?;
     row.started_at = Some(context.clock.now());
     store_capture(context, prepared, &inputs.capture, &spec)?;
     let run_file = prepared.job.run_file.as_deref();
@@ -438,9 +445,11 @@ fn spec_of(
     row: &AttemptRow,
     additions: &Additions,
     warm_start: Option<&WarmStart>,
+    adoption: &Adoption,
 ) -> LaunchSpec {
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
+    environment.extend(adoption.environment.clone());
     environment.extend(additions.set.clone());
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
@@ -457,7 +466,7 @@ fn spec_of(
     }
     LaunchSpec {
         directory: context.home.layout.attempt(row.attempt_id).folder().to_owned(),
-        argv: plan.run.command.clone(),
+        argv: plan.run.command.iter().chain(&adoption.args).cloned().collect(),
         environment,
         details: LaunchDetails {
             run_id: row.run_id,
@@ -476,6 +485,9 @@ fn spec_of(
             data_files: states_of_run(context, row.run_id)
                 .map(|states| states.places_by_set())
                 .unwrap_or_default(),
+            adopt: adoption.adopt.clone(),
+            isolation: additions.isolation.clone(),
+            continues_from: adoption.continues_from.clone(),
             checkpoint_every_steps: plan.checkpoint.every_steps,
             checkpoint_every_seconds: plan.checkpoint.every_seconds,
             devices: Vec::new(),

@@ -1,5 +1,6 @@
 //! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
 
+mod adopted;
 pub mod changes;
 pub mod curves;
 pub mod detect;
@@ -9,6 +10,8 @@ mod effective_batch;
 pub mod evaluator;
 mod inject;
 mod inputs;
+mod isolated;
+mod isolated_changes;
 mod job;
 pub mod ladder;
 mod launch;

@@ -26,6 +26,7 @@ use crate::Context;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
+use crate::run::isolated_changes::IsolatedChanges;
 use crate::run::supervision;
 
 /// A run that is ready to be driven by this process, its supervisor.
@@ -40,6 +41,8 @@ pub struct Prepared {
     pub remote: Option<RemotePlan>,
     /// Held until the run is left alone.
     pub supervision: Supervision,
+    /// What its launches wrote, where they are kept apart.
+    pub(super) isolated: IsolatedChanges,
 }
 
 /// What a run starts from. A proof begins several runs from the same.
@@ -175,7 +178,8 @@ pub fn begin(
     });
     // A rehearsal has no remote.
     let remote = RemotePlan::of(context, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
-    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision })
+    let isolated = IsolatedChanges::of(context, run_id);
+    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision, isolated })
 }
 
 /// The process that seals an attempt compares them with the state of the files then.
@@ -209,7 +213,8 @@ pub fn reopen(context: &Context, run: &RunRow) -> Result<Prepared, AppError> {
     let job = planned_job(context, &run)?;
     let capture = capture_surroundings(context, &job);
     let remote = RemotePlan::of(context, run.run_id, &job.plan.checkpoint);
-    Ok(Prepared { run, job, capture, remote, supervision })
+    let isolated = IsolatedChanges::of(context, run.run_id);
+    Ok(Prepared { run, job, capture, remote, supervision, isolated })
 }
 
 fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {

@@ -4,7 +4,8 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 6] = [
+const SHOWN_ELSEWHERE: [EventKind; 7] = [
+    EventKind::CheckpointOpened,
     EventKind::CheckpointReason,
     EventKind::DataCursor,
     EventKind::DataOpened,
@@ -71,7 +72,21 @@ fn reason_text(event: &EventRow, events: &[EventRow]) -> String {
     reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
 }
 
+/// What is shown of a checkpoint that the script wrote itself; none for every other event.
+fn adopted_text(event: &EventRow) -> Option<String> {
+    let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
+    if EventKind::CheckpointAdopted.is(&event.kind) {
+        let step = event.step.map(|step| format!(" of step {step}")).unwrap_or_default();
+        return Some(format!("checkpoint{step} committed from `{}` ({})", field("path")?, field("layout")?));
+    }
+    let is_refused = EventKind::CheckpointNotAdopted.is(&event.kind);
+    is_refused.then(|| Some(format!("`{}` was not committed: {}", field("path")?, field("why")?))).flatten()
+}
+
 fn event_text(event: &EventRow) -> String {
+    if let Some(text) = adopted_text(event) {
+        return text;
+    }
     let step = event.step.map(|step| format!(" at step {step}")).unwrap_or_default();
     if event.message.is_empty() {
         format!("{}{step}", event.kind)

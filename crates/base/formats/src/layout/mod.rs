@@ -130,6 +130,8 @@ layout!(
         start_from_json = "start-from.json",
         /// What is at the remote, as the supervisor last saw it.
         remote_json = "remote.json",
+        /// What the launches of a rehearsal or proof wrote to the working directory, until it ends.
+        isolated = "isolated",
         /// Copies of the ledger's rows about the run.
         row_copies = "ledger",
     }
@@ -162,6 +164,8 @@ layout!(
         records = "records",
         /// Copies of files that the script gave as artifacts, under their hashes.
         artifacts = "artifacts",
+        /// Files of the script that were in the way of a resume: damaged or half-written checkpoints.
+        quarantine = "quarantine",
         /// What the processes did when the attempt made no progress (`TRACKWAY_STACKS`).
         stacks = "stacks",
         /// Requests to the script (`TRACKWAY_CONTROL`).

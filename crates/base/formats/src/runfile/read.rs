@@ -8,7 +8,8 @@ use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LadderSection, LaunchOn,
-    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    LaunchSection, OwnerSection, RESUME_PATH, ResourcesSection, ResumeSection, RetryRule, RetrySection,
+    RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -210,7 +211,31 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
         keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),
         remote: scope.read("remote", problems, remote),
         upload_wait_seconds: scope.read("upload_wait", problems, duration),
+        adopt: scope.read("adopt", problems, list(0, text)),
+        resume: resume(scope, problems),
     }
+}
+
+/// Without the path in it, and without checkpoints to adopt, it would have no effect.
+fn resume(scope: &Scope, problems: &mut Problems) -> Option<ResumeSection> {
+    let table = scope.section("resume", problems)?;
+    let resume = ResumeSection {
+        args: table.read("args", problems, list(1, plain_text)).unwrap_or_default(),
+        environment: table.read("environment", problems, variables).unwrap_or_default(),
+    };
+    let has_path =
+        resume.args.iter().chain(resume.environment.values()).any(|text| text.contains(RESUME_PATH));
+    if !has_path {
+        let message = format!("`checkpoint.resume` has no `{RESUME_PATH}`, for the path of the checkpoint");
+        let hint = "such as `resume = { args = [\"--resume_from_checkpoint\", \"{path}\"] }`";
+        problems.add(table.place.clone(), message, Some(hint.into()));
+    }
+    if scope.node("adopt").is_none() {
+        let message = "`checkpoint.resume` is for checkpoints that the script writes itself, and `checkpoint.adopt` names none";
+        let hint = "add `adopt = [\"out/checkpoint-*\"]` with the paths of the script's checkpoints";
+        problems.add(table.place.clone(), message.into(), Some(hint.into()));
+    }
+    Some(resume)
 }
 
 /// `"val_loss"` or `"min val_loss"`: less is better; `"max accuracy"`: more is.

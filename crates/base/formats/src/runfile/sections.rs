@@ -174,6 +174,36 @@ pub struct CheckpointSection {
     pub remote: Option<String>,
     /// How long the end of a run waits for uploads.
     pub upload_wait_seconds: Option<f64>,
+    /// Where the script itself writes checkpoints: globs, relative to its working directory or absolute. Empty: none of them counts.
+    /// Without the key they are found by what they are, unless the script has a cadence for saves through Trackway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopt: Option<Vec<String>>,
+    /// How the script learns which of them to continue from; none: it looks by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeSection>,
+}
+
+/// How a script that writes its checkpoints itself learns where to continue. `{path}` is replaced by the checkpoint's path.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResumeSection {
+    /// Words that are added to the command.
+    pub args: Vec<String>,
+    /// Variables that are added to the environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// What the path replaces in [`ResumeSection`].
+pub const RESUME_PATH: &str = "{path}";
+
+impl ResumeSection {
+    /// The words and variables for a checkpoint at this path.
+    #[must_use]
+    pub fn at(&self, path: &str) -> (Vec<String>, BTreeMap<String, String>) {
+        let filled = |text: &String| text.replace(RESUME_PATH, path);
+        let environment = self.environment.iter().map(|(name, value)| (name.clone(), filled(value)));
+        (self.args.iter().map(filled).collect(), environment.collect())
+    }
 }
 
 /// Which checkpoint counts as the best.

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
+mod adopted;
 mod arguments;
 mod bad_input;
 mod checkpoints;

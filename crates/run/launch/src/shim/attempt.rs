@@ -17,21 +17,22 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
+use super::adopting::{Adopting, LastStep};
 use super::ending::{Ending, Step, Tree};
 use super::events::EventFiles;
 use super::metrics::OutputMetrics;
-use super::opened::{OpenedData, Watch};
+use super::opened::{OpenedFiles, Watch};
 use super::output::Output;
 use super::reserve::Reserved;
 use super::signals::{Request, next};
 use super::telemetry::Telemetry;
 use super::{Doing, ShimError, ShimRecord, oom, script};
-use crate::StoredLaunch;
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };
 use crate::files::{Durability, replace_file};
 use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
+use crate::{Isolation, StoredLaunch};
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
 const READ_BYTES: usize = 256 * 1024;
@@ -51,7 +52,9 @@ pub(super) struct Attempt<'a> {
     metrics: OutputMetrics<'a>,
     event_files: Option<EventFiles>,
     telemetry: Option<Telemetry>,
-    opened_data: Option<OpenedData>,
+    opened_files: Option<OpenedFiles>,
+    adopting: Option<Adopting>,
+    last_step: LastStep,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -76,7 +79,9 @@ impl<'a> Attempt<'a> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
+        let last_step = LastStep::new();
         let metrics = OutputMetrics::new(
+            last_step.clone(),
             files.records(),
             launch.run_id.to_string(),
             launch.attempt_id.to_string(),
@@ -100,7 +105,9 @@ impl<'a> Attempt<'a> {
             metrics,
             event_files: None,
             telemetry: None,
-            opened_data: None,
+            opened_files: None,
+            adopting: None,
+            last_step,
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -111,12 +118,15 @@ impl<'a> Attempt<'a> {
 
     /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
-        let watch = Watch::of(&self.launch.data_files);
+        let watch = Watch::of(&self.launch);
+        let (records, clock) = (self.files.records(), Arc::clone(&self.clock));
+        self.adopting = Adopting::begin(&self.launch, records, self.last_step.clone(), clock);
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
-        let spawned = pipes
-            .map_err(|error| (error, script::FailedAt::Execute))
-            .and_then(|(out, err)| script::spawn(argv, &self.launch.working_directory, out, err));
+        let spawned = pipes.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {
+            let isolation = self.launch.isolation.as_ref();
+            script::spawn(argv, &self.launch.working_directory, isolation, out, err)
+        });
         match spawned {
             Ok(pid) => {
                 self.main = Some(pid);
@@ -124,8 +134,9 @@ impl<'a> Attempt<'a> {
                 self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
                 // Only a help for readers: the first form of the file already shows that the attempt began.
                 self.shim.write(&self.files).ok();
+                let isolation = self.launch.isolation.as_ref();
                 self.event_files = EventFiles::follow(
-                    self.launch.working_directory.clone(),
+                    isolation.map_or_else(|| self.launch.working_directory.clone(), Isolation::upper),
                     self.files.records(),
                     self.launch.run_id.to_string(),
                     self.launch.attempt_id.to_string(),
@@ -140,8 +151,8 @@ impl<'a> Attempt<'a> {
                     self.launch.devices.clone(),
                     Arc::clone(&self.clock),
                 );
-                self.opened_data = watch.and_then(|watch| {
-                    OpenedData::begin(
+                self.opened_files = watch.and_then(|watch| {
+                    OpenedFiles::begin(
                         watch,
                         self.files.records(),
                         self.launch.run_id.to_string(),
@@ -313,8 +324,11 @@ impl<'a> Attempt<'a> {
         if let Some(telemetry) = self.telemetry.take() {
             telemetry.finish();
         }
-        if let Some(opened_data) = self.opened_data.take() {
-            opened_data.finish();
+        if let Some(opened_files) = self.opened_files.take() {
+            opened_files.finish();
+        }
+        if let Some(adopting) = self.adopting.take() {
+            adopting.finish();
         }
         let event_values = self.event_files.take().map_or(0, EventFiles::finish);
         let [stdout, stderr] = &self.outputs;

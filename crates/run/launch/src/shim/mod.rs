@@ -12,6 +12,7 @@
 //! started, the launch may be repeated. The shim later: its lock is free and there is no exit record, which proves that
 //! the end was not seen; [`crate::LocalLauncher`] then looks for what is left of the script by its environment.
 
+mod adopting;
 mod attempt;
 mod ending;
 mod events;

@@ -1,10 +1,15 @@
-//! Which of the run's data was opened while the attempt ran: events `data_opened` of a flight record of origin `telemetry`.
+//! Which of the run's data was opened while the attempt ran, and which checkpoint that was there before: events `data_opened` and
+//! `checkpoint_opened` of a flight record of origin `telemetry`.
 //!
-//! A script may train on other files than the run file names, whose hash the receipt holds. The kernel reports every open of a
-//! watched file (inotify), in any language and by any name of the file. It does not say by whom; the open files of the
-//! attempt's processes show it, unless the file was closed again before they could be looked at.
+//! A script may train on other files than the run file names, whose hash the receipt holds, and continue from another checkpoint than was
+//! planned. The kernel reports every open of a watched file (inotify), in any language and by any name of the file. It does not
+//! say by whom; the open files of the attempt's processes show it, unless the file was closed again before they could be
+//! looked at.
+//!
+//! A checkpoint counts as opened when it is read, before it is written to: a script that overwrites `ckpt.pt` does not continue from it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::os::fd::AsFd;
@@ -17,20 +22,24 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use trackway_adopt::Candidate;
 use trackway_core::Clock;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
+use crate::StoredLaunch;
 use crate::process::{all_processes, descendants};
 
 /// Of a data set at most so many files or folders are watched.
 const PLACES_MAX: usize = 4096;
 /// How often the open files of the attempt's processes are looked at for one data set.
 const LOOKS_MAX: u32 = 32;
+/// At most so many checkpoints are watched, the newest ones.
+const CHECKPOINTS_MAX: usize = 64;
 /// The longest the end of the attempt waits for the last event.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 
-/// Who opened the data.
+/// Who opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Opener {
     /// Nothing did.
@@ -51,15 +60,37 @@ impl Opener {
     }
 }
 
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Subject {
+    /// A data set.
+    Data { name: String },
+    /// A checkpoint that the script wrote itself, in an earlier attempt or before the run.
+    Checkpoint { shown: String, path: PathBuf, planned: bool },
+}
+
+impl Subject {
+    /// What the kernel is to report.
+    fn mask(&self) -> AddWatchFlags {
+        match self {
+            Self::Data { .. } => AddWatchFlags::IN_OPEN,
+            // A mapped file is closed, if it is never read.
+            Self::Checkpoint { .. } => {
+                AddWatchFlags::IN_ACCESS | AddWatchFlags::IN_CLOSE_NOWRITE | AddWatchFlags::IN_MODIFY
+            }
+        }
+    }
+}
+
 /// The thread that waits for opens.
 #[derive(Debug)]
-pub(super) struct OpenedData {
+pub(super) struct OpenedFiles {
     /// Closed to end the wait.
     stop: UnixStream,
     done: Receiver<()>,
 }
 
-impl OpenedData {
+impl OpenedFiles {
     /// Begins to wait. `None` when no thread can be had: then nothing is known.
     pub fn begin(
         mut watch: Watch,
@@ -78,7 +109,7 @@ impl OpenedData {
             // The receiver is gone when the last look took too long.
             tell.send(()).ok();
         };
-        std::thread::Builder::new().name("opened-data".into()).spawn(work).ok()?;
+        std::thread::Builder::new().name("opened-files".into()).spawn(work).ok()?;
         Some(Self { stop, done })
     }
 
@@ -94,14 +125,14 @@ impl OpenedData {
 pub(super) struct Watch {
     inotify: Inotify,
     sets: Vec<Watched>,
-    /// The data sets of each watched file or folder.
+    /// What each watched file or folder is of.
     owners: HashMap<WatchDescriptor, Vec<usize>>,
 }
 
-/// One data set.
+/// One data set or checkpoint.
 #[derive(Debug)]
 struct Watched {
-    name: String,
+    subject: Subject,
     /// Device and inode of its files, or of its folders.
     inodes: BTreeSet<(u64, u64)>,
     by_folder: bool,
@@ -112,25 +143,29 @@ struct Watched {
 }
 
 impl Watch {
-    /// Watches the files of each data set; to be called before the script starts. `None`: there are none, or the kernel
-    /// refuses, and nothing is known then.
-    pub fn of(data: &BTreeMap<String, Vec<PathBuf>>) -> Option<Self> {
-        if data.values().all(Vec::is_empty) {
+    /// Watches the files of each data set and of each checkpoint; to be called before the script starts. `None`: there are
+    /// none, or the kernel refuses, and nothing is known then. Files of an overlay are not those below it.
+    pub fn of(launch: &StoredLaunch) -> Option<Self> {
+        if launch.isolation.is_some() {
+            return None;
+        }
+        let data = launch.data_files.iter().filter(|(_, files)| !files.is_empty());
+        let data = data.map(|(name, files)| (Subject::Data { name: name.clone() }, files.clone()));
+        let watched: Vec<(Subject, Vec<PathBuf>)> = data.chain(checkpoints(launch)).collect();
+        if watched.is_empty() {
             return None;
         }
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
         let mut watch = Self { inotify, sets: Vec::new(), owners: HashMap::new() };
-        for (name, files) in data.iter().filter(|(_, files)| !files.is_empty()) {
-            watch.add(name, files);
-        }
+        watched.into_iter().for_each(|(subject, places)| watch.add(subject, &places));
         Some(watch)
     }
 
-    fn add(&mut self, name: &str, paths: &[PathBuf]) {
+    fn add(&mut self, subject: Subject, paths: &[PathBuf]) {
         let by_folder = paths.iter().any(|path| path.is_dir());
         let place = self.sets.len();
         let mut set = Watched {
-            name: name.to_owned(),
+            subject,
             inodes: BTreeSet::new(),
             by_folder,
             complete: paths.len() <= PLACES_MAX,
@@ -138,7 +173,7 @@ impl Watch {
             looks: 0,
         };
         for path in paths.iter().take(PLACES_MAX) {
-            let watched = self.inotify.add_watch(path, AddWatchFlags::IN_OPEN);
+            let watched = self.inotify.add_watch(path, set.subject.mask());
             match (watched, fs::metadata(path)) {
                 (Ok(descriptor), Ok(found)) => {
                     set.inodes.insert((found.dev(), found.ino()));
@@ -177,7 +212,10 @@ impl Watch {
                     continue;
                 }
                 for place in self.owners.get(&event.wd).cloned().unwrap_or_default() {
-                    self.opened(place, event.name.as_ref(), writer);
+                    match event.mask.contains(AddWatchFlags::IN_MODIFY) {
+                        true => self.leave(place),
+                        false => self.opened(place, event.name.as_ref(), writer),
+                    }
                 }
             }
         }
@@ -215,12 +253,37 @@ impl Watch {
     }
 }
 
-fn record(writer: &mut SegmentWriter, set: &Watched) {
-    let fields = [("data", set.name.as_str()), ("by", set.opener.as_str())];
-    writer.event(EventKind::DataOpened.as_str(), None, &fields);
+/// The checkpoints that are there, those that were written to last first.
+fn checkpoints(launch: &StoredLaunch) -> Vec<(Subject, Vec<PathBuf>)> {
+    let Ok(Some(patterns)) = launch.adopt.patterns(&launch.working_directory) else { return Vec::new() };
+    let candidate = |path: PathBuf| Candidate::at(&path).ok()?;
+    let mut candidates: Vec<Candidate> = patterns.paths().into_iter().filter_map(candidate).collect();
+    candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
+    let watched = candidates.into_iter().take(CHECKPOINTS_MAX).map(|candidate| {
+        let shown = patterns.shown(&candidate.path);
+        let planned = launch.continues_from.as_ref().is_some_and(|from| from.path == shown);
+        let places = candidate.places().into_iter().collect();
+        (Subject::Checkpoint { shown, path: candidate.path, planned }, places)
+    });
+    watched.collect()
 }
 
-/// Whether a process of the attempt has a file of the data set open now.
+fn record(writer: &mut SegmentWriter, set: &Watched) {
+    let by = ("by", set.opener.as_str());
+    match &set.subject {
+        Subject::Data { name } => writer.event(EventKind::DataOpened.as_str(), None, &[("data", name), by]),
+        Subject::Checkpoint { shown, path, planned } => {
+            let step = match set.opener {
+                Opener::None => None,
+                _ => Candidate::at(path).ok().flatten().and_then(|found| found.content().recognised.step),
+            };
+            let planned = ("planned", if *planned { "yes" } else { "no" });
+            writer.event(EventKind::CheckpointOpened.as_str(), step, &[("path", shown), by, planned]);
+        }
+    }
+}
+
+/// Whether a process of the attempt has one of the files open now.
 fn is_open_in_attempt(set: &Watched) -> bool {
     let processes = all_processes().unwrap_or_default();
     descendants(std::process::id() as i32, &processes).iter().any(|process| {

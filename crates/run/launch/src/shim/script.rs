@@ -10,6 +10,7 @@ use nix::libc;
 use nix::unistd::Pid;
 
 use super::signals;
+use crate::Isolation;
 use crate::exit_record::SpawnError;
 
 /// Starts the script in a new process group, with an empty standard input and signals as a fresh process has them. Its
@@ -17,6 +18,7 @@ use crate::exit_record::SpawnError;
 pub(super) fn spawn(
     argv: &[String],
     working_directory: &Path,
+    isolation: Option<&Isolation>,
     stdout: File,
     stderr: File,
 ) -> Result<Pid, (io::Error, FailedAt)> {
@@ -37,6 +39,10 @@ pub(super) fn spawn(
         .stderr(stderr)
         .process_group(0);
     trackway_files::restore_umask(&mut command);
+    // Before the signals are reset: what runs last in the child runs as the script will.
+    isolation
+        .map_or(Ok(()), |isolation| isolation.apply(&mut command))
+        .map_err(|error| (error, FailedAt::Isolation))?;
     // SAFETY: the function makes async-signal-safe calls only and allocates nothing.
     unsafe { command.pre_exec(signals::reset_for_script) };
     // The shim waits for every child by itself; dropping the handle leaves the process alone.
@@ -49,6 +55,7 @@ pub(super) fn spawn(
 pub(super) enum FailedAt {
     EmptyCommand,
     WorkingDirectory,
+    Isolation,
     Execute,
 }
 
@@ -66,6 +73,9 @@ pub(super) fn explain(
         (FailedAt::EmptyCommand, _) => "the command is empty; give a program and its arguments".to_owned(),
         (FailedAt::WorkingDirectory, _) => {
             format!("cannot enter the working directory `{folder}`: {error}; does it exist on this machine?")
+        }
+        (FailedAt::Isolation, _) => {
+            format!("the folder `{folder}` cannot be kept apart from what the script writes: {error}")
         }
         (_, Some(libc::ENOENT)) if there => format!(
             "`{program}` exists, but the interpreter in its first line (or its dynamic loader) does not"

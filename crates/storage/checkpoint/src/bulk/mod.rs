@@ -32,6 +32,7 @@ mod tests;
 pub use crate::error::TensorError;
 pub use arena::Region;
 pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
+pub(crate) use chunks::{ChunkHasher, chunk_count, chunk_texts, file_hash};
 pub use draft::{Draft, DraftSave, TensorRef};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{

@@ -165,6 +165,14 @@ impl FileWriter {
         Self { share_bytes_min, ..self }
     }
 
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        self.disk.as_ref()
+    }
+
+    pub(crate) fn share_bytes_min(&self) -> u64 {
+        self.share_bytes_min
+    }
+
     /// Writes, hashes and syncs files into a folder that is new and empty. A file of at least [`SHARE_BYTES_MIN`] that
     /// `parent` has too, with the same name, kind, size and bytes, becomes a hard link to it. The folder itself is not
     /// synced.

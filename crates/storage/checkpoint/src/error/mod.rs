@@ -62,6 +62,12 @@ pub enum CheckpointError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A file that was being copied into a checkpoint was written to.
+    #[error("{} was written to while it was copied", path.display())]
+    SourceChanged {
+        /// The file.
+        path: PathBuf,
+    },
     /// A checkpoint does not match its commit.
     #[error("the checkpoint of step {step} does not verify: {defect}")]
     Damaged {
@@ -239,7 +245,7 @@ impl CheckpointError {
         match self {
             Self::Store(error) => store_kind(error),
             Self::Ranks(error) => error.kind(),
-            Self::ParentRetired { .. } => ErrorKind::Retry,
+            Self::ParentRetired { .. } | Self::SourceChanged { .. } => ErrorKind::Retry,
             Self::HalfAdopted { .. } => ErrorKind::Fenced,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::NotInAttempt { .. }

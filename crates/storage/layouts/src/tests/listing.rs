@@ -52,9 +52,9 @@ fn too_many_files_are_an_error() {
     for name in ["a", "sub/b"] {
         fs::write(folder.path().join(name), b"x").unwrap();
     }
-    assert_eq!(list_at_most(folder.path(), 4).unwrap().files().len(), 2);
-    let error = list_at_most(folder.path(), 3).unwrap_err();
-    assert!(matches!(error, ListError::TooManyFiles(_)));
+    assert_eq!(list_at_most(folder.path(), 4, |_| true).unwrap().files().len(), 2);
+    let error = list_at_most(folder.path(), 3, |_| true).unwrap_err();
+    assert!(matches!(error, ListError::TooManyFiles(_, _)));
     assert!(error.to_string().contains("name the checkpoints below it"), "{error}");
 }
 

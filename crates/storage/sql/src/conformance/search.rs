@@ -270,7 +270,7 @@ const ORDERS: [&[(&str, bool)]; 20] = [
 /// Runs of which there are more than any batch and any first pass holds.
 const RUNS: u32 = 2_500;
 /// Conditions that are tried, beside those of one name.
-const CONDITIONS: usize = 20;
+const CONDITIONS: usize = 8;
 
 pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Path) {
     fill_runs(ledger, RUNS, 3, at(50_000)).unwrap();
@@ -319,7 +319,7 @@ fn pages_join(ledger: &Ledger, home: &Path, plain: &Plain) {
     for order in ORDERS {
         let expected = plain.found(condition, order);
         let mut joined = Vec::new();
-        let mut page = Page { after: None, limit: 97 };
+        let mut page = Page { after: None, limit: 251 };
         loop {
             let found = search(ledger, home, condition, order, page);
             assert!(found.runs.len() <= page.limit);

@@ -6,6 +6,7 @@
 mod engine_end;
 mod evidence;
 mod inputs;
+mod resumed;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -68,14 +69,15 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
     let given = RunSection::of_stored(&run.config_json);
-    let closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given))?;
+    let mut closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given))?;
     let checkpoints = rows_of_rung(context, &row)?;
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
     evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
-    let row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
+    let mut row = receipt(context, row, &end, &closed, &checkpoints, &verdict);
+    closed.events.extend(resumed::note_resumed(context, &files, &mut row, &closed));
     let row = worked(context, row, &closed)?;
     let decided = decide(context, &row, judged.as_ref())?;
     let rung = match stored_plan(&run) {
@@ -338,12 +340,7 @@ fn receipt(
     row.first_step = closed.first_step.or(row.first_step);
     row.last_step = closed.last_step.max(row.last_step);
     row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
-    // What the script resumed from counts, not what it was expected to resume from.
-    if closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")) {
-        let resumed = closed.checkpoints.iter().find(|frame| frame.state == CheckpointChange::Resumed);
-        row.resumed_from_step = resumed.map(|frame| frame.step);
-        row.resumed_from_manifest_sha256 = resumed.map(|frame| frame.manifest_sha256.clone());
-    }
+    resumed::note_resumed_by_sdk(&mut row, closed);
     let own = checkpoints
         .iter()
         .filter(|checkpoint| checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some());

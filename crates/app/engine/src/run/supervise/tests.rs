@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds};
 use trackway_launch::conformance::Faults as _;
 use trackway_launch::testing::FakeEngine;
-use trackway_launch::{EngineRequest, LaunchDetails, LaunchSpec};
+use trackway_launch::{Adopt, EngineRequest, LaunchDetails, LaunchSpec};
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
@@ -76,6 +76,9 @@ impl Attempt {
                 config_sha256: String::new(),
                 data_sha256: None,
                 data_files: BTreeMap::new(),
+                adopt: Adopt::Nothing,
+                isolation: None,
+                continues_from: None,
                 checkpoint_every_steps: None,
                 checkpoint_every_seconds: None,
                 devices: Vec::new(),

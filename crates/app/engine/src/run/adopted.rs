@@ -1,0 +1,300 @@
+//! Before a launch of a script that writes its own checkpoints: the one to continue from is where the script looks for it, and nothing
+//! torn is in its way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::json;
+use trackway_adopt::{Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored};
+use trackway_checkpoint::LoadedCheckpoint;
+use trackway_core::{Clock as _, LaunchKind, Timestamp};
+use trackway_formats::EventKind;
+use trackway_formats::runfile::CheckpointSection;
+use trackway_launch::{Adopt, ContinuesFrom, StoredLaunch};
+use trackway_ledger::{AttemptRow, EventRow};
+
+use super::prepare::Prepared;
+use crate::Context;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::reporter::{Notice, Reporter};
+
+/// Most paths and patterns that a person is shown at the end of an attempt.
+const SHOWN_MAX: usize = 3;
+
+/// What a launch gets so that its checkpoints are adopted, and so that it continues from one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Adoption {
+    /// Which checkpoints that the script writes itself are committed.
+    pub adopt: Adopt,
+    /// What it continues from.
+    pub continues_from: Option<ContinuesFrom>,
+    /// Words that are added to the command.
+    pub args: Vec<String>,
+    /// Variables that are added to the environment.
+    pub environment: BTreeMap<String, String>,
+    /// What was done, to be recorded once the attempt is in the ledger.
+    events: Vec<EventRow>,
+}
+
+impl Adoption {
+    /// Writes down what was done for an attempt that the ledger has now.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub fn record(&self, context: &Context) -> Result<(), AppError> {
+        self.events
+            .iter()
+            .try_for_each(|event| context.ledger_write(|ledger| ledger.append_event(event)).map(|_| ()))
+    }
+
+    /// Lets the script find `target`, which is where `restored` says.
+    fn continues_from(
+        &mut self,
+        context: &Context,
+        prepared: &Prepared,
+        row: &AttemptRow,
+        target: &LoadedCheckpoint,
+        restored: &Restored,
+        patterns: &Patterns,
+    ) {
+        let path = patterns.shown(&restored.path);
+        self.events.push(put_back_event(context, row, target, &path, restored.written));
+        if let Some(resume) = &prepared.job.plan.checkpoint.resume {
+            (self.args, self.environment) = resume.at(&path);
+        }
+        self.continues_from = Some(ContinuesFrom { number: target.info.number, path });
+    }
+
+    fn moved(&mut self, context: &Context, row: &AttemptRow, moved: &MovedAside, reporter: &dyn Reporter) {
+        let MovedAside { path, to, why } = moved;
+        let to = context.home.layout.below(to);
+        let text =
+            format!("`{path}` was moved to `{to}`, so that the script does not continue from it: {why}");
+        let fields = json!({ "path": path, "to": to, "why": why });
+        self.events.push(event(context, row, EventKind::CheckpointMovedAside, path, text.clone(), fields));
+        reporter.notice(&Notice::Note { text });
+    }
+}
+
+/// Makes the checkpoint of `row` what the script will find. In the first attempt of a run nothing of the user's is touched.
+pub(super) fn prepare(
+    context: &Context,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    row: &AttemptRow,
+    reporter: &dyn Reporter,
+) -> Result<Adoption, AppError> {
+    let Some(patterns) = patterns_of(prepared, row.kind)? else { return Ok(Adoption::default()) };
+    let mut adoption = Adoption { adopt: adopt_of(&prepared.job.plan.checkpoint), ..Adoption::default() };
+    let Some(previous) = previous else { return Ok(adoption) };
+    let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
+    let since_ns = match patterns.is_detecting() || previous.rung != row.rung {
+        true => context.run_by_id(row.run_id)?.started_at.map(nanoseconds),
+        false => None,
+    };
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns };
+    let moved = match (target(context, row)?, previous.rung == row.rung) {
+        (Some(target), _) => match clearing.put_back(&target) {
+            // It was saved through Trackway: the script loads it.
+            Err(RestoreError::NotAdopted) => return Ok(adoption),
+            restored => {
+                let restored = restored.map_err(|error| failed(&error))?;
+                adoption.continues_from(context, prepared, row, &target, &restored, &patterns);
+                restored.moved
+            }
+        },
+        (None, true) => clearing.clear_torn().map_err(|error| failed(&error))?,
+        (None, false) => clearing.clear_all("it is of the rung before").map_err(|error| failed(&error))?,
+    };
+    moved.iter().for_each(|one| adoption.moved(context, row, one, reporter));
+    Ok(adoption)
+}
+
+/// Which checkpoints of the script's own a run adopts. A cadence says that the script saves through Trackway.
+pub(super) fn adopt_of(section: &CheckpointSection) -> Adopt {
+    match &section.adopt {
+        Some(paths) if paths.is_empty() => Adopt::Nothing,
+        Some(paths) => Adopt::Paths(paths.clone()),
+        None if section.every_steps.is_some() || section.every_seconds.is_some() => Adopt::Nothing,
+        None => Adopt::Detected,
+    }
+}
+
+fn patterns_of(prepared: &Prepared, kind: LaunchKind) -> Result<Option<Patterns>, AppError> {
+    if kind != LaunchKind::Train {
+        return Ok(None);
+    }
+    let adopt = adopt_of(&prepared.job.plan.checkpoint);
+    adopt.patterns(&prepared.job.working_directory()).map_err(|error| {
+        let message =
+            format!("`checkpoint.adopt` has `{}`, which is not a pattern: {}", error.pattern, error.why);
+        AppError::new(ErrorKind::Usage, message)
+    })
+}
+
+fn nanoseconds(at: Timestamp) -> i64 {
+    at.as_micros().saturating_mul(1000)
+}
+
+/// The checkpoint that the attempt is to continue from, as it was verified before.
+fn target(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoint>, AppError> {
+    let Some(manifest) = &row.resumed_from_manifest_sha256 else { return Ok(None) };
+    let view = view(&context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung))?;
+    let found = view.list().into_iter().rev().find(|info| info.manifest_sha256.as_ref() == Some(manifest));
+    found
+        .map(|info| view.load(info.number))
+        .transpose()
+        .map_err(|error| AppError::new(ErrorKind::Integrity, format!("not launched: {error}")))
+}
+
+/// Reports what became of the checkpoints that an attempt wrote itself: what was not committed, and, where nothing was configured, how to make what
+/// was found permanent.
+pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter: &dyn Reporter) {
+    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
+    let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
+    for event in of_kind(EventKind::CheckpointNotAdopted).take(SHOWN_MAX) {
+        let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str()).unwrap_or("");
+        let text = format!("`{}` was not committed as a checkpoint: {why}", path(event).unwrap_or_default());
+        reporter.notice(&Notice::Note { text });
+    }
+    let adopted: Vec<&EventRow> = of_kind(EventKind::CheckpointAdopted).collect();
+    let Some((newest, at)) = adopted.last().and_then(|event| Some((event.step?, path(event)?))) else {
+        return;
+    };
+    if section.adopt.is_some() {
+        return;
+    }
+    let patterns: BTreeSet<String> =
+        adopted.iter().filter_map(|event| path(event)).map(|it| pattern_of(&it)).collect();
+    let patterns: Vec<String> = patterns.into_iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
+    let count = adopted.len();
+    let text = format!(
+        "{count} {} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
+        if count == 1 { "checkpoint" } else { "checkpoints" },
+        if count == 1 { "was" } else { "were" },
+        patterns.join(", ")
+    );
+    reporter.notice(&Notice::Note { text });
+}
+
+/// The path with `*` for its last number: `out/checkpoint-40` is one of `out/checkpoint-*`.
+fn pattern_of(path: &str) -> String {
+    let is_digit = |char: char| char.is_ascii_digit();
+    let Some(end) = path.rfind(is_digit) else { return path.to_owned() };
+    let start = path[..end].rfind(|char| !is_digit(char)).map_or(0, |at| at + 1);
+    format!("{}*{}", &path[..start], &path[end + 1..])
+}
+
+fn put_back_event(
+    context: &Context,
+    row: &AttemptRow,
+    target: &LoadedCheckpoint,
+    path: &str,
+    written: bool,
+) -> EventRow {
+    let message = match written {
+        true => format!("the checkpoint of step {} was written again to `{path}`", target.step),
+        false => format!("the checkpoint of step {} is whole at `{path}`", target.step),
+    };
+    let fields = json!({ "path": path, "manifest_sha256": target.info.manifest_sha256 });
+    EventRow {
+        step: Some(target.step),
+        ..event(context, row, EventKind::CheckpointPutBack, path, message, fields)
+    }
+}
+
+/// Commits what an attempt wrote whose shim ended before it, as after a power failure: nothing else followed it.
+///
+/// Nothing is done for an attempt that has an exit record.
+pub(super) fn adopt_what_is_left(
+    context: &Context,
+    prepared: &Prepared,
+    previous: &AttemptRow,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let files = context.home.layout.attempt(previous.attempt_id);
+    let (Some(started_at), Some(epoch)) = (previous.started_at, previous.epoch) else { return Ok(()) };
+    if files.exit_json().exists() {
+        return Ok(());
+    }
+    let Some(patterns) = patterns_of(prepared, previous.kind)? else { return Ok(()) };
+    let spec = AdopterSpec {
+        patterns,
+        checkpoint_root: context.home.layout.checkpoint_root(previous.run_id, previous.kind, &previous.rung),
+        run_id: previous.run_id,
+        attempt_id: previous.attempt_id,
+        epoch,
+        parent: StoredLaunch::read(files.folder())
+            .ok()
+            .flatten()
+            .and_then(|launch| launch.details.continues_from)
+            .map(|from| from.number),
+        quiet_ns: 0,
+    };
+    let mut adopter = Adopter::of_ended(
+        spec,
+        nanoseconds(started_at),
+        Arc::clone(&context.clock),
+        Arc::clone(&context.ids),
+    );
+    let facts = Facts {
+        at_ns: 0,
+        last_step: previous.last_step,
+        writers_ended: true,
+        is_open_for_writing: &|_| Some(false),
+    };
+    let look = adopter.look(&facts);
+    for adopted in &look.adopted {
+        let text = format!(
+            "the checkpoint of step {} in `{}` was committed now: the attempt ended before it could be",
+            adopted.commit.step, adopted.path
+        );
+        reporter.notice(&Notice::Note { text });
+    }
+    Ok(())
+}
+
+fn event(
+    context: &Context,
+    row: &AttemptRow,
+    kind: EventKind,
+    path: &str,
+    message: String,
+    fields: serde_json::Value,
+) -> EventRow {
+    EventRow {
+        event_id: format!("{}:{kind}:{path}", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: context.clock.now(),
+        kind: kind.as_str().into(),
+        step: None,
+        message,
+        fields_json: Some(fields),
+        source: "supervisor".into(),
+    }
+}
+
+fn failed(error: &RestoreError) -> AppError {
+    AppError::new(ErrorKind::Fault, format!("the checkpoint to continue from could not be put back: {error}"))
+        .hint("free the disk, or start a new run; the committed checkpoint is kept")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the last number of a path becomes the part that differs, and that a path without a number names itself.
+    #[test]
+    fn the_last_number_is_what_differs() {
+        for (path, pattern) in [
+            ("out/checkpoint-40", "out/checkpoint-*"),
+            ("v2/epoch=3-step=120.ckpt", "v2/epoch=3-step=*.ckpt"),
+            ("ckpt.pt", "ckpt.pt"),
+            ("7", "*"),
+        ] {
+            assert_eq!(pattern_of(path), pattern);
+        }
+    }
+}

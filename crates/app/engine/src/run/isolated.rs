@@ -1,0 +1,42 @@
+//! Rehearsals, proofs and diagnoses leave the working directory of the run as it is.
+
+use trackway_core::LaunchKind;
+use trackway_launch::{Adopt, Isolation};
+
+use super::adopted::adopt_of;
+use super::isolated_changes::canonical;
+use super::prepare::Prepared;
+use crate::Context;
+use crate::error::{AppError, ErrorKind};
+use crate::reporter::{Notice, Reporter};
+
+/// Where the changes of a launch that is not a training go; all launches of a run share them, so that one finds what the one before wrote. `None` where the
+/// system cannot do it: that is said, and refused where the run file names checkpoints that the real run would continue from.
+pub(super) fn isolation(
+    context: &Context,
+    prepared: &Prepared,
+    reporter: &dyn Reporter,
+) -> Result<Option<Isolation>, AppError> {
+    // An evaluator is to read what is there, and the training is over.
+    if prepared.run.kind == LaunchKind::Evaluate {
+        return Ok(None);
+    }
+    let folder = canonical(prepared.job.working_directory());
+    let home = canonical(context.home.folder().to_owned());
+    let isolation = Isolation {
+        changes: prepared.isolated.folder().to_owned(),
+        except: home.starts_with(&folder).then_some(home),
+        folder,
+    };
+    let Some(problem) = isolation.problem() else { return Ok(Some(isolation)) };
+    if matches!(adopt_of(&prepared.job.plan.checkpoint), Adopt::Paths(_)) {
+        let message = format!(
+            "not launched: the script would write its checkpoints where the real run looks for them: {problem}"
+        );
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or do without the rehearsal"));
+    }
+    let text = format!("what the script writes to its working directory will stay there: {problem}");
+    reporter.notice(&Notice::Note { text });
+    Ok(None)
+}

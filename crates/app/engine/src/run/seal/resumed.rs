@@ -1,0 +1,208 @@
+//! What an attempt continued from: what the script said when it resumed through Trackway, else which of the checkpoints that it writes itself it read
+//! (`checkpoint_opened` of the shim).
+
+use serde_json::json;
+use trackway_core::{Clock as _, Step, Timestamp};
+use trackway_formats::EventKind;
+use trackway_formats::layout::AttemptLayout;
+use trackway_formats::record::{CheckpointChange, CheckpointFrame};
+use trackway_launch::{Adopt, StoredLaunch};
+use trackway_ledger::{AttemptRow, ClosedRecords, EventRow};
+
+use super::note;
+use crate::Context;
+
+/// The event of a read has the time at which the shim wrote it, on a busy machine after the script printed its first step.
+const LATE_SECONDS: f64 = 2.0;
+
+/// What the shim saw of one checkpoint that was there when the script was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Opened {
+    path: String,
+    /// The step that it is of, where that is known.
+    step: Option<Step>,
+    /// Whether the attempt was to continue from it.
+    planned: bool,
+    /// Whether something read it.
+    read: bool,
+    at: Timestamp,
+}
+
+/// What a script continued from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Resumed {
+    /// What was planned.
+    AsPlanned,
+    /// Another checkpoint.
+    Other { path: String, step: Option<Step> },
+    /// None: it read none of those that were there.
+    Nothing,
+    /// It was not seen.
+    NotKnown,
+}
+
+/// What a script that records with Trackway resumed from counts, not what it was expected to resume from.
+pub(super) fn note_resumed_by_sdk(row: &mut AttemptRow, closed: &ClosedRecords) {
+    let has_sdk = closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
+    let resumed = frame_of_resume(closed);
+    // It may record with Trackway and write its checkpoints itself.
+    let has_own = closed.events.iter().any(|event| EventKind::CheckpointOpened.is(&event.kind));
+    if has_sdk && (resumed.is_some() || !has_own) {
+        row.resumed_from_step = resumed.map(|frame| frame.step);
+        row.resumed_from_manifest_sha256 = resumed.map(|frame| frame.manifest_sha256.clone());
+    }
+}
+
+fn frame_of_resume(closed: &ClosedRecords) -> Option<&CheckpointFrame> {
+    closed.checkpoints.iter().find(|frame| frame.state == CheckpointChange::Resumed)
+}
+
+/// Corrects what the row says of the resume by the files that were read. The event says where that is not what was planned.
+///
+/// Nothing is corrected for a script whose checkpoints are not adopted, or that resumed through Trackway.
+pub(super) fn note_resumed(
+    context: &Context,
+    files: &AttemptLayout,
+    row: &mut AttemptRow,
+    closed: &ClosedRecords,
+) -> Option<EventRow> {
+    let launch = StoredLaunch::read(files.folder()).ok().flatten()?;
+    if launch.adopt == Adopt::Nothing || frame_of_resume(closed).is_some() {
+        return None;
+    }
+    let planned = row.resumed_from_step;
+    let seen = match seen(&opened_in(&closed.events), closed.first_step_at) {
+        // A first step after the planned one is a continuation, though nothing saw the file.
+        Resumed::NotKnown if row.first_step.zip(planned).is_some_and(|(first, planned)| first > planned) => {
+            Resumed::AsPlanned
+        }
+        seen => seen,
+    };
+    let sentence = sentence(&seen, planned, row.first_step)?;
+    (row.resumed_from_step, row.resumed_from_manifest_sha256) = match &seen {
+        Resumed::Other { step, .. } => (*step, None),
+        _ => (None, None),
+    };
+    let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
+    let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
+    let fields_json = Some(json!({ "path": path, "planned_step": planned }));
+    Some(EventRow {
+        step: row.resumed_from_step,
+        fields_json,
+        ..note(row, EventKind::CheckpointOtherResume, at, sentence)
+    })
+}
+
+fn opened_in(events: &[EventRow]) -> Vec<Opened> {
+    let opened =
+        events.iter().filter(|event| EventKind::CheckpointOpened.is(&event.kind)).filter_map(|event| {
+            let field = |name: &str| event.fields_json.as_ref()?.get(name)?.as_str();
+            Some(Opened {
+                path: field("path")?.to_owned(),
+                step: event.step,
+                planned: field("planned") == Some("yes"),
+                read: field("by").is_some_and(|by| by != "none"),
+                at: event.at,
+            })
+        });
+    opened.collect()
+}
+
+/// What is read well after the first step does not count: a script may load its best model at the end.
+fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
+    let in_time = |one: &&Opened| {
+        one.read && first_step_at.is_none_or(|first| one.at.seconds_since(first) <= LATE_SECONDS)
+    };
+    let read: Vec<&Opened> = opened.iter().filter(in_time).collect();
+    if read.iter().any(|one| one.planned) {
+        return Resumed::AsPlanned;
+    }
+    match read.last() {
+        Some(other) => Resumed::Other { path: other.path.clone(), step: other.step },
+        None if opened.iter().any(|one| one.planned) => Resumed::Nothing,
+        None => Resumed::NotKnown,
+    }
+}
+
+/// What the event says; none where it is as planned, or where the attempt made no step that would show the difference.
+fn sentence(seen: &Resumed, planned: Option<Step>, first_step: Option<Step>) -> Option<String> {
+    let of_step = |step: &Option<Step>| step.map(|step| format!(" of step {step}")).unwrap_or_default();
+    match (seen, planned) {
+        (Resumed::Other { path, step }, Some(planned)) => Some(format!(
+            "the script continued from `{path}`{}, and not from the checkpoint of step {planned}",
+            of_step(step)
+        )),
+        (Resumed::Other { path, step }, None) => Some(format!(
+            "the script continued from `{path}`{}, which was there before it was started: this run did not make it",
+            of_step(step)
+        )),
+        (Resumed::Nothing, Some(planned)) => Some(match first_step {
+            Some(first) => format!(
+                "the script read none of its checkpoints: it began with step {first}, and not after step {planned}"
+            ),
+            None => {
+                format!("the script read none of its checkpoints; it was to continue from step {planned}")
+            }
+        }),
+        (Resumed::NotKnown, Some(planned)) => {
+            Some(format!("whether the script continued from step {planned} is not known"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(path: &str, step: Step, planned: bool, read: bool, at: i64) -> Opened {
+        let at = Timestamp::from_micros(at * 1_000_000);
+        Opened { path: path.into(), step: Some(step), planned, read, at }
+    }
+
+    /// Proves that the planned checkpoint counts when it was read before the first step, another one when only that was, and that what is read
+    /// later does not count.
+    #[test]
+    fn what_was_read_before_the_first_step_is_the_resume() {
+        let first = Some(Timestamp::from_micros(100_000_000));
+        let planned = |read, at| opened("out/checkpoint-40", 40, true, read, at);
+        let other = |read, at| opened("out/checkpoint-20", 20, false, read, at);
+        let from_other = Resumed::Other { path: "out/checkpoint-20".into(), step: Some(20) };
+        for (events, expected) in [
+            (vec![planned(true, 10), other(false, 500)], Resumed::AsPlanned),
+            (vec![planned(true, 101), other(true, 20)], Resumed::AsPlanned),
+            (vec![other(true, 20), planned(true, 200)], from_other.clone()),
+            (vec![other(true, 20), planned(false, 500)], from_other.clone()),
+            (vec![other(true, 20)], from_other.clone()),
+            (vec![other(true, 200), planned(false, 500)], Resumed::Nothing),
+            (vec![other(true, 200)], Resumed::NotKnown),
+            (vec![], Resumed::NotKnown),
+        ] {
+            assert_eq!(seen(&events, first), expected, "{events:?}");
+        }
+        assert_eq!(seen(&[other(true, 200)], None), from_other, "no step was recorded");
+    }
+
+    /// Proves that a script which read what was planned, or of which nothing was planned and nothing seen, is not reported; every other one is,
+    /// with both steps.
+    #[test]
+    fn a_resume_that_differs_is_reported_with_both_steps() {
+        let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20) };
+        for quiet in [
+            sentence(&Resumed::AsPlanned, Some(40), Some(41)),
+            sentence(&Resumed::NotKnown, None, Some(1)),
+            sentence(&Resumed::Nothing, None, None),
+        ] {
+            assert_eq!(quiet, None);
+        }
+        for (seen, planned, parts) in [
+            (&other, Some(40), ["`ckpt.pt` of step 20", "of step 40"]),
+            (&other, None, ["`ckpt.pt` of step 20", "before it was started"]),
+            (&Resumed::Nothing, Some(40), ["began with step 1", "step 40"]),
+            (&Resumed::NotKnown, Some(40), ["is not known", "step 40"]),
+        ] {
+            let text = sentence(seen, planned, Some(1)).unwrap();
+            assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Where a checkpoint comes from that the script wrote itself: `origin.json` beside its files
+//! (`docs/formats/checkpoint-manifest.md`).
+//!
+//! File names of a checkpoint have no folders and few characters; those of frameworks have both. The origin says which file was
+//! which, so that the same tree can be made again.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_FILE_NAME_BYTES, MAX_MANIFEST_BYTES};
+
+/// The file's name in a checkpoint.
+pub const ORIGIN_FILE_NAME: &str = "origin.json";
+/// The version that is written, and the highest that is read.
+pub const ORIGIN_VERSION: u32 = 1;
+
+/// Where a checkpoint was, and what its files were called there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointOrigin {
+    /// [`ORIGIN_VERSION`].
+    pub version: u32,
+    /// How it is laid out, such as `transformers_trainer`.
+    pub layout: String,
+    /// The folder or file: relative to the working directory of the script, else absolute.
+    pub path: String,
+    /// Whether `path` is a folder.
+    pub is_folder: bool,
+    /// Where its step comes from: `content`, `name`, `tracker` or `progress` (the last step that was recorded before it).
+    pub step_origin: String,
+    /// Its files.
+    pub files: Vec<OriginFile>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginFile {
+    /// Its name in the checkpoint.
+    pub name: String,
+    /// Its path below the folder, with `/`; empty for a checkpoint that is one file.
+    pub path: String,
+    /// When it was last written to, in nanoseconds since 1970: with its size it shows whether the file that is there is the one that was copied.
+    pub modified_ns: i64,
+}
+
+impl CheckpointOrigin {
+    /// Reads an origin.
+    ///
+    /// # Errors
+    /// Why it is none: too large, not the JSON it must be, of a later version, or with a path that leaves the folder.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() > MAX_MANIFEST_BYTES {
+            return Err(format!("it has {} bytes; at most {MAX_MANIFEST_BYTES} are read", bytes.len()));
+        }
+        let origin: Self =
+            serde_json::from_slice(bytes).map_err(|error| format!("it is not valid: {error}"))?;
+        if origin.version > ORIGIN_VERSION {
+            return Err(format!(
+                "it has version {}; this program reads up to {ORIGIN_VERSION}",
+                origin.version
+            ));
+        }
+        match origin.files.iter().find(|file| !is_below(&file.path, origin.is_folder)) {
+            Some(file) => Err(format!("`{}` is not a path below the checkpoint", file.path.escape_debug())),
+            None => Ok(origin),
+        }
+    }
+
+    /// The bytes to store.
+    ///
+    /// # Panics
+    /// Never: an origin is plain data.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("an origin is plain data");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// Whether joining it to a folder stays below that folder.
+fn is_below(path: &str, is_folder: bool) -> bool {
+    if !is_folder {
+        return path.is_empty();
+    }
+    !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
+}
+
+/// A name in a checkpoint for each path, in their order. The same paths have the same names, so that files which stay the same are shared
+/// between checkpoints.
+#[must_use]
+pub fn stored_names<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<String> {
+    let mut used: BTreeSet<String> = [MANIFEST_FILE_NAME, ORIGIN_FILE_NAME].map(str::to_owned).into();
+    let name = |path: &str| {
+        let plain = plain_name(path);
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !used.insert(name.clone()) {
+            name = format!("{number}-{plain}");
+            number += 1;
+        }
+        name
+    };
+    paths.into_iter().map(name).collect()
+}
+
+/// Only characters that a name may have, and room for a number before it. Of a long one the end counts: there the extension is.
+fn plain_name(path: &str) -> String {
+    const LONGEST: usize = MAX_FILE_NAME_BYTES - 8;
+    let allowed = |char: char| match char {
+        '/' => '-',
+        _ if char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-') => char,
+        _ => '_',
+    };
+    let name: String = path.chars().map(allowed).collect();
+    let name = &name[name.len().saturating_sub(LONGEST)..];
+    match name.starts_with('.') || name.is_empty() {
+        true => format!("_{name}"),
+        false => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint_manifest::check_file_name;
+
+    /// Proves that every path gets another legal name, that names of a checkpoint's own files are never taken, and that names do
+    /// not depend on later paths.
+    #[test]
+    fn every_path_has_a_name_of_its_own() {
+        let long = format!("{}/model.safetensors", "x".repeat(300));
+        let paths = [
+            "model.safetensors",
+            "a/b.pt",
+            "a-b.pt",
+            ".metadata",
+            "manifest.json",
+            "origin.json",
+            "ö ä.bin",
+            "",
+            &long,
+        ];
+        let names = stored_names(paths);
+        let unique: BTreeSet<&String> = names.iter().collect();
+        assert_eq!(unique.len(), paths.len(), "{names:?}");
+        for name in &names {
+            check_file_name(name).unwrap();
+        }
+        assert_eq!(names[..4], ["model.safetensors", "a-b.pt", "2-a-b.pt", "_.metadata"]);
+        assert_eq!(names[4..6], ["2-manifest.json", "2-origin.json"]);
+        assert!(names[8].ends_with("model.safetensors"));
+        assert_eq!(stored_names(paths.into_iter().take(3)), names[..3]);
+    }
+
+    /// Proves that an origin is the same after it was written and read, and that one whose files would be outside of its folder, or
+    /// of a later version, is refused.
+    #[test]
+    fn an_origin_is_read_or_refused() {
+        let origin = |path: &str, is_folder: bool| CheckpointOrigin {
+            version: ORIGIN_VERSION,
+            layout: "transformers_trainer".into(),
+            path: "out/checkpoint-40".into(),
+            is_folder,
+            step_origin: "content".into(),
+            files: vec![OriginFile { name: "model".into(), path: path.into(), modified_ns: 0 }],
+        };
+        for (path, is_folder) in [("model.safetensors", true), ("global_step40/zero.pt", true), ("", false)] {
+            let origin = origin(path, is_folder);
+            assert_eq!(CheckpointOrigin::from_bytes(&origin.to_bytes()), Ok(origin));
+        }
+        for (path, is_folder) in
+            [("../x", true), ("/etc/passwd", true), ("a//b", true), ("", true), (".", true), ("a", false)]
+        {
+            let refused = CheckpointOrigin::from_bytes(&origin(path, is_folder).to_bytes());
+            assert!(refused.as_ref().is_err_and(|why| why.contains("below")), "{path}: {refused:?}");
+        }
+        let later = CheckpointOrigin { version: ORIGIN_VERSION + 1, ..origin("a", true) };
+        assert!(CheckpointOrigin::from_bytes(&later.to_bytes()).is_err_and(|why| why.contains("version")));
+    }
+}

@@ -1,0 +1,250 @@
+//! Scripts that write their checkpoints themselves, without Trackway in them.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, eventually, files_below};
+
+/// Saves every 20 of 60 steps as `out/checkpoint-STEP`, as a trainer does, and looks there for its newest one when it begins. The first
+/// attempt runs `END` after step 50.
+const TRAIN: &str = r#"
+import json, os, pathlib, shutil, signal, struct, sys, time
+
+OUT = pathlib.Path("out")
+
+def tensors(step):
+    header = json.dumps({"w": {"dtype": "U8", "shape": [64], "data_offsets": [0, 64]}}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes([step % 256]) * 64
+
+def save(step):
+    folder = OUT / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(tensors(step))
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+
+def newest():
+    return max((int(path.name.split("-")[1]) for path in OUT.glob("checkpoint-*")), default=0)
+
+def read(path):
+    assert path.joinpath("model.safetensors").read_bytes()
+    return json.loads(path.joinpath("trainer_state.json").read_text())["global_step"]
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+first_attempt = not os.path.exists("began")
+open("began", "w").close()
+START
+for step in range(step + 1, 61):
+    print(f"step {step} loss {1 / step:.4f}", flush=True)
+    if step % 20 == 0:
+        save(step)
+    if first_attempt and step == 50:
+        END
+"#;
+
+/// Looks for the newest checkpoint, as most scripts do.
+const LOOKS: &str = "step = newest() and read(OUT / f'checkpoint-{newest()}')";
+
+const FILE: &str = r#"
+[run]
+name = "own"
+command = ["python3", "train.py"]
+[checkpoint]
+adopt = ["out/checkpoint-*"]
+"#;
+
+const RETRY: &str = "[retry]\nunknown = { attempts = 2, backoff = \"0s..0s\" }\n";
+
+fn home(start: &str, end: &str, file: &str) -> Home {
+    let home = Home::new();
+    home.write("train.py", &TRAIN.replace("START", start).replace("END", end));
+    home.write("own.toml", &format!("{file}{RETRY}"));
+    home
+}
+
+fn run(home: &Home) -> Value {
+    let run = home.json(&["run", "own.toml"]);
+    assert_eq!(run["state"], "completed", "{run}");
+    run
+}
+
+/// The attempts: the step that each resumed from, its first and its last committed step.
+fn attempts(home: &Home) -> Vec<(Value, Value, Value)> {
+    let query = "select resumed_from_step, first_step, last_committed_step from training_attempts order by started_at";
+    let mut rows = home.sql(query);
+    rows.iter_mut()
+        .map(|row| {
+            (row["resumed_from_step"].take(), row["first_step"].take(), row["last_committed_step"].take())
+        })
+        .collect()
+}
+
+fn messages(home: &Home, kind: &str) -> Vec<String> {
+    let rows = home.sql(&format!("select message from events where kind = '{kind}' order by at"));
+    rows.iter().map(|row| row["message"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Proves that the checkpoints of a script which knows nothing of Trackway are committed, that a retry continues from the newest
+/// of them, and that the receipt says so, with its digest, because the script was seen to read it.
+#[test]
+fn a_killed_script_continues_from_its_own_checkpoint() {
+    let home = home(LOOKS, "killed()", FILE);
+    let run = run(&home);
+    assert_eq!(
+        attempts(&home),
+        [(Value::Null, json!(1), json!(40)), (json!(40), json!(41), json!(60))],
+        "{run}"
+    );
+    let adopted = home.sql("select step from events where kind = 'checkpoint_adopted' order by at");
+    assert_eq!(adopted.iter().map(|row| row["step"].as_u64().unwrap()).collect::<Vec<_>>(), [20, 40, 60]);
+    let same = home.sql(
+        "select count(*) as n from training_attempts a join training_attempts b on a.resumed_from_manifest_sha256 = b.last_committed_manifest_sha256",
+    );
+    assert_eq!(same[0]["n"], 1);
+    assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
+    assert_eq!(
+        messages(&home, "checkpoint_put_back"),
+        ["the checkpoint of step 40 is whole at `out/checkpoint-40`"]
+    );
+    let list = home.trackway(&["checkpoint", "ls", "last"]);
+    assert!(list.stdout.contains("60"), "{}", list.stdout);
+    assert_eq!(home.trackway(&["checkpoint", "verify", "last"]).code, 0);
+}
+
+/// Proves that a checkpoint which was half written when the script died is moved out of its way and kept, and that the whole one before it is
+/// continued from.
+#[test]
+fn a_torn_checkpoint_is_moved_aside() {
+    let torn = "save(50); path = OUT / 'checkpoint-50/model.safetensors'; path.write_bytes(path.read_bytes()[:90]); killed()";
+    let home = home(LOOKS, torn, FILE);
+    run(&home);
+    assert_eq!(attempts(&home)[1].0, 40);
+    let moved = messages(&home, "checkpoint_moved_aside");
+    assert!(moved.len() == 1 && moved[0].starts_with("`out/checkpoint-50` was moved to `"), "{moved:?}");
+    assert!(moved[0].contains("model.safetensors"), "{moved:?}");
+    let to = moved[0].split('`').nth(3).unwrap();
+    let kept = home.state().join(to).join("model.safetensors");
+    assert_eq!(std::fs::read(&kept).unwrap().len(), 90, "{}", kept.display());
+    let shown = home.trackway(&["explain", "last"]).stdout;
+    assert!(shown.contains("was moved to"), "{shown}");
+}
+
+/// Proves that a checkpoint which the script deleted, or wrote over, is written again as it was committed, and that an argument and a variable name it to the
+/// script.
+#[test]
+fn a_lost_checkpoint_is_written_again_and_named() {
+    let start = "assert first_attempt or sys.argv[1:] == ['--resume', 'out/checkpoint-40'] and os.environ['FROM'] == 'out/checkpoint-40', sys.argv\nstep = read(pathlib.Path(sys.argv[2])) if sys.argv[1:] else 0";
+    let file = format!(
+        "{FILE}resume = {{ args = [\"--resume\", \"{{path}}\"], environment = {{ FROM = \"{{path}}\" }} }}\n"
+    );
+    for end in [
+        "time.sleep(3); shutil.rmtree(OUT); killed()",
+        "time.sleep(3); (OUT / 'checkpoint-40/model.safetensors').write_bytes(b'x'); killed()",
+    ] {
+        let home = home(start, end, &file);
+        run(&home);
+        assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)), "{end}");
+        let put_back = messages(&home, "checkpoint_put_back");
+        assert_eq!(put_back, ["the checkpoint of step 40 was written again to `out/checkpoint-40`"], "{end}");
+        let bytes = std::fs::read(home.path().join("out/checkpoint-40/model.safetensors")).unwrap();
+        assert_eq!(bytes.last(), Some(&40));
+    }
+}
+
+/// Proves that a script which does not look for its checkpoints is found out: the receipt has no resume, and a line says why.
+#[test]
+fn a_script_that_begins_again_is_found_out() {
+    let home = home("step = 0; shutil.rmtree(OUT, ignore_errors=True)", "killed()", FILE);
+    run(&home);
+    assert_eq!(attempts(&home)[1], (Value::Null, json!(1), json!(60)));
+    let reported = messages(&home, "checkpoint_other_resume");
+    assert!(
+        reported.len() == 1 && reported[0].contains("began with step 1, and not after step 40"),
+        "{reported:?}"
+    );
+}
+
+/// Proves that checkpoints which were there before the run are not touched, and that the receipt of the first attempt says that it continued
+/// from one of them.
+#[test]
+fn a_run_that_finds_an_older_checkpoint_says_so() {
+    let home = home(LOOKS, "pass", FILE);
+    std::fs::create_dir_all(home.path().join("out/checkpoint-30")).unwrap();
+    let header = br#"{"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+    let model = [&(header.len() as u64).to_le_bytes(), &header[..], b"ab"].concat();
+    std::fs::write(home.path().join("out/checkpoint-30/model.safetensors"), model).unwrap();
+    home.write("out/checkpoint-30/trainer_state.json", r#"{"global_step": 30}"#);
+    run(&home);
+    assert_eq!(attempts(&home), [(json!(30), json!(31), json!(60))]);
+    let reported = messages(&home, "checkpoint_other_resume");
+    assert!(
+        reported.len() == 1 && reported[0].contains("`out/checkpoint-30` of step 30, which was there before"),
+        "{reported:?}"
+    );
+    assert!(messages(&home, "checkpoint_moved_aside").is_empty());
+}
+
+/// Proves that what an attempt wrote is committed by the next one when its shim was killed with it, as at a power failure.
+#[test]
+fn what_a_dead_shim_left_is_committed_before_the_next_attempt() {
+    let home = home(LOOKS, "os.kill(os.getppid(), signal.SIGKILL); killed()", FILE);
+    let mut supervisor = home.spawn(&["run", "own.toml"]);
+    eventually("the end of the run", || supervisor.try_wait().unwrap());
+    assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)));
+}
+
+/// Proves that without a run file the checkpoints of a trainer are found by what they are, that `trackway resume` continues from them, and that
+/// one line says how to write this down.
+#[test]
+fn a_bare_command_gets_its_checkpoints_adopted() {
+    let home = home(LOOKS, "killed()", FILE);
+    let ended = home.trackway(&["run", "--", "python3", "train.py"]);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    assert_eq!(home.trackway(&["resume", "last"]).code, 0);
+    assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)));
+    assert!(ended.stderr.contains("adopt = [\"out/checkpoint-*\"]"), "{}", ended.stderr);
+}
+
+/// Proves that the curve of a run that continued keeps each step once: those of the first attempt up to the checkpoint, and those of the second
+/// after it.
+#[test]
+fn the_curve_keeps_what_was_not_trained_again() {
+    let home = home(LOOKS, "killed()", FILE);
+    run(&home);
+    let rows =
+        home.sql("select step, attempt_number from effective_metrics where name = 'loss' order by step");
+    let curve: Vec<(u64, u64)> = rows
+        .iter()
+        .map(|row| (row["step"].as_u64().unwrap(), row["attempt_number"].as_u64().unwrap()))
+        .collect();
+    let expected: Vec<(u64, u64)> = (1..=60).map(|step| (step, if step <= 40 { 1 } else { 2 })).collect();
+    assert_eq!(curve, expected);
+}
+
+/// Proves that a rehearsal of a script that writes checkpoints leaves nothing of them where the real run would find them, or is refused where the system
+/// cannot keep them apart.
+#[test]
+fn a_rehearsal_leaves_the_folder_as_it_is() {
+    let home = home(LOOKS, "time.sleep(60 if \"TRACKWAY_REHEARSAL_BATCHES\" in os.environ else 0)", FILE);
+    let outside = |home: &Home| {
+        let mut files = files_below(home.path());
+        files.retain(|path| {
+            !path.starts_with(home.state()) && !path.starts_with(home.path().join("settings"))
+        });
+        files.sort();
+        files
+    };
+    let before = outside(&home);
+    let rehearsed = home.trackway(&["rehearse", "own.toml", "--handshake-seconds", "3"]);
+    assert_eq!(outside(&home), before, "{}", rehearsed.stderr);
+    if rehearsed.code == 2 {
+        println!("skipped: {}", rehearsed.stderr);
+        assert!(rehearsed.stderr.contains("where the real run looks for them"), "{}", rehearsed.stderr);
+        return;
+    }
+    assert!(rehearsed.stdout.contains("not_applicable"), "{} {}", rehearsed.stdout, rehearsed.stderr);
+    let left =
+        files_below(&home.state()).into_iter().filter(|path| path.ends_with("trainer_state.json")).count();
+    assert_eq!(left, 0, "what it wrote is deleted");
+    assert_eq!(run(&home)["state"], "completed");
+}

@@ -1,0 +1,110 @@
+"""Kills trainings at random times under `trackway run`, and compares what became of them with the same training left alone.
+
+    python kills.py TRACKWAY KILLS [NAME ...]
+
+Nothing torn may be resumed from, the receipt must say what was resumed from, and the weights at the end must be those of a training that was never killed.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TRAIN = pathlib.Path(__file__).with_name("train.py").resolve()
+ADOPT = {
+    "torch_file": "out/ckpt.pt", "transformers": "out/checkpoint-*", "lightning": "out/model-*.ckpt", "accelerate": "out/step_*",
+    "torch_dcp": "out/step-*", "keras": "out/backup", "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj",
+    "lightgbm": "out/model_*.txt", "sklearn": "out/model.joblib",
+}
+
+
+def command(name):
+    if name == "torch_dcp":
+        run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+        return [*run, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(TRAIN), name]
+    return [sys.executable, str(TRAIN), name]
+
+
+def weights_in(text):
+    found = re.findall(r"^weights (\w+)", text, re.M)
+    return found[-1] if found else None
+
+
+def left_alone(name):
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "kills").write_text("0")
+        ended = subprocess.run(command(name), cwd=folder, capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        return weights_in(ended.stdout)
+
+
+def killed(trackway, name, kills):
+    """The printed weights, the attempts, and the events about checkpoints."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "kills").write_text(str(kills))
+        retries = f"{{ attempts = {kills + 5}, backoff = \"0s..0s\" }}"
+        reasons = ("unknown", "infrastructure", "preempted", "node_failure")
+        (folder / "run.toml").write_text(
+            f"[run]\nname = \"{name}\"\ncommand = {json.dumps(command(name))}\n[checkpoint]\nadopt = [\"{ADOPT[name]}\"]\n[retry]\n"
+            + "".join(f"{reason} = {retries}\n" for reason in reasons)
+        )
+        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home")}
+
+        def run(*arguments):
+            return subprocess.run([trackway, *arguments], cwd=folder, capture_output=True, text=True, env=environment)
+
+        ended = run("run", "run.toml")
+        attempts = json.loads(run("sql", "--json", ATTEMPTS).stdout)
+        events = json.loads(run("sql", "--json", EVENTS).stdout)
+        return weights_in(ended.stdout), attempts, events, ended
+
+
+ATTEMPTS = """select attempt_number, resumed_from_step, resumed_from_manifest_sha256, first_step, last_step, last_committed_step, termination_reason, exit_code, signal
+from training_attempts order by attempt_number"""
+EVENTS = "select kind, step, message from events where kind like 'checkpoint_%' order by at"
+
+
+def faults_of(attempts, events):
+    """What the receipts say that cannot be right."""
+    for attempt, before in zip(attempts[1:], attempts):
+        if attempt["exit_code"] not in (None, 0):
+            yield f"attempt {attempt['attempt_number']} crashed: {attempt['termination_reason']}"
+        committed = max((one["last_committed_step"] or 0 for one in attempts if one["attempt_number"] <= before["attempt_number"]), default=0)
+        if (attempt["resumed_from_step"] or 0) != committed and attempt["first_step"] is not None:
+            yield f"attempt {attempt['attempt_number']} resumed from {attempt['resumed_from_step']}, committed was {committed}"
+        if attempt["resumed_from_step"] and attempt["first_step"] and attempt["first_step"] != attempt["resumed_from_step"] + 1:
+            yield f"attempt {attempt['attempt_number']} began at {attempt['first_step']} after {attempt['resumed_from_step']}"
+    for event in events:
+        if event["kind"] == "checkpoint_other_resume":
+            yield event["message"]
+
+
+def main():
+    trackway, kills, chosen = sys.argv[1], int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
+    wrong = 0
+    for name in chosen:
+        expected = left_alone(name)
+        found, attempts, events, ended = killed(trackway, name, kills)
+        faults = list(faults_of(attempts, events))
+        if found is None:
+            faults.append(f"it did not end: {ended.stderr[-600:]}")
+        kinds = [event["kind"] for event in events]
+        made = sum(attempt["resumed_from_step"] is not None for attempt in attempts)
+        exact = "equal" if found == expected else "DIFFERENT"
+        print(
+            f"{name}: {len(attempts)} attempts, {made} resumed, {kinds.count('checkpoint_adopted')} committed, "
+            f"{kinds.count('checkpoint_moved_aside')} moved aside, weights {exact}",
+            flush=True,
+        )
+        for fault in faults:
+            print("  WRONG:", fault, flush=True)
+        wrong += len(faults)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+//! Looks at the candidates from time to time and commits those that are complete.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_checkpoint::{
+    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, ForeignFile, Kind,
+    Retention,
+};
+use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
+use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
+use trackway_formats::checkpoint_origin::{
+    CheckpointOrigin, ORIGIN_FILE_NAME, ORIGIN_VERSION, OriginFile, stored_names,
+};
+use trackway_layouts::{Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin};
+
+use crate::candidates::{Candidate, Patterns};
+use crate::committed::{is_of, origins};
+use crate::kinds::kind_of;
+
+/// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
+const FREE_PER_BYTE: u64 = 10;
+
+/// Copies of checkpoints that are kept when the run file says nothing: the script's own retention does not delete them.
+const KEPT_BY_DEFAULT: usize = 2;
+
+/// Whose checkpoints are adopted, and where they go.
+#[derive(Debug, Clone)]
+pub struct AdopterSpec {
+    /// What is looked at.
+    pub patterns: Patterns,
+    /// The root of the run's checkpoints.
+    pub checkpoint_root: PathBuf,
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// The epoch of its commits.
+    pub epoch: u64,
+    /// The commit that the attempt continues from, by number: the parent of its first one.
+    pub parent: Option<u64>,
+    /// How long files must not change to count as complete where nothing else shows it, in nanoseconds.
+    pub quiet_ns: u64,
+}
+
+/// Whether one of these files, by device and inode, is open for writing; none if that is not known.
+pub type IsOpen<'f> = dyn Fn(&[(u64, u64)]) -> Option<bool> + 'f;
+
+/// What the adopter cannot see in the files.
+pub struct Facts<'f> {
+    /// Now, in nanoseconds of any clock.
+    pub at_ns: u64,
+    /// The last step that the script recorded or printed.
+    pub last_step: Option<Step>,
+    /// Whether every process that could write a checkpoint has ended.
+    pub writers_ended: bool,
+    /// Whether a process has one of these files, by device and inode, open for writing; none if that is not known.
+    pub is_open_for_writing: &'f IsOpen<'f>,
+}
+
+/// A checkpoint that was committed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adopted {
+    /// The commit.
+    pub commit: Commit,
+    /// Where the script wrote it.
+    pub path: String,
+    /// How it is laid out.
+    pub layout: &'static str,
+    /// What showed that it was complete.
+    pub because: Because,
+    /// Where its step comes from.
+    pub step_origin: &'static str,
+}
+
+/// A path that was not committed, and will not be in its present state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAdopted {
+    /// The path.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What one look led to.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// What was committed, in the order of the steps.
+    pub adopted: Vec<Adopted>,
+    /// What was given up; each state of a path once.
+    pub not_adopted: Vec<NotAdopted>,
+    /// Whether something may still become complete.
+    pub is_waiting: bool,
+    /// Another attempt owns the run's checkpoints now: nothing more is committed.
+    pub is_fenced: bool,
+}
+
+/// What is known of a path.
+struct Known {
+    settling: Settling,
+    /// The state that needs nothing more: committed, given up, or there before the attempt.
+    done: Option<Fingerprint>,
+}
+
+/// A candidate that is complete.
+struct Complete {
+    candidate: Candidate,
+    recognised: Recognised,
+    fingerprint: Fingerprint,
+    because: Because,
+    step: Step,
+    step_origin: &'static str,
+}
+
+/// Follows the checkpoints that one attempt writes.
+pub struct Adopter {
+    spec: AdopterSpec,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    /// Claimed by the first commit, so that a script without checkpoints leaves no root.
+    root: Option<CheckpointRoot>,
+    known: BTreeMap<PathBuf, Known>,
+    is_fenced: bool,
+}
+
+impl Adopter {
+    /// To be made before the script starts: what is there now is not its work, unless it changes.
+    #[must_use]
+    pub fn new(spec: AdopterSpec, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        Self::with_baseline(spec, clock, ids, |_| true)
+    }
+
+    /// For an attempt that ended while nothing followed it: its work is what was written since `since_ns` (nanoseconds since 1970) and was
+    /// not committed.
+    #[must_use]
+    pub fn of_ended(spec: AdopterSpec, since_ns: i64, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        let (origins, patterns) = (origins(&spec.checkpoint_root), spec.patterns.clone());
+        Self::with_baseline(spec, clock, ids, |candidate| {
+            let is_older = candidate.files().iter().all(|file| file.modified_ns < since_ns);
+            is_older || origins.iter().any(|origin| is_of(candidate, &patterns, origin))
+        })
+    }
+
+    /// Candidates for which `needs_nothing` holds are left alone while they do not change.
+    fn with_baseline(
+        spec: AdopterSpec,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        needs_nothing: impl Fn(&Candidate) -> bool,
+    ) -> Self {
+        let mut known = BTreeMap::new();
+        for path in spec.patterns.paths() {
+            if let Ok(Some(candidate)) = Candidate::at(&path) {
+                let done = candidate.fingerprint().filter(|_| needs_nothing(&candidate));
+                known.insert(path, Known { settling: Settling::new(spec.quiet_ns), done });
+            }
+        }
+        Self { spec, clock, ids, root: None, known, is_fenced: false }
+    }
+
+    /// Looks at every path once and commits what is complete.
+    pub fn look(&mut self, facts: &Facts<'_>) -> Look {
+        let mut look = Look { is_fenced: self.is_fenced, ..Look::default() };
+        if self.is_fenced {
+            return look;
+        }
+        let paths = self.spec.patterns.paths();
+        // A path that is gone may come again with the same name and other files.
+        self.known.retain(|path, _| paths.contains(path));
+        let mut complete: Vec<Complete> =
+            paths.into_iter().filter_map(|path| self.observe(&path, facts, &mut look)).collect();
+        complete.sort_by_key(|one| one.step);
+        for one in complete {
+            self.commit(one, &mut look);
+        }
+        look
+    }
+
+    /// Looks at one path; what is complete and not committed.
+    fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Complete> {
+        let quiet_ns = self.spec.quiet_ns;
+        let known = self
+            .known
+            .entry(path.to_owned())
+            .or_insert_with(|| Known { settling: Settling::new(quiet_ns), done: None });
+        let candidate = match Candidate::at(path) {
+            Ok(candidate) => candidate?,
+            Err(error) => {
+                look.not_adopted
+                    .push(NotAdopted { path: self.spec.patterns.shown(path), why: error.to_string() });
+                return None;
+            }
+        };
+        let fingerprint = candidate.fingerprint()?;
+        if known.done == Some(fingerprint) {
+            return None;
+        }
+        let content = candidate.content();
+        let inodes: Vec<(u64, u64)> =
+            candidate.files().iter().map(|file| (file.device, file.inode)).collect();
+        let seen = Observation {
+            at_ns: facts.at_ns,
+            fingerprint: Some(fingerprint),
+            wholeness: content.wholeness(&candidate),
+            is_open_for_writing: (facts.is_open_for_writing)(&inodes),
+            reported_complete: false,
+            renamed_into_place: false,
+            writers_ended: facts.writers_ended,
+        };
+        match known.settling.observe(&seen) {
+            Answer::Complete { because } => {
+                let recognised = content.recognised;
+                let (step, step_origin) = step_of(&recognised, facts.last_step);
+                Some(Complete { candidate, recognised, fingerprint, because, step, step_origin })
+            }
+            Answer::Torn { what } => {
+                known.done = Some(fingerprint);
+                let path = self.spec.patterns.shown(path);
+                look.not_adopted.push(NotAdopted { path, why: format!("it is not whole: {what}") });
+                None
+            }
+            Answer::Wait { .. } => {
+                look.is_waiting = true;
+                None
+            }
+            Answer::Gone => None,
+        }
+    }
+
+    fn commit(&mut self, complete: Complete, look: &mut Look) {
+        let saved = self.save(&complete);
+        let Complete { candidate, recognised, fingerprint, because, step_origin, .. } = complete;
+        let shown = self.spec.patterns.shown(&candidate.path);
+        let layout = recognised.layout.as_str();
+        let known = self.known.get_mut(&candidate.path).expect("it was observed");
+        match saved {
+            Ok(commit) => {
+                known.done = Some(fingerprint);
+                look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin });
+            }
+            Err(CheckpointError::SourceChanged { .. }) => {
+                known.settling.rewritten();
+                look.is_waiting = true;
+            }
+            Err(error) if error.kind() == ErrorKind::Fenced => {
+                self.is_fenced = true;
+                look.is_fenced = true;
+                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+            }
+            // A full disk may have room for the next one; this state is not tried again each second.
+            Err(error) => {
+                known.done = Some(fingerprint);
+                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+            }
+        }
+    }
+
+    fn save(&mut self, complete: &Complete) -> Result<Commit, CheckpointError> {
+        let Complete { candidate, fingerprint, .. } = complete;
+        let count = candidate.files().len();
+        if count >= MAX_MANIFEST_FILES {
+            let why = format!("it has {count} files; a checkpoint has less than {MAX_MANIFEST_FILES}");
+            return Err(CheckpointError::state(why));
+        }
+        if let Some(link) = candidate.listing.links_below(&candidate.name).next() {
+            let why = format!(
+                "`{}` in it is a symbolic link, and a copy would not have what it points to",
+                link.path
+            );
+            return Err(CheckpointError::state(why));
+        }
+        if let Some(why) = self.refusal(complete) {
+            return Err(CheckpointError::state(why));
+        }
+        let (origin, sources) = origin_of(complete, &self.spec.patterns);
+        let root = self.root()?;
+        root.save(complete.step, &[], |writer| {
+            for (file, (path, kind)) in origin.files.iter().zip(&sources) {
+                let opened = open(path)?;
+                let source = ForeignFile { name: &file.name, kind: *kind, path, file: &opened };
+                writer.copy_of(&source, &mut |_| Ok(()))?;
+            }
+            // Every file was whole for itself; together they are what was judged only if none came, went or changed.
+            let again = Candidate::at(&candidate.path).ok().flatten();
+            if again.and_then(|again| again.fingerprint()) != Some(*fingerprint) {
+                return Err(CheckpointError::SourceChanged { path: candidate.path.clone() });
+            }
+            writer.file(ORIGIN_FILE_NAME, Kind::Other, &origin.to_bytes())
+        })
+    }
+
+    /// Why a checkpoint that could be committed should not be.
+    fn refusal(&self, complete: &Complete) -> Option<String> {
+        if self.saves_through_trackway() {
+            return Some("the script saves through Trackway too, and one log cannot have both".into());
+        }
+        let bytes = complete.fingerprint.bytes;
+        let free = free_bytes(complete.candidate.path.parent()?)?;
+        (self.spec.patterns.is_detecting() && free / FREE_PER_BYTE < bytes).then(|| {
+            format!(
+                "it has {bytes} bytes and the disk only {free} free: name it in `checkpoint.adopt` to have it copied"
+            )
+        })
+    }
+
+    /// Whether the log has a checkpoint of this attempt that was not adopted.
+    fn saves_through_trackway(&self) -> bool {
+        let root = &self.spec.checkpoint_root;
+        let Ok(view) = CheckpointView::open(root) else { return false };
+        view.list().iter().any(|info| {
+            let is_own = info.attempt_id == self.spec.attempt_id && info.state == CheckpointState::Committed;
+            is_own && !root.join(&info.folder).join(ORIGIN_FILE_NAME).exists()
+        })
+    }
+
+    fn root(&mut self) -> Result<&mut CheckpointRoot, CheckpointError> {
+        if self.root.is_none() {
+            let AdopterSpec { checkpoint_root, run_id, attempt_id, epoch, parent, .. } = &self.spec;
+            let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
+            let mut root = CheckpointRoot::open(checkpoint_root, *epoch, *run_id, *attempt_id, clock, ids)?;
+            root.keep_by_default(Retention { last: KEPT_BY_DEFAULT, ..Retention::default() });
+            if let Some(parent) = parent {
+                root.continue_from(*parent)?;
+            }
+            self.root = Some(root);
+        }
+        Ok(self.root.as_mut().expect("it was opened"))
+    }
+}
+
+/// The step, and where it comes from. Without any the last recorded one, and without that 0.
+fn step_of(recognised: &Recognised, last_step: Option<Step>) -> (Step, &'static str) {
+    match (recognised.step, recognised.step_origin) {
+        (Some(step), Some(StepOrigin::Content)) => (step, "content"),
+        (Some(step), Some(StepOrigin::Tracker)) => (step, "tracker"),
+        (Some(step), _) => (step, "name"),
+        (None, _) => match last_step {
+            Some(step) => (step, "progress"),
+            None => (0, "unknown"),
+        },
+    }
+}
+
+/// What is written beside the files, and where each of them is.
+fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec<(PathBuf, Kind)>) {
+    let Complete { candidate, recognised, step_origin, .. } = complete;
+    let paths: Vec<&str> = candidate.files().iter().map(|file| candidate.below(file)).collect();
+    let named = paths.iter().map(|path| if path.is_empty() { candidate.name.as_str() } else { path });
+    let files = stored_names(named)
+        .into_iter()
+        .zip(candidate.files().iter().zip(&paths))
+        .map(|(name, (file, path))| OriginFile {
+            name,
+            path: (*path).to_owned(),
+            modified_ns: file.modified_ns,
+        })
+        .collect();
+    let sources = paths
+        .iter()
+        .map(|path| {
+            let at = if path.is_empty() { candidate.path.clone() } else { candidate.path.join(path) };
+            (at, kind_of(path, &recognised.components))
+        })
+        .collect();
+    let origin = CheckpointOrigin {
+        version: ORIGIN_VERSION,
+        layout: recognised.layout.as_str().to_owned(),
+        path: patterns.shown(&candidate.path),
+        is_folder: candidate.is_folder,
+        step_origin: (*step_origin).to_owned(),
+        files,
+    };
+    (origin, sources)
+}
+
+/// What an unprivileged process may still write below a folder; none if that is not known.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let found = nix::sys::statvfs::statvfs(folder).ok()?;
+    Some(found.blocks_available().saturating_mul(found.fragment_size()))
+}
+
+/// A file that is gone was deleted by the script's own retention.
+fn open(path: &Path) -> Result<File, CheckpointError> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).map_err(
+        |error| match error.kind() {
+            std::io::ErrorKind::NotFound => CheckpointError::SourceChanged { path: path.to_owned() },
+            _ => CheckpointError::state(format!("cannot read {}: {error}", path.display())),
+        },
+    )
+}

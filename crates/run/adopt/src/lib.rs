@@ -1,0 +1,22 @@
+//! Checkpoints that a script writes itself, with its framework's own means: found by the patterns of `[checkpoint] adopt`, committed
+//! to the run's checkpoint log once they are whole, and put back before a resume.
+//!
+//! What belongs to a checkpoint and when it is complete is decided by `trackway-layouts`; what a commit guarantees by
+//! `trackway-checkpoint`. Here is what connects them: which paths are looked at, which state of them was committed already, and how the bytes
+//! are copied without slowing the training.
+//!
+//! A committed copy shares no name with its source: a script that overwrites `ckpt.pt` in place changes nothing of it.
+
+mod adopter;
+mod candidates;
+mod committed;
+mod idle;
+mod kinds;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
+pub use candidates::{Candidate, Content, PatternError, Patterns};
+pub use idle::yield_to_others;
+pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};

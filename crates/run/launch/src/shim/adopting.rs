@@ -1,0 +1,179 @@
+//! Commits checkpoints that the script writes itself, in a thread that leaves processor and disk to the training.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use trackway_adopt::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, yield_to_others};
+use trackway_core::{Clock, Step};
+use trackway_formats::EventKind;
+use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+use trackway_system::SystemIds;
+
+use crate::StoredLaunch;
+use crate::process::{all_processes, descendants};
+
+/// How often the paths are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A look that takes long is followed by a wait this many times as long: below a hundredth of one processor.
+const REST_PER_LOOK: u32 = 100;
+/// Files that do not change for so long count as complete, where nothing else shows it.
+const QUIET_NS: u64 = 2_000_000_000;
+/// The longest the end of the attempt waits for the last copies.
+const LAST_LOOK: Duration = Duration::from_secs(600);
+/// No step was seen.
+const NO_STEP: u64 = u64::MAX;
+
+/// The last step that the script printed, as another thread sees it.
+#[derive(Debug, Clone)]
+pub(super) struct LastStep(Arc<AtomicU64>);
+
+impl LastStep {
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(NO_STEP)))
+    }
+
+    pub fn set(&self, step: Step) {
+        self.0.store(step, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<Step> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|step| *step != NO_STEP)
+    }
+}
+
+/// The thread that looks.
+#[derive(Debug)]
+pub(super) struct Adopting {
+    /// Closed once every process of the attempt has ended.
+    stop: Sender<()>,
+    done: Receiver<()>,
+}
+
+impl Adopting {
+    /// Begins to look; to be called before the script starts. `None`: there is nothing to look for, or no thread can be had.
+    pub fn begin(
+        launch: &StoredLaunch,
+        records: PathBuf,
+        last_step: LastStep,
+        clock: Arc<dyn Clock>,
+    ) -> Option<Self> {
+        // The patterns were checked before the launch.
+        let patterns = launch.adopt.patterns(&launch.working_directory).ok()??;
+        let spec = AdopterSpec {
+            patterns,
+            checkpoint_root: launch.checkpoint_root.clone(),
+            run_id: launch.run_id,
+            attempt_id: launch.attempt_id,
+            epoch: launch.epoch,
+            parent: launch.continues_from.as_ref().map(|from| from.number),
+            quiet_ns: QUIET_NS,
+        };
+        let info = SegmentInfo {
+            run_id: launch.run_id.to_string(),
+            attempt_id: launch.attempt_id.to_string(),
+            origin: Origin::Telemetry,
+        };
+        let adopter = Adopter::new(spec, Arc::clone(&clock), Arc::new(SystemIds));
+        let (stop, stopped) = channel();
+        let (tell, done) = channel();
+        let work = move || {
+            yield_to_others();
+            let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
+            Follower { adopter, writer, last_step, clock }.run(&stopped);
+            // The receiver is gone when the last look took too long.
+            tell.send(()).ok();
+        };
+        std::thread::Builder::new().name("adopting".into()).spawn(work).ok()?;
+        Some(Self { stop, done })
+    }
+
+    /// Commits what is complete now that nothing writes any more, and ends.
+    pub fn finish(self) {
+        drop(self.stop);
+        self.done.recv_timeout(LAST_LOOK).ok();
+    }
+}
+
+struct Follower {
+    adopter: Adopter,
+    writer: SegmentWriter,
+    last_step: LastStep,
+    clock: Arc<dyn Clock>,
+}
+
+impl Follower {
+    fn run(mut self, stopped: &Receiver<()>) {
+        let mut rest = LOOK_EVERY;
+        loop {
+            let ended = stopped.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected);
+            let started = self.clock.monotonic_micros();
+            let look = self.look(ended);
+            let took = self.clock.monotonic_micros().saturating_sub(started);
+            rest = LOOK_EVERY.max(Duration::from_micros(u64::try_from(took).unwrap_or(0)) * REST_PER_LOOK);
+            if ended && !look.is_waiting || look.is_fenced {
+                break;
+            }
+            if ended {
+                // What is not yet quiet becomes so without a writer.
+                std::thread::sleep(Duration::from_nanos(QUIET_NS / 4));
+                rest = Duration::ZERO;
+            }
+        }
+        self.writer.finish();
+    }
+
+    fn look(&mut self, writers_ended: bool) -> Look {
+        let facts = Facts {
+            at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
+            last_step: self.last_step.get(),
+            writers_ended,
+            is_open_for_writing: &is_open_for_writing,
+        };
+        let look = self.adopter.look(&facts);
+        look.adopted.iter().for_each(|adopted| self.record(adopted));
+        look.not_adopted.iter().for_each(|one| self.record_refused(one));
+        look
+    }
+
+    fn record(&mut self, adopted: &Adopted) {
+        let because = serde_json::to_value(adopted.because).unwrap_or_default();
+        let (bytes, seconds) =
+            (adopted.commit.size_bytes.to_string(), format!("{:.3}", adopted.commit.seconds));
+        let fields = [
+            ("path", adopted.path.as_str()),
+            ("layout", adopted.layout),
+            ("complete", because.as_str().unwrap_or("")),
+            ("step_from", adopted.step_origin),
+            ("bytes", &bytes),
+            ("seconds", &seconds),
+        ];
+        self.writer.event(EventKind::CheckpointAdopted.as_str(), Some(adopted.commit.step), &fields);
+    }
+
+    fn record_refused(&mut self, one: &NotAdopted) {
+        let fields = [("path", one.path.as_str()), ("why", one.why.as_str())];
+        self.writer.event(EventKind::CheckpointNotAdopted.as_str(), None, &fields);
+    }
+}
+
+/// Whether a process of the attempt has one of the files open for writing; none if processes cannot be looked at.
+fn is_open_for_writing(files: &[(u64, u64)]) -> Option<bool> {
+    let processes = all_processes().ok()?;
+    let of_attempt = descendants(std::process::id() as i32, &processes);
+    Some(of_attempt.iter().any(|process| {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
+        descriptors.map(|entry| entry.path()).any(|link| writes_to(&link, files))
+    }))
+}
+
+/// The permissions of a link in `/proc/PID/fd` say how the file was opened.
+fn writes_to(link: &Path, files: &[(u64, u64)]) -> bool {
+    const WRITABLE: u32 = 0o200;
+    let is_writable = fs::symlink_metadata(link).is_ok_and(|found| found.mode() & WRITABLE != 0);
+    is_writable && fs::metadata(link).is_ok_and(|found| files.contains(&(found.dev(), found.ino())))
+}
