@@ -10,7 +10,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts mutants soak soak-chaos kill-steps build install agent wheel venv examples lint lint-more features fuzz-check doc bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent wheel venv examples lint lint-more features fuzz-check doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -40,6 +40,10 @@ test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks
 	rm -rf $(PYTHON_VENV)/layout-samples
 	$(PYTHON_VENV)/bin/python crates/storage/layouts/samples/make.py $(PYTHON_VENV)/layout-samples >/dev/null
 	TRACKWAY_LAYOUT_SAMPLES=$(CURDIR)/$(PYTHON_VENV)/layout-samples $(CARGO) test --locked --workspace --test samples
+
+test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that are killed at random under `trackway run`
+	$(CARGO) build --locked --bin trackway
+	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/kills.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_TEST_KILLS:-25}
 
 wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels

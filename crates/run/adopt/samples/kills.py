@@ -84,7 +84,7 @@ def faults_of(attempts, events):
 
 
 def main():
-    trackway, kills, chosen = sys.argv[1], int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
+    trackway, kills, chosen = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
     wrong = 0
     for name in chosen:
         expected = left_alone(name)
