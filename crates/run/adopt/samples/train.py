@@ -2,8 +2,8 @@
 
     python train.py NAME
 
-While the file `kills` has a number above zero, the process kills itself (and its process group) at a random time after its first step, perhaps in the middle of a
-save. At its end it prints a digest of its weights.
+While the file `kills` has a number above zero, the process kills itself (and its process group) between its first save and a little after its second one, often in
+the middle of a save. At its end it prints a digest of its weights.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ OUT = pathlib.Path("out")
 
 
 def kill_later():
-    """Called at the first step: the kill may come at any time from now on."""
+    """Called before a save: the kill comes within it, or soon after it."""
     left = int(pathlib.Path("kills").read_text() or 0)
     if left <= 0 or os.environ.get("RANK", "0") != "0":
         return
-    seconds = random.SystemRandom().uniform(0.05, 1.5)
+    seconds = random.SystemRandom().choice([0.0, 0.02, 0.1, 0.3]) * random.SystemRandom().random()
 
     def kill():
         time.sleep(seconds)
@@ -41,10 +41,13 @@ def kill_later():
 
 def say(step, loss):
     print(f"step {step} loss {float(loss):.6f}", flush=True)
-    if not hasattr(say, "first"):
-        say.first = step
+    say.steps = getattr(say, "steps", 0) + 1
+    if say.steps == say.kill_at:
         kill_later()
     time.sleep(0.02)
+
+
+say.kill_at = random.SystemRandom().randint(EVERY, 2 * EVERY + 2)
 
 
 def end(*arrays):

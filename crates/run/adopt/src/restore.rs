@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, LoadedCheckpoint};
@@ -58,6 +59,9 @@ pub struct Restored {
     pub moved: Vec<MovedAside>,
 }
 
+/// What is wrong with a folder that was made and not written to.
+const EMPTY: &str = "it has no files";
+
 /// What may be moved out of the way of a script, and where to.
 #[derive(Debug, Clone, Copy)]
 pub struct Clearing<'c> {
@@ -113,11 +117,20 @@ impl Clearing<'_> {
         fault: impl Fn(&Candidate) -> Option<String>,
     ) -> Result<Vec<MovedAside>, RestoreError> {
         let paths = self.patterns.paths().into_iter().filter(|path| Some(path.as_path()) != except);
-        let candidates = paths.filter_map(|path| Candidate::at(&path).ok()?);
-        let is_of_run =
-            |found: &Candidate| self.since_ns.is_none_or(|since_ns| found.modified_ns() >= since_ns);
-        let faulty = candidates.filter(is_of_run).filter_map(|found| Some((fault(&found)?, found.path)));
-        faulty.map(|(why, path)| self.move_aside(&path, why)).collect()
+        let faulty = paths.filter_map(|path| {
+            let why = match Candidate::at(&path).ok()? {
+                Some(found) if self.is_of_run(found.modified_ns()) => fault(&found)?,
+                // A trainer makes the folder before it writes to it.
+                None if path.is_dir() && self.is_of_run(folder_modified_ns(&path)?) => EMPTY.to_owned(),
+                _ => return None,
+            };
+            Some((path, why))
+        });
+        faulty.map(|(path, why)| self.move_aside(&path, why)).collect()
+    }
+
+    fn is_of_run(&self, modified_ns: i64) -> bool {
+        self.since_ns.is_none_or(|since_ns| modified_ns >= since_ns)
     }
 
     fn move_aside(&self, path: &Path, why: String) -> Result<MovedAside, RestoreError> {
@@ -136,6 +149,11 @@ pub fn origin_of(target: &LoadedCheckpoint) -> Result<CheckpointOrigin, RestoreE
     }
     let bytes = target.read(ORIGIN_FILE_NAME).map_err(RestoreError::Checkpoint)?;
     CheckpointOrigin::from_bytes(&bytes).map_err(RestoreError::Origin)
+}
+
+fn folder_modified_ns(path: &Path) -> Option<i64> {
+    let found = fs::metadata(path).ok()?;
+    Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))
 }
 
 /// Why a candidate would mislead a script that looks for its newest checkpoint; none for one that is whole or cannot be judged.

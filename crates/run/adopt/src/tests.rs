@@ -202,6 +202,10 @@ fn the_script_finds_what_was_committed() {
     let moved = clearing.put_back(&target).unwrap().moved;
     assert_eq!((moved.len(), &*moved[0].path), (1, "out/step-20.safetensors"));
     assert_eq!(fs::read(&moved[0].to).unwrap().len(), 50, "it is kept");
+    // Made, and not written to.
+    fs::create_dir_all(world.work("out/step-30.safetensors")).unwrap();
+    let moved = clearing.put_back(&target).unwrap().moved;
+    assert!(moved.len() == 1 && moved[0].why == "it has no files", "{moved:?}");
     // Whole, and newer.
     write(&world.work("out/step-20.safetensors"), &tensors(100, 2));
     let moved = clearing.put_back(&target).unwrap().moved;
