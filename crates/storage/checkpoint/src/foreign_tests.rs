@@ -39,7 +39,7 @@ fn a_copy_does_not_follow_its_source() {
             Ok(())
         })
         .unwrap();
-        assert_eq!(paced, size as u64, "every byte is told");
+        assert_eq!(paced, size as u64, "every byte is reported");
         File::options().write(true).open(&path).unwrap().write_all(b"written again").unwrap();
         let loaded = world.view().load(commit.number).unwrap();
         assert!(loaded.read("model.pt").unwrap() == bytes, "{size}");

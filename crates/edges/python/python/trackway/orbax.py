@@ -98,7 +98,7 @@ class RunCheckpointManager:
         sharding, of the template, whose leaves are arrays or `jax.ShapeDtypeStruct`; without a template it is of dicts,
         lists and arrays. For a `Composite` a `Composite` is returned.
 
-        Raises InputError if there is no such step, or it does not fit; IntegrityError if it does not verify."""
+        Raises InputError if the step was not committed, or it does not fit; IntegrityError if it does not verify."""
         source = self._source(step)
         stored = _state.Stored(FilesOf(source, 0))
         if isinstance(args, ocp.args.Composite):

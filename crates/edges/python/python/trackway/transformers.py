@@ -175,7 +175,7 @@ class TrackwayTrainerMixin:
     # The best model
 
     def _trackway_best(self: Any) -> str:
-        """What the Trainer calls the best checkpoint; there is no such folder."""
+        """What the Trainer calls the best checkpoint; a folder of that name does not exist."""
         return os.path.join(self.args.output_dir, f"checkpoint-{self.state.best_global_step}")
 
     def _init_training_state(self: Any, *args: Any, **kwargs: Any) -> Any:
