@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::target::Target;
 /// (0: Python copies them into the region it gets back).
 pub type Given = (String, String, Vec<u64>, u32, usize, usize);
 
-/// The files of one checkpoint, gathered in memory. Nothing is written before `submit`.
+/// The files of one checkpoint, gathered in memory or open. Nothing is written before `submit`.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Draft {
     lent: Arc<Lent>,
@@ -54,6 +55,15 @@ impl Draft {
         self.with_target(py, |target| match target {
             Target::Run(draft) => draft.bytes(name, kind, bytes),
             Target::Root(draft) => draft.bytes(name, kind, bytes),
+        })
+    }
+
+    /// Adds a file that a library wrote. It is opened now, and copied by the thread that saves.
+    fn file(&self, py: Python<'_>, name: &str, kind: &str, path: PathBuf) -> PyResult<()> {
+        let kind = parse_kind(py, kind)?;
+        self.with_target(py, |target| match target {
+            Target::Run(draft) => draft.file(name, kind, &path),
+            Target::Root(draft) => draft.file(name, kind, &path),
         })
     }
 

@@ -25,5 +25,5 @@ mod _trackway {
     #[pymodule_export]
     use crate::recorder::{Recorder, outlive_sigterm_of_others};
     #[pymodule_export]
-    use crate::root::{Root, list_checkpoints, load_checkpoint, verify_checkpoint};
+    use crate::root::{Root, list_checkpoints, load_checkpoint, stored_names, verify_checkpoint};
 }

@@ -118,6 +118,12 @@ impl Recorder {
         }
     }
 
+    /// The highest step that was recorded, saved or resumed; 0 if none.
+    #[getter(_reached_step)]
+    fn reached_step(&self) -> u64 {
+        self.inner.reached_step()
+    }
+
     /// From now on SIGTERM makes `should_stop()` true instead of ending the process.
     fn stop_on_sigterm(&self) {
         self.inner.stop_on_sigterm();

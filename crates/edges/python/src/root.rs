@@ -7,6 +7,7 @@ use trackway_checkpoint::{
     Best, CheckpointError, CheckpointRoot, CheckpointView, Commit, MIN_KEPT, Retention,
 };
 use trackway_core::{AttemptId, RunId};
+use trackway_formats::checkpoint_origin;
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::draft::Draft;
@@ -128,4 +129,10 @@ pub fn verify_checkpoint(py: Python<'_>, path: PathBuf, number: u64) -> PyResult
         Err(error @ CheckpointError::Damaged { .. }) => Ok(Some(error.to_string())),
         Err(error) => Err(to_python(py, &error)),
     }
+}
+
+/// A name in a checkpoint for each path below a folder, in their order.
+#[pyfunction]
+pub fn stored_names(paths: Vec<String>) -> Vec<String> {
+    checkpoint_origin::stored_names(paths.iter().map(String::as_str))
 }

@@ -1,6 +1,7 @@
 //! Saves in the background: the training loop only waits for a copy into memory, and a thread does the rest.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -153,6 +154,14 @@ impl CheckpointDraft {
     /// As [`Draft::bytes`].
     pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
         self.draft.bytes(name, kind, bytes)
+    }
+
+    /// Adds a file that another program wrote, which is copied when the checkpoint is written; see [`Draft::file`].
+    ///
+    /// # Errors
+    /// As [`Draft::file`].
+    pub fn file(&mut self, name: &str, kind: Kind, path: &Path) -> Result<(), CheckpointError> {
+        self.draft.file(name, kind, path)
     }
 
     /// Sets the position in the data of all ranks together, if there are several: the same on each, or nothing is

@@ -207,6 +207,12 @@ impl Recorder {
         slot.segment().heartbeat(step);
     }
 
+    /// The highest step that this process recorded, saved or resumed; 0 if none, and outside an attempt.
+    #[must_use]
+    pub fn reached_step(&self) -> Step {
+        self.inner.as_ref().map_or(0, |inner| inner.slot().seen_step())
+    }
+
     fn record(&self, write: impl FnOnce(&mut SegmentWriter)) {
         if let Some(inner) = &self.inner {
             write(&mut inner.slot().segment());

@@ -567,6 +567,35 @@ fn a_draft_is_committed_behind_the_loop() {
     assert!(file.ends_with(&[0, 0, 32, 65].repeat(4)), "10.0 four times");
 }
 
+/// Proves that a draft takes a file that another program wrote beside what is in memory, also when it was deleted meanwhile, and
+/// refuses a name that is used already and a file that is missing.
+#[test]
+fn a_draft_takes_files_of_others() {
+    let attempt = Attempt::new();
+    let run = attempt.attach();
+    let path = attempt.folder.path().join("model.ubj");
+    std::fs::write(&path, b"trees").unwrap();
+    run.log(7, &[("loss", 0.5)]);
+    assert_eq!(run.reached_step(), 7);
+    let mut draft = run.draft_checkpoint(7).unwrap().unwrap();
+    draft.bytes("cursor.json", Kind::DataCursor, b"{}").unwrap();
+    draft.file("model.ubj", Kind::Weights, &path).unwrap();
+    for (name, kind) in
+        [("model.ubj", ErrorKind::Input), ("cursor.json", ErrorKind::Input), ("a/b", ErrorKind::Input)]
+    {
+        assert_eq!(draft.file(name, Kind::Weights, &path).unwrap_err().kind(), kind, "{name}");
+    }
+    let missing = attempt.folder.path().join("missing.ubj");
+    let error = draft.file("missing.ubj", Kind::Weights, &missing).unwrap_err().to_string();
+    assert!(error.contains("missing.ubj"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    draft.submit(&[]);
+    run.finish();
+    let loaded = attempt.attach().resume().unwrap().unwrap();
+    assert_eq!(loaded.read("model.ubj").unwrap(), b"trees");
+    assert_eq!(loaded.read("cursor.json").unwrap(), b"{}");
+}
+
 /// Proves that a checkpoint that comes due while the one before is still being written is skipped, which is recorded
 /// once, and that the loop never waits for it; but that the last one before an end waits instead.
 #[test]

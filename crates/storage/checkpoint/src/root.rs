@@ -301,7 +301,7 @@ impl CheckpointRoot {
         self.save(source.step, &metrics, |writer| writer.copy(source))
     }
 
-    /// The same as [`CheckpointRoot::save`] for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    /// The same as [`CheckpointRoot::save`] for a draft: what a [`crate::bulk::BackgroundSaver`] calls.
     ///
     /// # Errors
     /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
@@ -313,7 +313,7 @@ impl CheckpointRoot {
         let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
         let mut figures = Figures::default();
         let commit = self.save(save.step(), &metrics, |writer| {
-            writer.files(&save.files())?;
+            writer.draft(save)?;
             figures = writer.figures();
             before_commit()
         })?;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
-use crate::bulk::{DraftFile, Figures, FileWriter, WrittenFile};
+use crate::bulk::{DraftFile, DraftSave, Figures, FileWriter, SourceFile, WrittenFile};
 use crate::error::CheckpointError;
 use crate::foreign::{self, ForeignFile, Pace};
 use crate::group::RankGroup;
@@ -68,6 +68,17 @@ impl<'a> CheckpointWriter<'a> {
         self.figures.bytes_written += copied.written_bytes;
         self.files.push(ManifestFile { rank, ..copied.file });
         Ok(())
+    }
+
+    /// The files of a draft: those in memory, then copies of those on disks.
+    ///
+    /// # Errors
+    /// As [`CheckpointWriter::files`] and [`CheckpointWriter::copy_of`].
+    pub(crate) fn draft(&mut self, save: &DraftSave) -> Result<(), CheckpointError> {
+        self.files(&save.files())?;
+        save.sources().iter().try_for_each(|SourceFile { name, kind, path, file }| {
+            self.copy_of(&ForeignFile { name, kind: *kind, path, file }, &mut |_| Ok(()))
+        })
     }
 
     /// The files of another checkpoint, as it has them.

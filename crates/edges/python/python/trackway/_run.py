@@ -20,13 +20,14 @@ from ._gradients import tell_gradients
 from ._joining import has_pieces, joined
 from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
+from ._model_files import Paths, model_files, refuse_names_of
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._share import share_of, tell_cut
 from ._stacks import dump_stacks_on_signal
 from ._trackway import Draft, Loaded, Recorder, take_rung_keys
-from .errors import InputError
+from .errors import CheckpointError, InputError
 
 Batch = TypeVar("Batch")
 
@@ -503,6 +504,53 @@ class Run(Recorder):
             return False
         self._draft(draft, components)
         self._submit(draft, step, values, wait)
+        return True
+
+    def save_model(
+        self,
+        paths: Paths,
+        /,
+        *,
+        step: int | None = None,
+        name: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+    ) -> bool:
+        """Commits files of a model that a library wrote itself as a checkpoint, for `trackway eval` and the registry: a file
+        (`joblib.dump`, `booster.save_model`), several, or a folder (`save_pretrained`).
+
+        They are copied before this returns, in chunks or by sharing their blocks, whatever their size; afterwards they may
+        be changed or deleted. `step` defaults to the last one that was recorded, 0 if there was none. In the checkpoint a
+        file has its own name, or `name`, with which the names of several files begin; `/` in a path below a folder
+        becomes `-`.
+
+        All these files count as weights. The components passed to `resume()`, and `state`, are saved with them, so that
+        training can continue from the checkpoint; without any it is incomplete: it can be evaluated and not resumed.
+
+        With several ranks, all of them call it; rank 0 saves the files.
+
+        Returns whether it was committed: False outside an attempt. Raises InputError for a path or name that cannot be
+        saved, CheckpointError if a file changes meanwhile, and what `checkpoint()` raises."""
+        if not self._saves or self._diagnosis is not None:
+            return False
+        files = model_files(paths, name) if self._rank == 0 else []
+        values = as_floats(metrics)
+        components = {**self._components, **(state or {})}
+        if components:
+            refuse_names_of([*components, RNG, CURSOR], files)
+        at = max(self._next_step - 1, self._reached_step) if step is None else step
+        draft = self._open(at, components, waiting=True)
+        if draft is None:
+            raise CheckpointError(f"step {at}: another thread is saving a checkpoint of this run")
+        try:
+            if components or self._world_size > 1:
+                self._draft(draft, components)
+            for stored_name, path in files:
+                draft.file(stored_name, "weights", path)
+        except BaseException:
+            draft.drop()
+            raise
+        self._submit(draft, at, values, True)
         return True
 
     def checkpoint_due(self, step: int) -> bool:

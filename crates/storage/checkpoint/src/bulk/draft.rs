@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::Step;
@@ -45,6 +47,7 @@ pub(crate) struct Content {
     pub arena: Arena,
     pub step: Step,
     files: Vec<PlacedFile>,
+    sources: Vec<SourceFile>,
     global_cursor: Vec<u8>,
 }
 
@@ -56,7 +59,16 @@ struct PlacedFile {
     size_bytes: usize,
 }
 
-/// A submitted draft: all its bytes are in memory and wait to be written and committed.
+/// A file on a disk, open since it was added, whose bytes are copied when the save is written.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    pub name: String,
+    pub kind: Kind,
+    pub path: PathBuf,
+    pub file: File,
+}
+
+/// A submitted draft: its bytes are in memory, or in files that are open, and wait to be written and committed.
 #[derive(Debug)]
 pub struct DraftSave {
     pub(crate) content: Content,
@@ -79,7 +91,7 @@ impl DraftSave {
         &self.content.global_cursor
     }
 
-    /// Its files, in the order they were added.
+    /// Its files in memory, in the order they were added.
     #[must_use]
     pub fn files(&self) -> Vec<DraftFile<'_>> {
         let Content { arena, files, .. } = &self.content;
@@ -91,13 +103,24 @@ impl DraftSave {
             })
             .collect()
     }
+
+    /// Its files on disks, in the order they were added.
+    pub(crate) fn sources(&self) -> &[SourceFile] {
+        &self.content.sources
+    }
 }
 
 impl Draft {
     pub(crate) fn new(home: Arc<dyn Home>, arena: Arena, step: Step, begun_micros: i64) -> Self {
         Self {
             home,
-            content: Some(Content { arena, step, files: Vec::new(), global_cursor: Vec::new() }),
+            content: Some(Content {
+                arena,
+                step,
+                files: Vec::new(),
+                sources: Vec::new(),
+                global_cursor: Vec::new(),
+            }),
             begun_micros,
         }
     }
@@ -184,6 +207,19 @@ impl Draft {
         Ok(())
     }
 
+    /// Adds a file that another program wrote. It is opened now and copied when the save is written, chunk by chunk, so
+    /// that its size takes no memory. If it is written to meanwhile, the save fails with [`CheckpointError::SourceChanged`].
+    ///
+    /// # Errors
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or used already, [`CheckpointError::Storage`] when
+    /// it cannot be opened.
+    pub fn file(&mut self, name: &str, kind: Kind, path: &Path) -> Result<(), CheckpointError> {
+        self.check_name(name)?;
+        let file = File::open(path).map_err(CheckpointError::storage("open", path))?;
+        self.content_mut().sources.push(SourceFile { name: name.into(), kind, path: path.into(), file });
+        Ok(())
+    }
+
     /// Sets the position in the data of all ranks together, when several save together: see
     /// [`crate::RankedSave::global_cursor`].
     pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
@@ -219,17 +255,25 @@ impl Draft {
     }
 
     fn take(&mut self, name: &str, kind: Kind, size_bytes: usize) -> Result<usize, CheckpointError> {
-        check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
+        self.check_name(name)?;
         let content = self.content_mut();
-        if content.files.iter().any(|file| file.name == name) {
-            return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
-        }
         let begin = content.arena.take(size_bytes).map_err(|source| CheckpointError::Memory {
             size_bytes: (content.arena.used_bytes() as u64).saturating_add(size_bytes as u64),
             source,
         })?;
         content.files.push(PlacedFile { name: name.into(), kind, begin, size_bytes });
         Ok(begin)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), ManifestError> {
+        check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
+        let content = self.content();
+        let mut used =
+            content.files.iter().map(|file| &file.name).chain(content.sources.iter().map(|file| &file.name));
+        match used.any(|used| used == name) {
+            true => Err(ManifestError::Rule { rule: format!("`{name}` was written already") }),
+            false => Ok(()),
+        }
     }
 
     fn content(&self) -> &Content {

@@ -33,6 +33,7 @@ pub use crate::error::TensorError;
 pub use arena::Region;
 pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
 pub(crate) use chunks::{ChunkHasher, chunk_count, chunk_texts, file_hash};
+pub(crate) use draft::SourceFile;
 pub use draft::{Draft, DraftSave, TensorRef};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{

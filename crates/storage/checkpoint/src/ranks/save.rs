@@ -67,7 +67,7 @@ impl RankedRoot {
         Ok(commit(number, body, written_bytes, self.root.seconds_since(started_micros)))
     }
 
-    /// The same for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    /// The same for a draft: what a [`crate::bulk::BackgroundSaver`] calls.
     ///
     /// # Errors
     /// As [`RankedRoot::save`], and what `before_commit` returned, which is called when this rank's files are written.
@@ -80,7 +80,7 @@ impl RankedRoot {
         let mut figures = Figures::default();
         let ranked = RankedSave { step: save.step(), metrics: &metrics, global_cursor: save.global_cursor() };
         let commit = self.save(&ranked, |writer| {
-            writer.files(&save.files())?;
+            writer.draft(save)?;
             figures = writer.figures();
             before_commit()
         })?;
