@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
-    explain, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal, reproduce,
+    explain, export, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal, reproduce,
     runs, schemas, settings, sql, verify, watch,
 };
 
@@ -153,6 +153,7 @@ documents! {
     "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],
         "Exit code 7 if `verdict` is `different`, 5 if it is `cannot_tell`.";
     "compare": One of compare::RunComparison, by ["compare"];
+    "export": One of export::RunExport, by ["export"];
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];
     "rollback": One of runs::RolledBack, by ["rollback"];

@@ -18,6 +18,7 @@ pub mod doctor;
 mod document;
 pub mod evaluations;
 pub mod explain;
+pub mod export;
 pub mod gates;
 pub mod gc;
 pub mod import;

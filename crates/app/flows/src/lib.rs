@@ -11,6 +11,7 @@ pub mod data;
 pub mod diagnose;
 pub mod doctor;
 pub mod evaluate;
+pub mod export;
 pub mod gates;
 pub mod gc;
 pub mod import;

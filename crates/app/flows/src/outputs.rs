@@ -60,3 +60,22 @@ pub fn refuse_outputs<'p>(
     let location = context.home.ledger_location();
     refuse_inputs(outputs, &[PathBuf::from(location.strip_prefix("sqlite://").unwrap_or(&location))])
 }
+
+/// Refuses a folder that holds something. Called before anything is written to it.
+///
+/// # Errors
+/// [`ErrorKind::Usage`]; when it cannot be read.
+pub fn refuse_filled(folder: &Path) -> Result<(), AppError> {
+    let mut entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(AppError::file("read", folder, &error)),
+    };
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => {
+            let message = format!("`{}` is not empty", folder.display());
+            Err(AppError::new(ErrorKind::Usage, message).hint("name a folder that does not exist yet"))
+        }
+    }
+}

@@ -60,7 +60,7 @@ pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
-pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
+pub use tracking::{CompareArgs, ExportArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -127,6 +127,8 @@ pub enum Command {
     Runs(RunsArgs),
     /// Compare runs: parameters, settings, data, environment, metrics and curves
     Compare(CompareArgs),
+    /// Write metrics, parameters, attempts, checkpoints and predictions of a run as Parquet or CSV files
+    Export(ExportArgs),
     /// List attempts, newest first
     Attempts(AttemptsArgs),
     /// Show the output of an attempt

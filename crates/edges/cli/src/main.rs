@@ -141,6 +141,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Resume(resume) => commands::run::resume(&home()?, resume, printer),
         Command::Runs(list) => commands::list::runs(&home()?, list, printer),
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
+        Command::Export(export) => commands::export::export(&home()?, export, printer),
         Command::Schema(schema) => commands::schema::schema(schema, printer),
         Command::Config(_) => Ok(commands::config::config(settings, files, printer)),
         Command::Gc(gc) => commands::gc::gc(&home()?, gc, printer),

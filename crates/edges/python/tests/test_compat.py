@@ -18,7 +18,7 @@ def launch(tmp_path, script, inside=True, **more):
     path.write_text(textwrap.dedent(script))
     names = [name for name in os.environ if name.startswith(("TRACKWAY_", "WANDB_"))]
     environment = {name: value for name, value in os.environ.items() if name not in names}
-    environment |= attempt_environment(tmp_path) if inside else {}
+    environment |= attempt_environment(tmp_path, TRACKWAY_ARTIFACTS=tmp_path / "artifacts") if inside else {}
     command = [sys.executable, path.name]
     done = subprocess.run(command, env={**environment, **more}, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

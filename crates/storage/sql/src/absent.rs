@@ -5,6 +5,8 @@ use std::path::Path;
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use trackway_core::RunId;
 use trackway_ledger::{Ledger, LedgerError};
 
 use crate::answer::Answer;
@@ -26,6 +28,22 @@ pub fn sql_within(
     _query: &str,
     _limits: &QueryLimits,
 ) -> Result<Answer, LedgerError> {
+    Err(not_built())
+}
+
+/// Takes rows; an error ends the reading.
+pub type TakeBatch<'t> = dyn FnMut(RecordBatch) -> Result<(), ArrowError> + 't;
+
+/// Would call `take` with the metrics of a run.
+///
+/// # Errors
+/// [`LedgerError::NotBuilt`], always.
+pub fn visit_metrics(
+    _ledger: &Ledger,
+    _home: &Path,
+    _run_id: RunId,
+    _take: &mut TakeBatch<'_>,
+) -> Result<(), LedgerError> {
     Err(not_built())
 }
 

@@ -28,7 +28,7 @@ use trackway_ledger::{Ledger, LedgerError};
 
 pub use answer::Answer;
 pub use limits::{QUERY_MEMORY_BYTES, QueryLimits};
-pub use query::{RowPredicate, sql_within};
+pub use query::{RowPredicate, TakeBatch, sql_within, visit_metrics};
 pub use search::{FoundRuns, PAGE_RUNS, Page, RunSearch, search_runs};
 
 /// As [`sql_within`], with the usual limits.

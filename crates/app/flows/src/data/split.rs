@@ -8,10 +8,9 @@ use trackway_data::split::{
     write_parts,
 };
 pub use trackway_data::split::{SplitMethod, SplitProof};
-use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
 
-use super::table::{Onlooker, TableRequest, data_error};
+use super::table::{Onlooker, TableRequest, data_error, write_error};
 
 /// The name of the only part if no parts were requested.
 const WHOLE: &str = "all";
@@ -176,11 +175,4 @@ fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<SplitRung> {
 
 fn usage(error: SplitError) -> AppError {
     AppError::new(ErrorKind::Usage, error.to_string())
-}
-
-fn write_error(error: WriteError) -> AppError {
-    match error {
-        WriteError::Data(error) => data_error(error),
-        error => AppError::new(ErrorKind::Fault, error.to_string()),
-    }
 }

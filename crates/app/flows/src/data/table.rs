@@ -7,6 +7,7 @@ use trackway_core::Clock;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::pass::{PassObserver, default_units_in_flight};
 use trackway_data::read::Source;
+use trackway_data::write::WriteError;
 use trackway_data::{DataError, DataFormat, DataSpec, ReadContext};
 use trackway_engine::error::{AppError, ErrorKind};
 
@@ -99,4 +100,12 @@ pub(crate) fn data_error(error: DataError) -> AppError {
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())
+}
+
+/// A table that could not be written as an answer to the user.
+pub(crate) fn write_error(error: WriteError) -> AppError {
+    match error {
+        WriteError::Data(error) => data_error(error),
+        error => AppError::new(ErrorKind::Fault, error.to_string()),
+    }
 }

@@ -20,6 +20,7 @@ use trackway_ledger::AttemptRow;
 use self::data::{CommandFile, DataFile};
 use self::script::Script;
 use crate::data::table::Onlooker;
+use crate::outputs::refuse_filled;
 
 pub use self::check::check;
 
@@ -64,7 +65,7 @@ pub fn reproduce(
         let message = format!("{attempt_id} is a launch of kind `{}`, and not a training", attempt.kind);
         return Err(AppError::new(ErrorKind::Usage, message));
     }
-    check_empty(out)?;
+    refuse_filled(out)?;
     let (source, job) = (source_of(context, attempt_id)?, job_of(context, attempt.run_id)?);
     let data = data::files(context, attempt.run_id, onlooker)?;
     let named = data::named_files(&source, &job.base, &data);
@@ -85,21 +86,6 @@ pub fn reproduce(
     let Script { rebuilt, missing, .. } = script;
     let folder = out.to_string_lossy().into_owned();
     Ok(Reproduction { attempt_id, run_id: attempt.run_id, folder, rebuilt, missing })
-}
-
-fn check_empty(out: &Path) -> Result<(), AppError> {
-    let mut entries = match std::fs::read_dir(out) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(AppError::file("read", out, &error)),
-    };
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => {
-            let message = format!("`{}` is not empty", out.display());
-            Err(AppError::new(ErrorKind::Usage, message).hint("name a folder that does not exist yet"))
-        }
-    }
 }
 
 fn source_of(context: &Context, attempt_id: AttemptId) -> Result<AttemptSource, AppError> {

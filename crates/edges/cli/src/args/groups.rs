@@ -30,6 +30,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "diagnose",
             "postmortem",
             "compare",
+            "export",
             "sql",
             "classify",
             "verify",

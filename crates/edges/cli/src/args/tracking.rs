@@ -1,9 +1,10 @@
-//! Searching, comparing, importing and clearing away runs.
+//! Searching, comparing, exporting, importing and clearing away runs.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser as _;
+use trackway_api::export::ExportFormat;
 use trackway_ledger::ForeignTool;
 
 #[derive(Debug, Args)]
@@ -54,6 +55,25 @@ pub struct CompareArgs {
     /// Show equal values too
     #[arg(long)]
     pub all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway export last --out income            metrics.parquet, parameters.parquet, attempts.parquet, …
+  trackway export income --out csv --format csv
+
+Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again after a resume count
+once. In Python: trackway.read(\"income\").metrics")]
+pub struct ExportArgs {
+    /// Run: id, unique part of an id, name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// The folder to write; it must be new or empty
+    #[arg(long, value_name = "DIR", default_value = "export")]
+    pub out: PathBuf,
+    /// Format of the files
+    #[arg(long, default_value = "parquet", value_parser = words!(ExportFormat))]
+    pub format: ExportFormat,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ mod explain_machine;
 mod explain_page;
 mod explain_parameters;
 mod explain_text;
+pub mod export;
 pub mod gates;
 pub mod gc;
 pub mod import;

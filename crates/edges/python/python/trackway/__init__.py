@@ -10,6 +10,8 @@
         run.checkpoint(step)
     run.finish()
 
+`trackway.read("last").metrics` is what a run recorded, as a DataFrame.
+
 `trackway.checkpoint` saves and loads checkpoints without a run; `trackway.dcp` those of PyTorch Distributed Checkpoint. A
 framework is imported only when one of its tensors appears or what is made for it is used; Trackway pickles nothing.
 """
@@ -31,13 +33,16 @@ from .errors import CheckpointError, FencedError, InputError, IntegrityError, St
 from .scoring import serve_scores
 
 if TYPE_CHECKING:
+    from . import compat as compat
     from . import dcp as dcp
     from . import lightning as lightning
     from . import orbax as orbax
     from . import transformers as transformers
+    from ._reading import RunTables, read
 
-# Modules that import a framework: only when they are used.
-_OF_FRAMEWORKS = ("dcp", "lightning", "orbax", "transformers")
+# Modules that import a framework, or that a training needs as rarely: only when they are used.
+_MODULES = ("compat", "dcp", "lightning", "orbax", "transformers")
+_OF_READING = ("RunTables", "read")
 
 __all__ = [
     "AugmentationProbe",
@@ -47,6 +52,7 @@ __all__ = [
     "IntegrityError",
     "ProcessRng",
     "Run",
+    "RunTables",
     "Sharded",
     "Start",
     "StorageError",
@@ -57,6 +63,7 @@ __all__ = [
     "errors",
     "in_rung",
     "probe_augmentation",
+    "read",
     "rung",
     "rung_indexes",
     "seed",
@@ -65,6 +72,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_FRAMEWORKS:
+    if name in _OF_READING:
+        return getattr(import_module("._reading", __name__), name)
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module(f".{name}", __name__)

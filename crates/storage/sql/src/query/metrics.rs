@@ -76,6 +76,31 @@ impl Rows {
     }
 }
 
+/// Takes rows; an error ends the reading.
+pub type TakeBatch<'t> = dyn FnMut(RecordBatch) -> Result<(), ArrowError> + 't;
+
+/// Columns of `effective_metrics` that only say how a value was recorded.
+const NOT_VISITED: [&str; 3] = ["kind", "segment", "sequence"];
+
+/// Calls `take` with the rows of `effective_metrics` of a run, batch by batch, attempt after attempt in the order of recording: for
+/// curves that are too long for an [`crate::Answer`]. Every batch has the same columns: those of the table without `kind`,
+/// `segment` and `sequence`.
+///
+/// # Errors
+/// [`LedgerError`] when a record cannot be read, or `take` ended it.
+pub fn visit_metrics(
+    ledger: &Ledger,
+    home: &Path,
+    run_id: RunId,
+    take: &mut TakeBatch<'_>,
+) -> Result<(), LedgerError> {
+    let table = MetricsTable::new(ledger.clone(), home, Rows::Effective);
+    let of_run = Filter { column: "run_id", test: Test::In(vec![run_id.to_string()]) };
+    let visited = |index: &usize| !NOT_VISITED.contains(&METRIC_COLUMNS[*index].name);
+    let projection: Vec<usize> = (0..METRIC_COLUMNS.len()).filter(visited).collect();
+    table.visit(&[of_run], Some(&projection), take)
+}
+
 /// The columns of a table that a query needs, in the table's order.
 struct Needed {
     rows: Rows,
@@ -190,9 +215,23 @@ impl MetricsTable {
         filters: &[Filter<'_>],
         projection: Option<&Vec<usize>>,
     ) -> Result<Vec<RecordBatch>, LedgerError> {
+        let mut batches = Vec::new();
+        self.visit(filters, projection, &mut |batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
+        Ok(batches)
+    }
+
+    /// Calls `take` with the rows of each batch of the records.
+    fn visit(
+        &self,
+        filters: &[Filter<'_>],
+        projection: Option<&Vec<usize>>,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<(), LedgerError> {
         let sources = self.sources(filters)?;
         let filters = &left_to_rows(filters);
-        let mut batches = Vec::new();
         for source in sources {
             let record = self.record_of(&source)?;
             let void = Void {
@@ -201,27 +240,27 @@ impl MetricsTable {
                 origins: self.origins(&record)?,
             };
             let needed = Needed::of(self.rows, projection, filters, &void);
-            let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
+            let mut admit = |batch: RecordBatch| -> Result<(), ArrowError> {
                 let kept = keep(&batch, filters, &void)?;
-                if kept.num_rows() > 0 {
-                    batches.push(needed.asked(&kept, projection)?);
+                match kept.num_rows() {
+                    0 => Ok(()),
+                    _ => take(needed.asked(&kept, projection)?),
                 }
-                Ok(())
             };
             match record {
-                Record::Closed(path, file) => read_closed(file, &needed, &mut take)
+                Record::Closed(path, file) => read_closed(file, &needed, &mut admit)
                     .map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
                 Record::Live(segments) => {
                     for named in &segments {
                         metric_batch(&source.subject, named)
                             .and_then(|batch| needed.cut(&batch))
-                            .and_then(&mut take)
+                            .and_then(&mut admit)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
                     }
                 }
             }
         }
-        Ok(batches)
+        Ok(())
     }
 
     fn record_of(&self, source: &Source) -> Result<Record, LedgerError> {

@@ -26,6 +26,7 @@ use trackway_ledger::scan::nearest;
 use trackway_ledger::{Ledger, LedgerError, TABLES, VIEWS};
 
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
+pub use self::metrics::{TakeBatch, visit_metrics};
 pub use self::predicate::RowPredicate;
 use self::session::session;
 use self::tables::LedgerTable;
