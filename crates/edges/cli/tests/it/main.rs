@@ -22,6 +22,7 @@ mod evaluations;
 mod evidence;
 mod example_evaluators;
 mod examples;
+mod exports;
 mod faults;
 mod hangs;
 mod harness;
