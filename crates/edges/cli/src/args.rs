@@ -127,7 +127,7 @@ pub enum Command {
     Runs(RunsArgs),
     /// Compare runs: parameters, settings, data, environment, metrics and curves
     Compare(CompareArgs),
-    /// Write metrics, parameters, attempts, checkpoints and predictions of a run as Parquet or CSV files
+    /// Export metrics, parameters, attempts and predictions of a run as Parquet or CSV
     Export(ExportArgs),
     /// List attempts, newest first
     Attempts(AttemptsArgs),

@@ -62,8 +62,8 @@ pub struct CompareArgs {
   trackway export last --out income            metrics.parquet, parameters.parquet, attempts.parquet, …
   trackway export income --out csv --format csv
 
-Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again after a resume count
-once. In Python: trackway.read(\"income\").metrics")]
+Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again
+after a resume count once. In Python: trackway.read(\"income\").metrics")]
 pub struct ExportArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(default_value = "last")]
