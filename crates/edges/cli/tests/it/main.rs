@@ -53,6 +53,7 @@ mod rehearsals;
 mod remote;
 mod retries;
 mod roll_backs;
+mod saved_models;
 mod score;
 mod scorers;
 mod screens;
