@@ -269,6 +269,30 @@ def test_outside_an_attempt(tmp_path, tool):
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
+def test_several_runs_of_wandb(tmp_path):
+    """Proves that a run which has begun is returned again, and that with `reinit` or after `finish` another one begins, whose
+    names begin with its own."""
+    launch(
+        tmp_path,
+        """
+        import trackway.compat.wandb as wandb
+        first = wandb.init(config={"lr": 1})
+        assert wandb.init(tags=["x"]) is first and first.tags == ("x",)
+        wandb.log({"loss": 1.0})
+        second = wandb.init(name="b", config={"lr": 2}, reinit=True)
+        assert second is not first
+        wandb.log({"loss": 2.0})
+        second.finish()
+        wandb.init(name="b")
+        wandb.log({"loss": 3.0})
+        """,
+    )
+    record = recorded(tmp_path)
+    assert dict(record.params) == {"lr": "1", "b/lr": "2"}
+    losses = {name: record.metric(name) for name in record.names if name.endswith("loss")}
+    assert losses == {"loss": {0: 1.0}, "b/loss": {0: 2.0}, "b-3/loss": {0: 3.0}}
+
+
 def test_a_disabled_run_of_wandb(tmp_path):
     """Proves that `mode="disabled"` and `WANDB_MODE` record nothing and print nothing."""
     for script, more in [("mode='disabled'", {}), ("", {"WANDB_MODE": "disabled"})]:

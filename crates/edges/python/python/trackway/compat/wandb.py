@@ -30,7 +30,7 @@ OF_THE_RUN = ("config", "run", "summary")
 # Arguments of `init` that have no effect here.
 WITHOUT_EFFECT = {
     "allow_val_change", "anonymous", "config_exclude_keys", "config_include_keys", "dir", "entity", "force", "fork_from", "id",
-    "magic", "monitor_gym", "reinit", "resume", "resume_from", "save_code", "settings", "sync_tensorboard",
+    "magic", "monitor_gym", "resume", "resume_from", "save_code", "settings", "sync_tensorboard",
 }  # fmt: skip
 
 
@@ -346,16 +346,19 @@ def init(
     group: str | None = None,
     job_type: str | None = None,
     mode: str | None = None,
+    reinit: bool | str | None = None,
     **more: Any,
 ) -> Run:
     """Begins a run. Settings are parameters; labels are tags with the value `true`; project, name, group, job type and notes
     are tags too. With `mode="disabled"`, or `WANDB_MODE=disabled`, nothing is recorded. A run that has begun is returned
-    again."""
+    again; with `reinit` it is finished, and another one begins."""
     global _run
     if unexpected := more.keys() - WITHOUT_EFFECT:
         raise TypeError(f"init() got an unexpected keyword argument {sorted(unexpected)[0]!r}")
     if ignored := sorted(key for key, value in more.items() if value not in (None, False)):
         _shared.say_once("init", TOOL, f"init: {', '.join(f'`{key}`' for key in ignored)} has no effect")
+    if _run is not None and reinit in (True, "finish_previous"):
+        _run.finish()
     with _beginning:
         if _run is None:
             is_disabled = (mode or os.environ.get("WANDB_MODE")) == "disabled"
