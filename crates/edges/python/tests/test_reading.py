@@ -105,7 +105,7 @@ def test_the_files_go_with_the_last_table(command):
 
 
 def test_errors_say_what_the_command_reported(command, monkeypatch):
-    """Proves that an unknown run, another error and a missing command raise different errors, which say what the command reported."""
+    """Proves that an unknown run, another error and a missing command raise errors that say what was reported."""
     with pytest.raises(LookupError, match="no run is called `absent`"):
         trackway.read("absent")
     with pytest.raises(RuntimeError, match="the ledger is damaged"):
