@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
-    explain, export, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal, reproduce,
-    runs, schemas, settings, sql, verify, watch,
+    explain, export, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal,
+    reproduce, runs, schemas, settings, sql, verify, watch,
 };
 
 /// A document of the contract.

@@ -50,13 +50,7 @@ pub fn export(
     for evaluation in context.ledger_read(|ledger| ledger.evaluations_of_run(run_id))? {
         files.extend(export.predictions(&evaluation)?);
     }
-    Ok(RunExport {
-        run_id,
-        name: run.name,
-        folder: folder.to_string_lossy().into_owned(),
-        format,
-        files,
-    })
+    Ok(RunExport { run_id, name: run.name, folder: folder.to_string_lossy().into_owned(), format, files })
 }
 
 /// The tables of the ledger, and the rows of each that are the run's.

@@ -57,13 +57,14 @@ fn a_run_is_exported() {
     assert_eq!(file(&report, "tags"), None, "a table without rows is not written");
     let predictions = file(&report, "predictions").unwrap();
     assert_eq!(predictions["evaluation_id"], receipt["evaluation_id"]);
-    assert_eq!((&predictions["rows"], &predictions["sha256"]), (&json!(4), &receipt["raw_outputs"]["sha256"]));
+    assert_eq!(
+        (&predictions["rows"], &predictions["sha256"]),
+        (&json!(4), &receipt["raw_outputs"]["sha256"])
+    );
 
     let report = home.json(&["export", run, "--out", "csv", "--format", "csv"]);
     check(&home, &report);
-    let text = |table: &str| {
-        std::fs::read_to_string(path(&report, &file(&report, table).unwrap())).unwrap()
-    };
+    let text = |table: &str| std::fs::read_to_string(path(&report, &file(&report, table).unwrap())).unwrap();
     let predictions = text("predictions");
     assert!(predictions.starts_with("id,label,prediction,text\n1,a,a,x\n"), "{predictions}");
     let metrics = text("metrics");
@@ -99,7 +100,11 @@ fn what_is_not_there_is_not_written() {
     assert!(format.code == 2 && format.stderr.contains("parquet, csv"), "{}", format.stderr);
     assert!(!home.path().join("elsewhere").exists());
     let table = home.trackway(&["export", "quiet", "--out", "shown"]);
-    assert!(table.stdout.contains("parameters.parquet") && table.stderr.contains("3 files"), "{}", table.stderr);
+    assert!(
+        table.stdout.contains("parameters.parquet") && table.stderr.contains("3 files"),
+        "{}",
+        table.stderr
+    );
 }
 
 /// Proves that stored rows which were changed since the evaluation are not exported.

@@ -66,7 +66,9 @@ fn rows() -> String {
 #[test]
 fn the_models_of_libraries_are_judged_and_registered() {
     if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
-        println!("skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has the libraries and trackway");
+        println!(
+            "skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has the libraries and trackway"
+        );
         return;
     }
     let home = Home::new();
