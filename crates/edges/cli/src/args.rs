@@ -60,7 +60,7 @@ pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
-pub use tracking::{CompareArgs, ExportArgs, ImportArgs, RunsArgs, RunsGcArgs};
+pub use tracking::{CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -128,7 +128,7 @@ pub enum Command {
     /// Compare runs: parameters, settings, data, environment, metrics and curves
     Compare(CompareArgs),
     /// Export metrics, parameters, attempts and predictions of a run as Parquet or CSV
-    Export(ExportArgs),
+    Export(RunExportArgs),
     /// List attempts, newest first
     Attempts(AttemptsArgs),
     /// Show the output of an attempt

@@ -64,7 +64,7 @@ pub struct CompareArgs {
 
 Tables without rows are not written. Metrics are those of the effective curve: steps that were trained again
 after a resume count once. In Python: trackway.read(\"income\").metrics")]
-pub struct ExportArgs {
+pub struct RunExportArgs {
     /// Run: id, unique part of an id, name, or `last`
     #[arg(default_value = "last")]
     pub run: String,

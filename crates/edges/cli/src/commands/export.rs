@@ -2,12 +2,12 @@ use trackway_engine::Context;
 use trackway_flows::export;
 
 use super::data::reading;
-use crate::args::ExportArgs;
+use crate::args::RunExportArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::units::{bytes, counted};
 
-pub fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn export(context: &Context, args: &RunExportArgs, printer: Printer) -> Result<u8, Failure> {
     let run = context.resolve_run(&args.run)?;
     let written =
         reading(printer, |onlooker| export::export(context, run, &args.out, args.format, onlooker))?;
