@@ -15,14 +15,16 @@ import tempfile
 
 TRAIN = pathlib.Path(__file__).with_name("train.py").resolve()
 ADOPT = {
-    "torch_file": "out/ckpt.pt", "transformers": "out/checkpoint-*", "lightning": "out/model-*.ckpt", "accelerate": "out/step_*",
-    "torch_dcp": "out/step-*", "keras": "out/backup", "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj",
-    "lightgbm": "out/model_*.txt", "sklearn": "out/model.joblib",
+    "torch_file": "out/ckpt.pt", "transformers": "out/checkpoint-*", "transformers_ddp": "out/checkpoint-*",
+    "lightning": "out/model-*.ckpt", "accelerate": "out/step_*", "torch_dcp": "out/step-*", "keras": "out/backup",
+    "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj", "lightgbm": "out/model_*.txt", "catboost": "out/model.cbsnapshot",
+    "sklearn": "out/model.joblib",
 }
+OF_TWO_RANKS = ("torch_dcp", "transformers_ddp")
 
 
 def command(name):
-    if name == "torch_dcp":
+    if name in OF_TWO_RANKS:
         run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
         return [*run, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(TRAIN), name]
     return [sys.executable, str(TRAIN), name]
@@ -70,7 +72,7 @@ EVENTS = "select kind, step, message from events where kind like 'checkpoint_%' 
 
 def faults_of(attempts, events):
     """What the receipts say that cannot be right."""
-    for attempt, before in zip(attempts[1:], attempts):
+    for attempt, before in zip(attempts[1:], attempts, strict=False):
         if attempt["exit_code"] not in (None, 0):
             yield f"attempt {attempt['attempt_number']} crashed: {attempt['termination_reason']}"
         committed = max((one["last_committed_step"] or 0 for one in attempts if one["attempt_number"] <= before["attempt_number"]), default=0)

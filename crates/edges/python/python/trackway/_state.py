@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
-from . import _arrays, _tree
+from . import _arrays, _staging, _tree
 from .errors import InputError, IntegrityError
 
 FORMAT = "trackway.state"
@@ -257,10 +257,7 @@ def _draft_tensors(sink: Sink, name: str, kind: str, encoder: _tree.Encoder) -> 
     ]
     # As `safetensors.torch.save_model` does it: a tensor that is tied to another one is named here, and stored once.
     regions = sink.tensors(name, kind, encoder.aliases, given)
-    foreign = [leaf for leaf in encoder.leaves.values() if leaf.address == 0 and leaf.len_bytes]
-    for leaf, region in zip(foreign, regions, strict=True):
-        assert leaf.fill is not None, "a tensor without an address can be written to a buffer"
-        leaf.fill(region)
+    _staging.fill_regions([leaf for leaf in encoder.leaves.values() if leaf.address == 0 and leaf.len_bytes], regions)
 
 
 def _to_json(document: Any) -> bytes:
