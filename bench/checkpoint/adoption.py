@@ -53,7 +53,7 @@ def loop_seconds(arguments: argparse.Namespace, adopt: list[str]) -> tuple[float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", type=Path, required=True, help="the binary, built for release")
-    parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--python", type=lambda path: Path(path).absolute(), default=Path(sys.executable))
     parser.add_argument("--folder", type=Path, help="on the disk to be measured; else the one for temporary files")
     parser.add_argument("--mebibytes", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=5)

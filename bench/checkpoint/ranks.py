@@ -38,10 +38,10 @@ RATIOS = [
 def measure(arguments: argparse.Namespace) -> None:
     folder = Path(tempfile.mkdtemp(prefix="trackway-bench-", dir=arguments.folder))
     try:
-        worker = [__file__, "--worker", "result.json", "--mebibytes", arguments.mebibytes, "--rounds", arguments.rounds, "--device", arguments.device]
+        worker = [Path(__file__).resolve(), "--worker", "result.json", "--mebibytes", arguments.mebibytes, "--rounds", arguments.rounds, "--device", arguments.device]
         launcher = [] if arguments.ranks == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", arguments.ranks]
         command = [str(part) for part in (arguments.python, *launcher, *worker)]
-        (folder / "run.toml").write_text(f"[run]\nname = \"ranks\"\ncommand = {json.dumps(command)}\n[checkpoint]\nkeep = {{ last = 2 }}\n")
+        (folder / "run.toml").write_text(f"[run]\nname = \"ranks\"\ncommand = {json.dumps(command)}\n[checkpoint]\nadopt = []\nkeep = {{ last = 2 }}\n")
         environment = os.environ | {"TRACKWAY_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent)}
         subprocess.run([arguments.ours.resolve(), "run", "run.toml"], cwd=folder, env=environment, check=True, stdout=sys.stderr)
         report(json.loads((folder / "result.json").read_text()), arguments)
@@ -209,7 +209,7 @@ def work(arguments: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", type=Path, help="the binary, built for release")
-    parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--python", type=lambda path: Path(path).absolute(), default=Path(sys.executable))
     parser.add_argument("--folder", type=Path, help="on the disk to be measured; else the one for temporary files")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--mebibytes", type=int, default=3072)

@@ -67,7 +67,7 @@ def read(text: str) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", type=Path, required=True, help="the binary, built for release")
-    parser.add_argument("--python", type=Path, default=Path(sys.executable))
+    parser.add_argument("--python", type=lambda path: Path(path).absolute(), default=Path(sys.executable))
     parser.add_argument("--folder", type=Path, help="on the disk to be measured; else the one for temporary files")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("names", nargs="*", default=["transformers", "lightning", "torch_dcp"])
