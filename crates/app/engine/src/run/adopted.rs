@@ -240,7 +240,7 @@ pub(super) fn adopt_what_is_left(
     );
     let facts = Facts {
         at_ns: 0,
-        last_step: previous.last_step,
+        step_when_written: &|_| previous.last_step,
         writers_ended: true,
         is_open_for_writing: &|_| Some(false),
     };
