@@ -35,15 +35,19 @@ def weights_in(text):
     return found[-1] if found else None
 
 
-def left_alone(name):
+# A kill comes up to twelve steps after the start, and at least five of them are not trained again.
+STEPS_PER_KILL = 9
+
+
+def left_alone(name, environment):
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "kills").write_text("0")
-        ended = subprocess.run(command(name), cwd=folder, capture_output=True, text=True)
+        ended = subprocess.run(command(name), cwd=folder, capture_output=True, text=True, env=environment)
         assert ended.returncode == 0, ended.stderr[-2000:]
         return weights_in(ended.stdout)
 
 
-def killed(trackway, name, kills):
+def killed(trackway, name, kills, environment):
     """The printed weights, the attempts, and the events about checkpoints."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -54,7 +58,7 @@ def killed(trackway, name, kills):
             f"[run]\nname = \"{name}\"\ncommand = {json.dumps(command(name))}\n[checkpoint]\nadopt = [\"{ADOPT[name]}\"]\n[retry]\n"
             + "".join(f"{reason} = {retries}\n" for reason in reasons)
         )
-        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home")}
+        environment = environment | {"TRACKWAY_HOME": str(folder / "home")}
 
         def run(*arguments):
             return subprocess.run([trackway, *arguments], cwd=folder, capture_output=True, text=True, env=environment)
@@ -87,10 +91,11 @@ def faults_of(attempts, events):
 
 def main():
     trackway, kills, chosen = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
+    environment = os.environ | {"TRAIN_STEPS": str(20 + kills * STEPS_PER_KILL)}
     wrong = 0
     for name in chosen:
-        expected = left_alone(name)
-        found, attempts, events, ended = killed(trackway, name, kills)
+        expected = left_alone(name, environment)
+        found, attempts, events, ended = killed(trackway, name, kills, environment)
         faults = list(faults_of(attempts, events))
         if found is None:
             faults.append(f"it did not end: {ended.stderr[-600:]}")

@@ -19,7 +19,7 @@ import warnings
 os.environ.update(KERAS_BACKEND="torch", JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES="", TOKENIZERS_PARALLELISM="false")
 warnings.filterwarnings("ignore")
 
-STEPS = 60
+STEPS = int(os.environ.get("TRAIN_STEPS", 60))
 EVERY = 5
 # Instead of random kills, one after so many steps.
 KILL_AFTER = int(os.environ.get("TRAIN_KILL_AFTER", 0))

@@ -56,6 +56,9 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
 });
 
+/// A frame of `torch.compile`, whose names are those of evaluations.
+static COMPILER_FRAME: LazyLock<Regex> = LazyLock::new(|| regex(r"[/\\]_dynamo[/\\]"));
+
 static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
     [
         (
@@ -178,7 +181,9 @@ impl TracebackState {
             open.line_number = line_number;
             let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            add_phases(&mut open.phases, &*PHASES, line);
+            if !COMPILER_FRAME.is_match(line) {
+                add_phases(&mut open.phases, &*PHASES, line);
+            }
         }
     }
 

@@ -43,7 +43,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "collective.nccl_remote",
         NetworkError,
         r"ncclRemoteError|remote process exited or there was a network error|connection closed by (remote )?peer|\bclosed by remote",
-    ),
+    )
+    // A rank that lost its neighbour: why that one is gone is written elsewhere.
+    .unless(r"\bgloo\b"),
     cause(
         "collective.nccl_transport",
         NetworkError,
