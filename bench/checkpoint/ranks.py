@@ -42,7 +42,7 @@ def measure(arguments: argparse.Namespace) -> None:
         launcher = [] if arguments.ranks == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", arguments.ranks]
         command = [str(part) for part in (arguments.python, *launcher, *worker)]
         (folder / "run.toml").write_text(f"[run]\nname = \"ranks\"\ncommand = {json.dumps(command)}\n[checkpoint]\nadopt = []\nkeep = {{ last = 2 }}\n")
-        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home"), "PYTHONPATH": str(Path(__file__).parent)}
+        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home")}
         subprocess.run([arguments.ours.resolve(), "run", "run.toml"], cwd=folder, env=environment, check=True, stdout=sys.stderr)
         report(json.loads((folder / "result.json").read_text()), arguments)
     finally:
