@@ -151,7 +151,8 @@ class Ways:
 
         path = self.path("dcp_async_staged")
         self.stager = self.stager or DefaultStager(StagingOptions(True, False, False, True))
-        saving = self.dcp.async_save(self.training.state(), checkpoint_id=path, async_stager=self.stager)
+        state = {name: part.state_dict() for name, part in self.training.state().items()}
+        saving = self.dcp.async_save(state, checkpoint_id=path, async_stager=self.stager)
         future = getattr(saving, "upload_completion", saving)
         return lambda: (future.result(), sync(path))
 

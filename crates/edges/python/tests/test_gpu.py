@@ -52,10 +52,10 @@ def test_memory_is_not_pinned_without_a_gpu(tmp_path):
 def test_a_state_on_a_gpu_is_saved_as_it_was_at_the_call(tmp_path):
     """Proves that memory of a draft is pinned once, also when the state grows, that a save waits for what the
     stream has still to do, and that later work does not change it."""
+    weight = torch.randn(2048, 2048, device="cuda")
     draft = Root(str(tmp_path / "pinned")).begin(1)
     assert draft.pin(64 << 20) and draft.pin(1 << 20) and draft.pin(200 << 20)
     draft.drop()
-    weight = torch.randn(2048, 2048, device="cuda")
     for step in (1, 2, 3):
         busy = weight
         for _ in range(50):

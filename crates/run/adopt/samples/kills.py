@@ -20,6 +20,8 @@ ADOPT = {
     "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj", "lightgbm": "out/model_*.txt", "catboost": "out/model.cbsnapshot",
     "sklearn": "out/model.joblib",
 }
+# Ends for which nothing was killed. (A launcher of ranks whose rank was killed ends with a code.)
+OF_THE_SCRIPT = ("code_error", "checkpoint_error", "data_error", "evaluator_error")
 OF_TWO_RANKS = ("torch_dcp", "transformers_ddp")
 
 
@@ -77,7 +79,7 @@ EVENTS = "select kind, step, message from events where kind like 'checkpoint_%' 
 def faults_of(attempts, events):
     """What the receipts say that cannot be right."""
     for attempt, before in zip(attempts[1:], attempts, strict=False):
-        if attempt["exit_code"] not in (None, 0):
+        if attempt["termination_reason"] in OF_THE_SCRIPT:
             yield f"attempt {attempt['attempt_number']} crashed: {attempt['termination_reason']}"
         committed = max((one["last_committed_step"] or 0 for one in attempts if one["attempt_number"] <= before["attempt_number"]), default=0)
         if (attempt["resumed_from_step"] or 0) != committed and attempt["first_step"] is not None:

@@ -252,12 +252,12 @@ impl Adopter {
             Err(error) if error.kind() == ErrorKind::Fenced => {
                 self.is_fenced = true;
                 look.is_fenced = true;
-                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+                look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
             // A full disk may have room for the next one; this state is not tried again each second.
             Err(error) => {
                 known.done = Some(fingerprint);
-                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+                look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
         }
     }
@@ -375,6 +375,14 @@ fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec
         files,
     };
     (origin, sources)
+}
+
+/// What a reader needs of an error: of a refusal only its reason.
+fn why(error: &CheckpointError) -> String {
+    match error {
+        CheckpointError::State { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// What an unprivileged process may still write below a folder; none if that is not known.
