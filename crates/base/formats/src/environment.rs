@@ -103,6 +103,8 @@ closed_list!(
         EvaluationOut = "TRACKWAY_EVALUATION_OUT",
         /// The folder of the checkpoint.
         CheckpointDir = "TRACKWAY_CHECKPOINT_DIR",
+        /// The checkpoint under the names with which the script wrote it: a folder, or the file if it is one.
+        CheckpointPath = "TRACKWAY_CHECKPOINT_PATH",
         /// Its step.
         CheckpointStep = "TRACKWAY_CHECKPOINT_STEP",
         /// The hash of its manifest.

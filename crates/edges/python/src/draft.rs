@@ -67,6 +67,14 @@ impl Draft {
         })
     }
 
+    /// Makes room for so many more bytes and pins it, so that a GPU writes there at the speed of the bus. False: it is not pinned.
+    fn pin(&self, py: Python<'_>, size_bytes: usize) -> PyResult<bool> {
+        self.with_target(py, |target| match target {
+            Target::Run(draft) => draft.pin(size_bytes),
+            Target::Root(draft) => draft.pin(size_bytes),
+        })
+    }
+
     /// Adds tensors as safetensors files `STEM.safetensors` or `STEM-00001-of-….safetensors`. Those with an address
     /// are copied now, with the GIL released: their memory must stay valid and unchanged during the call. For the
     /// others that are not empty a region each is returned, in order, to be filled before `submit`.

@@ -15,14 +15,18 @@ import tempfile
 
 TRAIN = pathlib.Path(__file__).with_name("train.py").resolve()
 ADOPT = {
-    "torch_file": "out/ckpt.pt", "transformers": "out/checkpoint-*", "lightning": "out/model-*.ckpt", "accelerate": "out/step_*",
-    "torch_dcp": "out/step-*", "keras": "out/backup", "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj",
-    "lightgbm": "out/model_*.txt", "sklearn": "out/model.joblib",
+    "torch_file": "out/ckpt.pt", "transformers": "out/checkpoint-*", "transformers_ddp": "out/checkpoint-*",
+    "lightning": "out/model-*.ckpt", "accelerate": "out/step_*", "torch_dcp": "out/step-*", "keras": "out/backup",
+    "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj", "lightgbm": "out/model_*.txt", "catboost": "out/model.cbsnapshot",
+    "sklearn": "out/model.joblib",
 }
+# Ends for which nothing was killed. (A launcher of ranks whose rank was killed ends with a code.)
+OF_THE_SCRIPT = ("code_error", "checkpoint_error", "data_error", "evaluator_error")
+OF_TWO_RANKS = ("torch_dcp", "transformers_ddp")
 
 
 def command(name):
-    if name == "torch_dcp":
+    if name in OF_TWO_RANKS:
         run = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
         return [*run, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(TRAIN), name]
     return [sys.executable, str(TRAIN), name]
@@ -33,15 +37,19 @@ def weights_in(text):
     return found[-1] if found else None
 
 
-def left_alone(name):
+# A kill comes up to twelve steps after the start, and at least five of them are not trained again.
+STEPS_PER_KILL = 9
+
+
+def left_alone(name, environment):
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "kills").write_text("0")
-        ended = subprocess.run(command(name), cwd=folder, capture_output=True, text=True)
+        ended = subprocess.run(command(name), cwd=folder, capture_output=True, text=True, env=environment)
         assert ended.returncode == 0, ended.stderr[-2000:]
         return weights_in(ended.stdout)
 
 
-def killed(trackway, name, kills):
+def killed(trackway, name, kills, environment):
     """The printed weights, the attempts, and the events about checkpoints."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -52,7 +60,7 @@ def killed(trackway, name, kills):
             f"[run]\nname = \"{name}\"\ncommand = {json.dumps(command(name))}\n[checkpoint]\nadopt = [\"{ADOPT[name]}\"]\n[retry]\n"
             + "".join(f"{reason} = {retries}\n" for reason in reasons)
         )
-        environment = os.environ | {"TRACKWAY_HOME": str(folder / "home")}
+        environment = environment | {"TRACKWAY_HOME": str(folder / "home")}
 
         def run(*arguments):
             return subprocess.run([trackway, *arguments], cwd=folder, capture_output=True, text=True, env=environment)
@@ -70,8 +78,8 @@ EVENTS = "select kind, step, message from events where kind like 'checkpoint_%' 
 
 def faults_of(attempts, events):
     """What the receipts say that cannot be right."""
-    for attempt, before in zip(attempts[1:], attempts):
-        if attempt["exit_code"] not in (None, 0):
+    for attempt, before in zip(attempts[1:], attempts, strict=False):
+        if attempt["termination_reason"] in OF_THE_SCRIPT:
             yield f"attempt {attempt['attempt_number']} crashed: {attempt['termination_reason']}"
         committed = max((one["last_committed_step"] or 0 for one in attempts if one["attempt_number"] <= before["attempt_number"]), default=0)
         if (attempt["resumed_from_step"] or 0) != committed and attempt["first_step"] is not None:
@@ -85,10 +93,11 @@ def faults_of(attempts, events):
 
 def main():
     trackway, kills, chosen = str(pathlib.Path(sys.argv[1]).resolve()), int(sys.argv[2]), sys.argv[3:] or list(ADOPT)
+    environment = os.environ | {"TRAIN_STEPS": str(20 + kills * STEPS_PER_KILL)}
     wrong = 0
     for name in chosen:
-        expected = left_alone(name)
-        found, attempts, events, ended = killed(trackway, name, kills)
+        expected = left_alone(name, environment)
+        found, attempts, events, ended = killed(trackway, name, kills, environment)
         faults = list(faults_of(attempts, events))
         if found is None:
             faults.append(f"it did not end: {ended.stderr[-600:]}")

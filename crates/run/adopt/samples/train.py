@@ -19,8 +19,10 @@ import warnings
 os.environ.update(KERAS_BACKEND="torch", JAX_PLATFORMS="cpu", CUDA_VISIBLE_DEVICES="", TOKENIZERS_PARALLELISM="false")
 warnings.filterwarnings("ignore")
 
-STEPS = 60
+STEPS = int(os.environ.get("TRAIN_STEPS", 60))
 EVERY = 5
+# Instead of random kills, one after so many steps.
+KILL_AFTER = int(os.environ.get("TRAIN_KILL_AFTER", 0))
 OUT = pathlib.Path("out")
 
 
@@ -41,10 +43,28 @@ def kill_later():
 
 def say(step, loss):
     print(f"step {step} loss {float(loss):.6f}", flush=True)
+    stamp(step)
     say.steps = getattr(say, "steps", 0) + 1
-    if say.steps == say.kill_at:
+    if say.steps == KILL_AFTER:
+        kill_now()
+    elif say.steps == say.kill_at and not KILL_AFTER:
         kill_later()
     time.sleep(0.02)
+
+
+def stamp(what):
+    """For `bench/checkpoint/recovery.py`: when each step was, and the kill."""
+    if os.environ.get("TRAIN_STAMPS"):
+        with open(os.environ["TRAIN_STAMPS"], "a") as stamps:
+            stamps.write(f"{time.time()} {what}\n")
+
+
+def kill_now():
+    """Only this process: the others are ended by their launcher."""
+    if pathlib.Path("kills").read_text() != "0":
+        pathlib.Path("kills").write_text("0")
+        stamp("killed")
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 say.kill_at = random.SystemRandom().randint(EVERY, 2 * EVERY + 2)
@@ -125,7 +145,13 @@ def transformers():
     )
     trainer = Trainer(GPT2LMHeadModel(config), arguments, train_dataset=rows, callbacks=[Say()])
     trainer.train(resume_from_checkpoint=get_last_checkpoint(str(OUT)))
-    end(*tensors_of(trainer.model))
+    if os.environ.get("RANK", "0") == "0":
+        end(*tensors_of(trainer.model))
+
+
+def transformers_ddp():
+    """The same with two ranks over gloo: `torchrun --nproc-per-node 2 train.py transformers_ddp`."""
+    transformers()
 
 
 def lightning():
@@ -242,6 +268,24 @@ def orbax():
             if step % EVERY == 0:
                 manager.save(step, args=framework.args.StandardSave({"w": weights}))
     end(jax.device_get(weights).tobytes())
+
+
+def catboost():
+    """A snapshot that CatBoost writes and finds by itself; it has no name per step."""
+    import catboost as framework
+
+    class Say:
+        def after_iteration(self, info):
+            say(info.iteration, info.metrics["learn"]["RMSE"][-1])
+            return True
+
+    rows, target = boosted_rows()
+    model = framework.CatBoostRegressor(
+        iterations=STEPS, depth=4, thread_count=1, random_seed=0, verbose=False, allow_writing_files=True, train_dir=str(OUT),
+        save_snapshot=True, snapshot_file="model.cbsnapshot", snapshot_interval=0,
+    )
+    model.fit(rows, target, callbacks=[Say()])
+    end(model.predict(rows).tobytes())
 
 
 def boosted_rows():

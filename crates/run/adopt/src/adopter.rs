@@ -49,12 +49,15 @@ pub struct AdopterSpec {
 /// Whether one of these files, by device and inode, is open for writing; none if that is not known.
 pub type IsOpen<'f> = dyn Fn(&[(u64, u64)]) -> Option<bool> + 'f;
 
+/// The step that was reached when a file was written to, at a time in nanoseconds since 1970; none if none was recorded.
+pub type StepWhenWritten<'f> = dyn Fn(i64) -> Option<Step> + 'f;
+
 /// What the adopter cannot see in the files.
 pub struct Facts<'f> {
     /// Now, in nanoseconds of any clock.
     pub at_ns: u64,
-    /// The last step that the script recorded or printed.
-    pub last_step: Option<Step>,
+    /// Which step the script had recorded or printed ([`crate::Steps`]).
+    pub step_when_written: &'f StepWhenWritten<'f>,
     /// Whether every process that could write a checkpoint has ended.
     pub writers_ended: bool,
     /// Whether a process has one of these files, by device and inode, open for writing; none if that is not known.
@@ -213,7 +216,8 @@ impl Adopter {
         match known.settling.observe(&seen) {
             Answer::Complete { because } => {
                 let recognised = content.recognised;
-                let (step, step_origin) = step_of(&recognised, facts.last_step);
+                let reached = || (facts.step_when_written)(candidate.modified_ns());
+                let (step, step_origin) = step_of(&recognised, reached);
                 Some(Complete { candidate, recognised, fingerprint, because, step, step_origin })
             }
             Answer::Torn { what } => {
@@ -248,12 +252,12 @@ impl Adopter {
             Err(error) if error.kind() == ErrorKind::Fenced => {
                 self.is_fenced = true;
                 look.is_fenced = true;
-                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+                look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
             // A full disk may have room for the next one; this state is not tried again each second.
             Err(error) => {
                 known.done = Some(fingerprint);
-                look.not_adopted.push(NotAdopted { path: shown, why: error.to_string() });
+                look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
         }
     }
@@ -331,16 +335,13 @@ impl Adopter {
     }
 }
 
-/// The step, and where it comes from. Without any the last recorded one, and without that 0.
-fn step_of(recognised: &Recognised, last_step: Option<Step>) -> (Step, &'static str) {
+/// The step, and where it comes from. Without any the one that was reached when the files were written, and without that 0.
+fn step_of(recognised: &Recognised, reached: impl FnOnce() -> Option<Step>) -> (Step, &'static str) {
     match (recognised.step, recognised.step_origin) {
         (Some(step), Some(StepOrigin::Content)) => (step, "content"),
         (Some(step), Some(StepOrigin::Tracker)) => (step, "tracker"),
         (Some(step), _) => (step, "name"),
-        (None, _) => match last_step {
-            Some(step) => (step, "progress"),
-            None => (0, "unknown"),
-        },
+        (None, _) => reached().map_or((0, "unknown"), |step| (step, "progress")),
     }
 }
 
@@ -374,6 +375,14 @@ fn origin_of(complete: &Complete, patterns: &Patterns) -> (CheckpointOrigin, Vec
         files,
     };
     (origin, sources)
+}
+
+/// What a reader needs of an error: of a refusal only its reason.
+fn why(error: &CheckpointError) -> String {
+    match error {
+        CheckpointError::State { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// What an unprivileged process may still write below a folder; none if that is not known.

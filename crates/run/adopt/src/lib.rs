@@ -12,11 +12,15 @@ mod candidates;
 mod committed;
 mod idle;
 mod kinds;
+mod links;
 mod restore;
+mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
 pub use candidates::{Candidate, Content, PatternError, Patterns};
 pub use idle::yield_to_others;
+pub use links::link_as_written;
 pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};
+pub use steps::Steps;

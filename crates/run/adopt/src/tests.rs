@@ -82,10 +82,10 @@ impl World {
 
     fn look(&mut self, adopter: &mut Adopter) -> Look {
         self.at_ns += SECOND_NS;
-        let is_open = self.is_open;
+        let (is_open, last_step) = (self.is_open, self.last_step);
         adopter.look(&Facts {
             at_ns: self.at_ns,
-            last_step: self.last_step,
+            step_when_written: &|_| last_step,
             writers_ended: self.ended,
             is_open_for_writing: &|_| Some(is_open),
         })

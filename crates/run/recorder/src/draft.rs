@@ -148,6 +148,14 @@ impl CheckpointDraft {
         self.draft.reserve(stem, kind, specs, metadata)
     }
 
+    /// Makes room for so many more bytes, and lets a GPU write there at the speed of the bus; see [`Draft::pin`].
+    ///
+    /// # Errors
+    /// As [`Draft::pin`].
+    pub fn pin(&mut self, size_bytes: usize) -> Result<bool, CheckpointError> {
+        self.draft.pin(size_bytes)
+    }
+
     /// Copies a file of any other content.
     ///
     /// # Errors

@@ -192,9 +192,10 @@ plain_field!(Timestamp, Timestamp);
 impl Field for f64 {
     const KIND: ColumnKind = ColumnKind::Real;
 
-    /// NaN is null, because SQLite has no NaN and both backends must hold the same.
+    /// NaN is null, because SQLite has no NaN and both backends must hold the same. Neither has it a zero below zero: what was sealed
+    /// must hash as what is read.
     fn to_value(&self) -> Value {
-        if self.is_nan() { Value::Null } else { Value::Real(*self) }
+        if self.is_nan() { Value::Null } else { Value::Real(*self + 0.0) }
     }
 
     fn from_value(value: Value) -> Result<Self, String> {

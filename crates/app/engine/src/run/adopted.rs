@@ -153,9 +153,13 @@ fn target(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoint
 pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter: &dyn Reporter) {
     let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
     let of_kind = |kind: EventKind| events.iter().filter(move |event| kind.is(&event.kind));
-    for event in of_kind(EventKind::CheckpointNotAdopted).take(SHOWN_MAX) {
-        let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str()).unwrap_or("");
-        let text = format!("`{}` was not committed as a checkpoint: {why}", path(event).unwrap_or_default());
+    let refused: BTreeSet<String> = of_kind(EventKind::CheckpointNotAdopted)
+        .map(|event| {
+            let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str()).unwrap_or("");
+            format!("`{}` was not committed as a checkpoint: {why}", path(event).unwrap_or_default())
+        })
+        .collect();
+    for text in refused.into_iter().take(SHOWN_MAX) {
         reporter.notice(&Notice::Note { text });
     }
     let adopted: Vec<&EventRow> = of_kind(EventKind::CheckpointAdopted).collect();
@@ -240,7 +244,7 @@ pub(super) fn adopt_what_is_left(
     );
     let facts = Facts {
         at_ns: 0,
-        last_step: previous.last_step,
+        step_when_written: &|_| previous.last_step,
         writers_ended: true,
         is_open_for_writing: &|_| Some(false),
     };

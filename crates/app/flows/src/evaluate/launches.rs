@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use trackway_adopt::link_as_written;
 use trackway_core::TerminationReason;
 use trackway_engine::error::AppError;
 use trackway_engine::reporter::{Notice, Progress, Reporter, Stream};
@@ -48,9 +49,10 @@ impl Launches {
             let out = case.out_folder(self.count + 1)?;
             case.hold(case.section().timeout_seconds + HOLD_SLACK_SECONDS)?;
             let folder = case.verified_folder(reporter)?;
+            let as_written = case.as_written(&folder)?;
             let read_only = ReadOnly::of(&folder);
             let rehearsal = Rehearsal {
-                environment: case.environment(&folder, &out),
+                environment: case.environment(&folder, &as_written, &out),
                 timeout_seconds: Some(case.section().timeout_seconds),
                 ..Rehearsal::default()
             };
@@ -119,11 +121,18 @@ impl Reporter for Listening<'_> {
     }
 }
 
+/// The checkpoint in the folder `checkpoint` under the names with which the script wrote it, as links below `links`.
+pub fn linked(checkpoint: &Path, links: &Path) -> Result<PathBuf, AppError> {
+    link_as_written(checkpoint, links)
+        .map_err(|error| AppError::fault(format!("link the files of {}", checkpoint.display()), &error))
+}
+
 /// What an evaluator finds in its environment, but for the id of the evaluation.
 pub fn evaluator_variables(
     asked: &Asked,
     chosen: &Chosen,
     checkpoint: &Path,
+    as_written: &Path,
     out: &Path,
 ) -> BTreeMap<String, String> {
     let section = &asked.section;
@@ -134,6 +143,7 @@ pub fn evaluator_variables(
     let pairs = [
         (Variable::EvaluationOut, shown(out)),
         (Variable::CheckpointDir, shown(checkpoint)),
+        (Variable::CheckpointPath, shown(as_written)),
         (Variable::CheckpointStep, Some(chosen.step.to_string())),
         (Variable::CheckpointManifestSha256, Some(chosen.manifest_sha256.clone())),
         (Variable::TaskSet, tasks.as_deref().and_then(shown)),

@@ -32,7 +32,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
 pub use self::import::ImportRequest;
-use self::launches::{Launched, Launches, evaluator_variables};
+use self::launches::{Launched, Launches, evaluator_variables, linked};
 pub(crate) use self::outputs::DRAFT_PREFIX;
 pub use self::subject::EvaluationSubject;
 pub(crate) use self::subject::{Asked, Subject, check_scorer};
@@ -312,6 +312,11 @@ impl Case<'_> {
         self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
     }
 
+    /// The checkpoint in the folder under the names with which the script wrote it.
+    fn as_written(&self, checkpoint: &Path) -> Result<PathBuf, AppError> {
+        linked(checkpoint, &self.context.home.layout.evaluation(&self.evaluation_id).as_written())
+    }
+
     /// Whether the evaluator left the checkpoint as it was.
     fn check_unchanged(&self) -> Result<(), AppError> {
         let far = self.context.home.layout.evaluation(&self.evaluation_id).checkpoint();
@@ -327,8 +332,9 @@ impl Case<'_> {
     }
 
     /// What the evaluator finds in its environment (`docs/evaluations.md`).
-    fn environment(&self, checkpoint: &Path, out: &Path) -> BTreeMap<String, String> {
-        let mut environment = evaluator_variables(&self.subject.asked, &self.chosen, checkpoint, out);
+    fn environment(&self, checkpoint: &Path, as_written: &Path, out: &Path) -> BTreeMap<String, String> {
+        let mut environment =
+            evaluator_variables(&self.subject.asked, &self.chosen, checkpoint, as_written, out);
         environment.insert(Variable::Evaluation.as_str().into(), self.evaluation_id.clone());
         environment
     }

@@ -10,7 +10,7 @@ use trackway_files::TempFolder;
 use trackway_ledger::AttemptRow;
 use trackway_tower::rehearsal::EvaluatorTrial;
 
-use super::launches::evaluator_variables;
+use super::launches::{evaluator_variables, linked};
 use super::outputs::check_outputs;
 use super::subject::Asked;
 use crate::checkpoints::{self, CheckpointRef, ReadOnly};
@@ -48,12 +48,16 @@ pub(crate) fn try_evaluator(
     let out = TempFolder::beside(&run_folder.join(OUT))
         .map_err(|error| AppError::file("make a folder in", &run_folder, &error))?;
     let folder = checkpoints.verified_folder(&chosen, out.path(), &|_, _| {})?;
+    // Not in the folder of the results, which must be empty.
+    let links = TempFolder::beside(&run_folder.join(OUT))
+        .map_err(|error| AppError::file("make a folder in", &run_folder, &error))?;
+    let as_written = linked(&folder, links.path())?;
     let start = Start::without_data(context, job);
     let prepared = begin(context, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
     let timeout_seconds = timeout_seconds.min(section.timeout_seconds);
     let read_only = ReadOnly::of(&folder);
     let rehearsal = Rehearsal {
-        environment: evaluator_variables(asked, &chosen, &folder, out.path()),
+        environment: evaluator_variables(asked, &chosen, &folder, &as_written, out.path()),
         timeout_seconds: Some(timeout_seconds),
         ..Rehearsal::default()
     };

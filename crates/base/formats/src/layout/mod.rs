@@ -190,6 +190,8 @@ layout!(
     EvaluationLayout, {
         /// The checkpoint, where it had to be fetched from a remote.
         checkpoint = "checkpoint",
+        /// Links to the files of a checkpoint that the script wrote itself, under the names it gave them.
+        as_written = "as-written",
         /// What was made of the results of another tool.
         import = "import",
         /// A byte for each time that closing the evaluation was begun.

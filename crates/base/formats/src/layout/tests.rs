@@ -38,6 +38,7 @@ fn paths_of_a_home() {
         home.evaluation_outputs(),
         evaluation.launch(1),
         evaluation.checkpoint(),
+        evaluation.as_written(),
         evaluation.import(),
         evaluation.finishes(),
         attempt.stack_dump(1),

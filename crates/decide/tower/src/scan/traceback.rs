@@ -56,6 +56,10 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
 });
 
+/// Frames whose names are those of evaluations, and are none: of `torch.compile`, and of the step of a Trainer that may also log and save.
+static NO_EVALUATION: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"[/\\]_dynamo[/\\]|\bin _maybe_log_save_evaluate\b"));
+
 static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
     [
         (
@@ -178,7 +182,9 @@ impl TracebackState {
             open.line_number = line_number;
             let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
-            add_phases(&mut open.phases, &*PHASES, line);
+            if !NO_EVALUATION.is_match(line) {
+                add_phases(&mut open.phases, &*PHASES, line);
+            }
         }
     }
 

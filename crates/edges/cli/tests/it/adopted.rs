@@ -248,3 +248,27 @@ fn a_rehearsal_leaves_the_folder_as_it_is() {
     assert_eq!(left, 0, "what it wrote is deleted");
     assert_eq!(run(&home)["state"], "completed");
 }
+
+/// Proves that a checkpoint which the script wrote itself is evaluated: the evaluator finds it as its framework does, and a version of the registry
+/// is bound to it.
+#[test]
+fn an_adopted_checkpoint_is_evaluated_and_registered() {
+    let evaluate = r#"
+[evaluate]
+command = ["sh", "eval.sh"]
+gates = ["accuracy >= 0.5"]
+"#;
+    let home = home(LOOKS, "pass", &format!("{FILE}{evaluate}"));
+    let rows = (0..40).map(|row| format!("{row},a,a")).collect::<Vec<_>>().join("\\n");
+    let script = format!(
+        "set -e\ngrep -q 60 \"$TRACKWAY_CHECKPOINT_PATH/trainer_state.json\"\ntest -s \"$TRACKWAY_CHECKPOINT_PATH/model.safetensors\"\n\
+         test \"$(basename \"$TRACKWAY_CHECKPOINT_PATH\")\" = checkpoint-60\n\
+         printf 'id,label,prediction\\n{rows}\\n' > \"$TRACKWAY_EVALUATION_OUT/predictions.csv\"\n"
+    );
+    home.write("eval.sh", &script);
+    run(&home);
+    let evaluated = home.sql("select c.step, e.state from evaluations e join checkpoints c on c.manifest_sha256 = e.checkpoint_manifest_sha256");
+    assert_eq!(evaluated, [json!({"step": 60, "state": "completed"})]);
+    let registered = home.trackway(&["registry", "register", "own", "--run", "last"]);
+    assert_eq!(registered.code, 0, "{}", registered.stderr);
+}

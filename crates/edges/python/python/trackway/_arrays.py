@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -40,7 +40,7 @@ class Leaf:
     dtype: str
     shape: tuple[int, ...]
     len_bytes: int
-    # Where the bytes are, when they can be copied as they are; else `fill` writes them into a buffer.
+    # Where the bytes are, when they can be copied as they are; else `fill` writes them into a buffer, for `write`.
     address: int
     fill: Callable[[Any], None] | None
     # What keeps the bytes where they are.
@@ -99,6 +99,26 @@ def leaf(value: Any) -> Leaf:
     return _numpy_leaf(value)
 
 
+def is_on_gpu(leaf: Leaf) -> bool:
+    """Whether the bytes come from a CUDA device."""
+    return leaf.framework == "torch" and bool(leaf.keep.is_cuda)
+
+
+def write(leaves: Iterable[Leaf], buffers: Iterable[Any]) -> None:
+    """Copies tensors that have no address into buffers. Those of a GPU are copied one after the other without a wait, in the
+    current stream of their device, and waited for together: when this returns, or raises, nothing is still being copied."""
+    devices = set()
+    try:
+        for leaf, buffer in zip(leaves, buffers, strict=True):
+            assert leaf.fill is not None, "a tensor without an address can be written to a buffer"
+            if is_on_gpu(leaf):
+                devices.add(leaf.keep.device)
+            leaf.fill(buffer)
+    finally:
+        for device in devices:
+            loaded("torch").cuda.current_stream(device).synchronize()
+
+
 def _stored_as(dtype: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...], dict[str, Any]]:
     """The dtype and shape stored in safetensors, and a note if they differ from the tensor's own."""
     if stored := SAFETENSORS_DTYPES.get(dtype):
@@ -122,7 +142,7 @@ def _torch_leaf(tensor: Any) -> Leaf:
     direct = tensor.device.type == "cpu" and tensor.is_contiguous()
 
     def fill(buffer: Any) -> None:
-        torch.frombuffer(buffer, dtype=tensor.dtype).view(tensor.shape).copy_(tensor)
+        torch.frombuffer(buffer, dtype=tensor.dtype).view(tensor.shape).copy_(tensor, non_blocking=tensor.is_cuda)
 
     identity = None
     if len_bytes > 0:

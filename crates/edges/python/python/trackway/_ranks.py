@@ -49,6 +49,9 @@ class OwnFiles:
     def bytes(self, name: str, kind: str, content: bytes) -> None:
         self._sink.bytes(file_name(self._rank, name), kind, content)
 
+    def pin(self, size_bytes: int) -> bool:
+        return self._sink.pin(size_bytes)
+
     def tensors(self, stem: str, kind: str, metadata: dict[str, str], given: list[Any]) -> list[Any]:
         return self._sink.tensors(file_name(self._rank, stem), kind, metadata, given)
 

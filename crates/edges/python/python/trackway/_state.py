@@ -46,6 +46,8 @@ class Sink(Protocol):
 
     def bytes(self, name: str, kind: str, content: bytes) -> None: ...
 
+    def pin(self, size_bytes: int) -> bool: ...
+
     def tensors(
         self, stem: str, kind: str, metadata: dict[str, str], given: list[tuple[str, str, list[int], int, int, int]]
     ) -> list[Any]: ...
@@ -163,7 +165,9 @@ def draft(
     Raises InputError, with the path, for a value that a checkpoint cannot store."""
     try:
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
-        for name, kind, document, encoder in _encode_all(components, models, pieces):
+        encoded = _encode_all(components, models, pieces)
+        pin_for(sink, [leaf for component in encoded for leaf in component.encoder.leaves.values()], len(encoded))
+        for name, kind, document, encoder in encoded:
             if encoder.leaves:
                 _draft_tensors(sink, name, kind, encoder)
             sink.bytes(f"{name}.json", kind, _to_json(document))
@@ -180,7 +184,18 @@ def size_bytes(
     Raises like `draft`, so that a state that cannot be stored is reported early."""
     encoded = _encode_all(components, models, pieces)
     leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
-    return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
+    return _size_bytes(leaves, len(encoded))
+
+
+def pin_for(sink: Sink, leaves: list[_arrays.Leaf], files: int) -> None:
+    """Pins the memory of files with these tensors, if some are on a GPU: before the first of them is added, so that it is
+    pinned as a whole."""
+    if any(map(_arrays.is_on_gpu, leaves)):
+        sink.pin(_size_bytes(leaves, files))
+
+
+def _size_bytes(leaves: list[_arrays.Leaf], files: int) -> int:
+    return FILE_BYTES * (files + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
 
 
 class _Encoded(NamedTuple):
@@ -257,10 +272,7 @@ def _draft_tensors(sink: Sink, name: str, kind: str, encoder: _tree.Encoder) -> 
     ]
     # As `safetensors.torch.save_model` does it: a tensor that is tied to another one is named here, and stored once.
     regions = sink.tensors(name, kind, encoder.aliases, given)
-    foreign = [leaf for leaf in encoder.leaves.values() if leaf.address == 0 and leaf.len_bytes]
-    for leaf, region in zip(foreign, regions, strict=True):
-        assert leaf.fill is not None, "a tensor without an address can be written to a buffer"
-        leaf.fill(region)
+    _arrays.write([leaf for leaf in encoder.leaves.values() if leaf.address == 0 and leaf.len_bytes], regions)
 
 
 def _to_json(document: Any) -> bytes:

@@ -207,7 +207,7 @@ class Encoder:
         """A small tensor as a string."""
         content = bytearray(leaf.len_bytes)
         if leaf.fill is not None and leaf.len_bytes:
-            leaf.fill(content)
+            _arrays.write([leaf], [content])
         elif leaf.len_bytes:
             content[:] = _bytes_at(leaf)
         text = base64.b64encode(content).decode()

@@ -226,10 +226,12 @@ class StorageWriter(AnyStorageWriter):
         by_kind: dict[str, list[WriteItem]] = {}
         for item in items:
             by_kind.setdefault(_kind_of(item), []).append(item)
+        leaves = {id(item): _arrays.leaf(_tensor_of(item, planner)) for item in items}
+        _state.pin_for(draft, list(leaves.values()), len(by_kind))
         for kind, of_kind in by_kind.items():
             stem = f"dcp_{kind}" if self._run._world_size == 1 else file_name(self._run._rank, f"dcp_{kind}")
             encoder = _tree.Encoder()
-            encoder.leaves = {_name_of(item): _arrays.leaf(_tensor_of(item, planner)) for item in of_kind}
+            encoder.leaves = {_name_of(item): leaves[id(item)] for item in of_kind}
             if len(encoder.leaves) < len(of_kind):
                 raise InputError(f"rank {self._run._rank} was given the same piece of a tensor twice by DCP's planner")
             sizes = [leaf.len_bytes for leaf in encoder.leaves.values()]

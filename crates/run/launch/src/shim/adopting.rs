@@ -3,13 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use trackway_adopt::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, yield_to_others};
-use trackway_core::{Clock, Step};
+use trackway_adopt::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, Steps, yield_to_others};
+use trackway_core::{Clock, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 use trackway_system::SystemIds;
@@ -25,24 +24,19 @@ const REST_PER_LOOK: u32 = 100;
 const QUIET_NS: u64 = 2_000_000_000;
 /// The longest the end of the attempt waits for the last copies.
 const LAST_LOOK: Duration = Duration::from_secs(600);
-/// No step was seen.
-const NO_STEP: u64 = u64::MAX;
 
-/// The last step that the script printed, as another thread sees it.
-#[derive(Debug, Clone)]
-pub(super) struct LastStep(Arc<AtomicU64>);
+/// The steps that the script printed, as another thread sees them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PrintedSteps(Arc<Mutex<Steps>>);
 
-impl LastStep {
-    pub fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(NO_STEP)))
+impl PrintedSteps {
+    pub fn reached(&self, at: Timestamp, step: Step) {
+        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.reached(at.as_micros().saturating_mul(1000), step);
     }
 
-    pub fn set(&self, step: Step) {
-        self.0.store(step, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> Option<Step> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|step| *step != NO_STEP)
+    fn when_written(&self, modified_ns: i64) -> Option<Step> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).when_written(modified_ns)
     }
 }
 
@@ -59,7 +53,7 @@ impl Adopting {
     pub fn begin(
         launch: &StoredLaunch,
         records: PathBuf,
-        last_step: LastStep,
+        steps: PrintedSteps,
         clock: Arc<dyn Clock>,
     ) -> Option<Self> {
         // The patterns were checked before the launch.
@@ -84,7 +78,7 @@ impl Adopting {
         let work = move || {
             yield_to_others();
             let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
-            Follower { adopter, writer, last_step, clock }.run(&stopped);
+            Follower { adopter, writer, steps, clock }.run(&stopped);
             // The receiver is gone when the last look took too long.
             tell.send(()).ok();
         };
@@ -102,7 +96,7 @@ impl Adopting {
 struct Follower {
     adopter: Adopter,
     writer: SegmentWriter,
-    last_step: LastStep,
+    steps: PrintedSteps,
     clock: Arc<dyn Clock>,
 }
 
@@ -130,7 +124,7 @@ impl Follower {
     fn look(&mut self, writers_ended: bool) -> Look {
         let facts = Facts {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
-            last_step: self.last_step.get(),
+            step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
             writers_ended,
             is_open_for_writing: &is_open_for_writing,
         };

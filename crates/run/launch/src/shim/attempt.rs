@@ -17,7 +17,7 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_formats::printed::Printed;
 use trackway_redact::Redactor;
 
-use super::adopting::{Adopting, LastStep};
+use super::adopting::{Adopting, PrintedSteps};
 use super::ending::{Ending, Step, Tree};
 use super::events::EventFiles;
 use super::metrics::OutputMetrics;
@@ -54,7 +54,7 @@ pub(super) struct Attempt<'a> {
     telemetry: Option<Telemetry>,
     opened_files: Option<OpenedFiles>,
     adopting: Option<Adopting>,
-    last_step: LastStep,
+    steps: PrintedSteps,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -79,9 +79,9 @@ impl<'a> Attempt<'a> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
-        let last_step = LastStep::new();
+        let steps = PrintedSteps::default();
         let metrics = OutputMetrics::new(
-            last_step.clone(),
+            steps.clone(),
             files.records(),
             launch.run_id.to_string(),
             launch.attempt_id.to_string(),
@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
             telemetry: None,
             opened_files: None,
             adopting: None,
-            last_step,
+            steps,
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -120,7 +120,7 @@ impl<'a> Attempt<'a> {
     pub fn start(&mut self, argv: &[String]) {
         let watch = Watch::of(&self.launch);
         let (records, clock) = (self.files.records(), Arc::clone(&self.clock));
-        self.adopting = Adopting::begin(&self.launch, records, self.last_step.clone(), clock);
+        self.adopting = Adopting::begin(&self.launch, records, self.steps.clone(), clock);
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
         let spawned = pipes.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {

@@ -11,7 +11,7 @@ use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 use trackway_redact::Redactor;
 
-use super::adopting::LastStep;
+use super::adopting::PrintedSteps;
 
 /// So many times, at each of the first outputs, it checks whether the script writes a record itself: most record a
 /// value right before they print it.
@@ -27,7 +27,7 @@ const OWN_NAMES: &str = "trackway/";
 /// of them.
 pub(super) struct OutputMetrics<'a> {
     redactor: &'a Redactor,
-    last_step: LastStep,
+    steps: PrintedSteps,
     directory: PathBuf,
     info: SegmentInfo,
     clock: Arc<dyn Clock>,
@@ -43,7 +43,7 @@ pub(super) struct OutputMetrics<'a> {
 impl<'a> OutputMetrics<'a> {
     /// Nothing is written before the first metric.
     pub fn new(
-        last_step: LastStep,
+        steps: PrintedSteps,
         directory: PathBuf,
         run_id: String,
         attempt_id: String,
@@ -52,7 +52,7 @@ impl<'a> OutputMetrics<'a> {
     ) -> Self {
         Self {
             redactor,
-            last_step,
+            steps,
             directory,
             info: SegmentInfo { run_id, attempt_id, origin: Origin::Stdout },
             clock,
@@ -121,7 +121,7 @@ impl<'a> OutputMetrics<'a> {
                 continue;
             }
             self.values += values.len() as u64;
-            self.last_step.set(metrics.step);
+            self.steps.reached(self.clock.now(), metrics.step);
             self.writer().metrics(metrics.step, &values);
         }
     }

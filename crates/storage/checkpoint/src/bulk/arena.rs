@@ -78,6 +78,15 @@ impl Arena {
         Ok(())
     }
 
+    /// Makes room for so many bytes in all, and pins it for a GPU. False: it is not pinned.
+    ///
+    /// # Errors
+    /// As [`Arena::grow`].
+    pub fn pin(&mut self, size_bytes: usize) -> io::Result<bool> {
+        self.grow(size_bytes)?;
+        Ok(self.mapping.pin(self.usable_bytes))
+    }
+
     /// Takes the next so many bytes, in whole blocks; returns where they begin.
     ///
     /// # Errors

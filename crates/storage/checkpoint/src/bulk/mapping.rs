@@ -1,6 +1,9 @@
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::bulk::pinned::{Driver, Registration};
 
 /// What direct I/O wants of addresses, offsets and lengths.
 pub(crate) const BLOCK_BYTES: usize = trackway_store::DIRECT_ALIGNMENT_BYTES;
@@ -26,6 +29,8 @@ pub(crate) struct Mapping {
     usable_bytes: AtomicUsize,
     touched_bytes: AtomicUsize,
     joined_bytes: AtomicUsize,
+    /// What a GPU may write to at the speed of the bus.
+    pinned: Mutex<Option<Registration>>,
 }
 
 // SAFETY: a mapping is memory and nothing else; its owners decide which code may touch which bytes.
@@ -74,6 +79,7 @@ impl Mapping {
             usable_bytes,
             touched_bytes,
             joined_bytes,
+            pinned: Mutex::new(None),
         })
     }
 
@@ -97,6 +103,30 @@ impl Mapping {
         }
         self.usable_bytes.fetch_max(size_bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Pins the first so many usable bytes for a GPU, if the process uses one. Pinned memory is never swapped out. False: it is not
+    /// pinned, and copies from a device are slower.
+    pub fn pin(&self, size_bytes: usize) -> bool {
+        self.pin_with(Driver::of_process(), size_bytes)
+    }
+
+    pub(super) fn pin_with(&self, driver: Option<Driver>, size_bytes: usize) -> bool {
+        assert!(size_bytes <= self.usable_bytes.load(Ordering::Relaxed), "within the usable memory");
+        let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        if pinned.as_ref().is_some_and(|known| known.size_bytes() >= size_bytes) {
+            return true;
+        }
+        let Some(driver) = driver else { return false };
+        // One copy must not meet two registrations: a larger one takes the place of the one before.
+        if let Some(known) = pinned.take()
+            && !known.end()
+        {
+            return false;
+        }
+        // SAFETY: the memory is usable, and stays until `drop` ends the registration.
+        *pinned = unsafe { Registration::new(driver, self.start.as_ptr(), size_bytes) };
+        pinned.is_some()
     }
 
     /// Makes the usable memory better by a step, without changing what is in it and while others use it: first touches
@@ -132,6 +162,10 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // A forked child does not have the mapping: other memory may be at its addresses there.
         if self.private_to.is_none_or(|process| process == std::process::id()) {
+            let pinned = self.pinned.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            if pinned.is_some_and(|pinned| !pinned.end()) {
+                return; // The driver may still write there.
+            }
             // SAFETY: the mapping is ours, whole, and nothing borrows from it any more.
             let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
         }

@@ -19,6 +19,7 @@ mod draft;
 mod mapping;
 mod memory;
 pub(crate) mod parallel;
+mod pinned;
 mod plan;
 mod read;
 mod reshard;

@@ -29,7 +29,8 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
             non_finite_end_count: None,
             first_step: 1,
             last_step: 2,
-            first_value: Some(0.1),
+            // SQLite has only one zero.
+            first_value: Some(-0.0),
             last_value: None,
             min_value: Some(0.1),
             max_value: Some(f64::MIN_POSITIVE),

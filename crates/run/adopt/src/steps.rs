@@ -1,0 +1,57 @@
+//! Which step a training had reached at a given time: for checkpoints that do not say their step.
+
+use std::collections::VecDeque;
+
+use trackway_core::Step;
+
+/// The most steps that are remembered; the oldest are forgotten first.
+const STEPS_MAX: usize = 65_536;
+/// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show.
+const TICK_NS: i64 = 10_000_000;
+
+/// The steps that a script recorded or printed, and when.
+#[derive(Debug, Clone, Default)]
+pub struct Steps(VecDeque<(i64, Step)>);
+
+impl Steps {
+    /// Remembers that a step was reached, at a time in nanoseconds since 1970.
+    pub fn reached(&mut self, at_ns: i64, step: Step) {
+        if self.0.len() == STEPS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((at_ns, step));
+    }
+
+    /// The last step that was reached when a file was written to; the first one if that was later.
+    #[must_use]
+    pub fn when_written(&self, modified_ns: i64) -> Option<Step> {
+        let until_ns = modified_ns.saturating_add(TICK_NS);
+        let before = self.0.iter().rev().find(|(at_ns, _)| *at_ns <= until_ns);
+        before.or(self.0.front()).map(|(_, step)| *step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a file gets the step before it, not the last one known; that ticks of the kernel's clock do not matter; and that what
+    /// is forgotten is the oldest.
+    #[test]
+    fn a_file_has_the_step_that_was_reached_when_it_was_written() {
+        const MS: i64 = 1_000_000;
+        let mut steps = Steps::default();
+        assert_eq!(steps.when_written(5), None);
+        for step in 1..=4 {
+            steps.reached(100 * MS * step as i64, step);
+        }
+        let expected = [(0, 1), (100, 1), (250, 2), (296, 3), (300, 3), (950, 4)];
+        for (at, step) in expected {
+            assert_eq!(steps.when_written(at * MS), Some(step), "written at {at} ms");
+        }
+        for step in 5..5 + STEPS_MAX as u64 {
+            steps.reached(1_000 * MS, step);
+        }
+        assert_eq!(steps.when_written(0), Some(5));
+    }
+}
