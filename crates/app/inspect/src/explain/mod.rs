@@ -35,7 +35,7 @@ use trackway_flows::diagnose;
 use trackway_flows::evaluate;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
-use trackway_formats::record::is_fingerprint;
+use trackway_formats::record::{is_fingerprint, is_machine_metric};
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
@@ -46,7 +46,7 @@ use trackway_tower::next_actions;
 use self::attempts::{attempt_lines, parent_diff, parent_of};
 use self::diff::changes;
 pub(crate) use self::diff::leaves;
-use self::machine::{is_of_machine, machine_card};
+use self::machine::machine_card;
 pub(crate) use self::parameters::parameters_of;
 pub(crate) use self::termination::termination;
 use crate::curves::curves_of;
@@ -489,7 +489,7 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
 fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
     let of_machine = |name: &str| {
-        is_of_machine(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
+        is_machine_metric(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
     };
     here.iter()
         .filter(|row| !of_machine(&row.name))
