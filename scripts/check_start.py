@@ -20,6 +20,8 @@ from pathlib import Path
 SECTION = "## A first run"
 # Installing and the session together.
 SECONDS_MAX = 60
+# What the commands of the session need beside the wheel.
+PROGRAMS = ("sh", "rm")
 VOLATILE = {
     "id": r"\b(?:run|att)_[0-9a-hjkmnp-tv-z]{26}\b",
     "time": r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?\b",
@@ -50,12 +52,12 @@ def normalised(text: str) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What the session has: the programs of the environment and of the system, and nothing of this user's settings."""
-    path = os.pathsep.join([str(folder / "venv/bin"), "/usr/bin", "/bin"])
-    for program in ("cargo", "rustc", "maturin"):
-        if found := shutil.which(program, path=path):
-            sys.exit(f"{found} would be in the PATH of the session, which must need no compiler")
-    return {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", "NO_COLOR": "1"}
+    """What the session has: the programs of the environment, two of the system, no compiler, and nothing of this user's settings."""
+    system = folder / "bin"
+    system.mkdir()
+    for program in PROGRAMS:
+        (system / program).symlink_to(shutil.which(program) or sys.exit(f"`{program}` is not installed"))
+    return {"PATH": f"{folder / 'venv/bin'}:{system}", "HOME": str(folder), "LANG": "C.UTF-8", "NO_COLOR": "1"}
 
 
 def install(wheel: Path, folder: Path, variables: dict[str, str]) -> None:

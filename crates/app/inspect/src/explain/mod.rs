@@ -29,6 +29,7 @@ use trackway_engine::reporter::Stream;
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
+use trackway_engine::stored::stored_plan;
 use trackway_flows::amend::amendments_of;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
@@ -586,7 +587,16 @@ fn actions_for(
     actions.extend(diagnosis);
     actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
     actions.extend(resume_action(run, reason));
+    actions.extend(run_file_action(run));
     actions
+}
+
+/// A run that was started without a run file can have one; a run of another tool cannot.
+fn run_file_action(run: &RunRow) -> Option<String> {
+    let is_bare = run.run_file_path.is_none() && run.kind == LaunchKind::Train && run.state.is_final();
+    let is_planned = is_bare && stored_plan(run).is_ok_and(|plan| plan.is_some());
+    is_planned
+        .then(|| format!("for retries and checks, write its run file: trackway init --from {}", run.run_id))
 }
 
 /// How to continue a run that has ended before its work was done, where something is left to continue from.
