@@ -36,8 +36,21 @@ const DATA_EXTENSIONS: [&str; 6] = ["csv", "tsv", "parquet", "pq", "jsonl", "ndj
 const TABLES_MAX: usize = 16;
 /// Strings of a script that are looked for as files.
 const LITERALS_MAX: usize = 1_000;
-/// Words of a line whose strings name what is written, not what is read.
-const WRITING: [&str; 8] = ["\"w\"", "'w'", "\"wb\"", "'wb'", ".to_", "save", "write", "dump"];
+/// Parts of a line whose strings name what is written, not what is read.
+const WRITING: [&str; 12] = [
+    "\"w\"",
+    "'w'",
+    "\"wb\"",
+    "'wb'",
+    ".to_csv(",
+    ".to_parquet(",
+    ".to_json(",
+    ".write",
+    "write_",
+    "save(",
+    "savetxt(",
+    "dump(",
+];
 /// Words in an option of a command whose value is what is written.
 const OUTPUTS: [&str; 5] = ["out", "save", "pred", "log", "result"];
 
@@ -87,7 +100,8 @@ fn project(
     let folder = places.run_file;
     let is_input = |path: &PathBuf| is_data(path) && path.is_file() && is_read(path);
     let of_arguments = paths_of(arguments).map(|path| places.arguments.join(path));
-    let of_script = script.iter().flat_map(|script| read_by(&script.text)).map(|path| places.script.join(path));
+    let of_script =
+        script.iter().flat_map(|script| read_by(&script.text)).map(|path| places.script.join(path));
     let mut named_data = Vec::new();
     for path in of_arguments.chain(of_script).filter(is_input).map(|path| beside(&path, folder)) {
         if !named_data.contains(&path) {
@@ -275,7 +289,10 @@ mod tests {
         assert_eq!((found.folder_name.as_str(), found.is_in_git), ("income", true));
         assert_eq!(found.named_data, ["data/train.csv"]);
         assert_eq!(found.data_files, ["all.parquet", "data/train.csv"]);
-        assert_eq!(found.columns, [("data/train.csv".to_owned(), vec!["age".into(), "income".into()])].into());
+        assert_eq!(
+            found.columns,
+            [("data/train.csv".to_owned(), vec!["age".into(), "income".into()])].into()
+        );
         std::fs::write(folder.join("other.py"), "").unwrap();
         assert!(survey(&request).unwrap().script.is_none(), "two scripts, and none with a usual name");
         std::fs::write(folder.join("main.py"), "").unwrap();

@@ -100,8 +100,8 @@ fn bare_plan(run: &RunRow) -> Result<RunSection, AppError> {
         let message = format!("run `{name}` is not a training that Trackway started");
         return usage(message, "write a run file with `trackway init SCRIPT`");
     };
-    let given = plan.run.command.iter().chain(plan.run.parameters.values()).chain(plan.run.tags.values());
-    if given.into_iter().any(|text| text.contains(REDACTED)) {
+    let beside = plan.run.parameters.values().chain(plan.run.tags.values());
+    if plan.run.command.iter().chain(beside).any(|text| text.contains(REDACTED)) {
         let message = format!(
             "the command of run `{name}` had a secret, which is not stored: a run file with it would not run"
         );
@@ -122,10 +122,12 @@ fn environment_of(context: &Context, attempt: &AttemptRow) -> BTreeMap<String, S
     VARIABLES.iter().filter_map(value).collect()
 }
 
-/// The script of a command, the first of its words that is a file and no program, and the words behind it.
+/// The script of a command, and the words behind it: its first word that is a file with the ending of a script, else its first that is a file.
 fn script_of<'c>(command: &'c [String], folder: &Path) -> (Option<PathBuf>, &'c [String]) {
-    let is_script = |word: &String| folder.join(word).is_file();
-    match command.iter().position(is_script) {
+    let is_file = |word: &String| folder.join(word).is_file();
+    let has_ending = |word: &String| [".py", ".sh", ".R", ".jl"].iter().any(|ending| word.ends_with(ending));
+    let script = command.iter().position(|word| has_ending(word) && is_file(word));
+    match script.or_else(|| command.iter().position(is_file)) {
         Some(place) => (Some(folder.join(&command[place])), &command[place + 1..]),
         None => (None, command.get(1..).unwrap_or_default()),
     }
@@ -141,7 +143,7 @@ fn is_older(path: &Path, then: Option<Timestamp>) -> bool {
 mod tests {
     use super::*;
 
-    /// Proves that the script of a command is its first word that is a file, with the arguments behind it.
+    /// Proves that the script of a command is a word that is a file, one with the ending of a script before others, with the arguments behind it.
     #[test]
     fn the_script_of_a_command_is_a_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -149,6 +151,8 @@ mod tests {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         for (line, has_script, behind) in [
             ("torchrun --nproc-per-node 2 train.py --lr 1", true, "--lr 1"),
+            ("/bin/sh train.py --lr 1", true, "--lr 1"),
+            ("/bin/sh -c true", true, "-c true"),
             ("python -m job.train --lr 1", false, "-m job.train --lr 1"),
         ] {
             let command = words(line);
