@@ -9,9 +9,10 @@ manylinux=(17 24 26 27 28 31 34 35 36 37 38 39 40 41)
 
 binary=${WHEEL_BINARY:-}
 if [ -z "$binary" ]; then
-  "${CARGO:-cargo}" build --locked --profile "$profile" --bin trackway
-  # The folder of the profile `dev` has another name than the profile.
-  binary=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}/trackway
+  "${CARGO:-cargo}" build --locked --profile "$profile" -p trackway
+  folder=$profile
+  [ "$profile" != dev ] || folder=debug
+  binary=${CARGO_TARGET_DIR:-target}/$folder/trackway
 fi
 
 # maturin packs a folder of this name beside its pyproject.toml; it exists only while a wheel is built.
