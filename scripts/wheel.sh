@@ -27,6 +27,8 @@ chmod 755 "$data/scripts/trackway"
 # maturin looks only at the module, but the tag must hold for the binary too. Without symbols of glibc it is a binary for musl.
 needed=$(readelf --version-info --wide "$data/scripts/trackway" | sed -n 's/.*Name: GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
 compatibility=()
+# Of a glibc that is too new for any of them: for this machine and its like.
+[ -z "$needed" ] || compatibility=(--compatibility linux)
 for minor in "${manylinux[@]}"; do
   if [ -n "$needed" ] && [ "$minor" -ge "$needed" ]; then compatibility=(--compatibility "manylinux_2_$minor") && break; fi
 done
