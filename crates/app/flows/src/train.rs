@@ -149,7 +149,8 @@ fn finished(
     outcome: RunOutcome,
     reporter: &dyn Reporter,
 ) -> Result<RunReport, AppError> {
-    let next = next_of(context, &outcome)?;
+    // It is advice: a run that has ended does not fail without it.
+    let next = next_of(context, &outcome).ok().flatten();
     Ok(RunReport { next, ..evaluate_after(context, outcome, reporter)? })
 }
 
