@@ -144,11 +144,7 @@ pub fn resume(
 }
 
 /// The report of a run that was driven: its evaluation, and the step after it.
-fn finished(
-    context: &Context,
-    outcome: RunOutcome,
-    reporter: &dyn Reporter,
-) -> Result<RunReport, AppError> {
+fn finished(context: &Context, outcome: RunOutcome, reporter: &dyn Reporter) -> Result<RunReport, AppError> {
     // It is advice: a run that has ended does not fail without it.
     let next = next_of(context, &outcome).ok().flatten();
     Ok(RunReport { next, ..evaluate_after(context, outcome, reporter)? })

@@ -66,7 +66,7 @@ while state["step"] < 6:
         os.kill(os.getpid(), signal.SIGKILL)
     if state["step"] % 2 == 0:
         pickle.dump(state, open("checkpoint.pkl", "wb"))
-open("scored.csv", "w").write("income\\n1\\n")
+open("scored.csv", "w").write("income\n1\n")
 "#;
 
 /// Proves that a run without a run file ends with what it showed and what comes next, as lines and as JSON, and that the run file of it has its command,

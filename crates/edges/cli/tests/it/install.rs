@@ -7,13 +7,13 @@ use std::process::Command;
 use crate::harness::{Answer, BINARY, answer, files_below};
 
 /// A program with the commands that the script uses, so that each test installs in no time.
-const STAND_IN: &str = r#"#!/bin/sh
+const STAND_IN: &str = r##"#!/bin/sh
 case $1 in
   --version) echo "trackway VERSION" ;;
   completions) echo "# for $2" ;;
   man) mkdir -p "$2" && touch "$2/trackway.1" "$2/trackway-VERSION.1" ;;
 esac
-"#;
+"##;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
