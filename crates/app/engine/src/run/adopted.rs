@@ -182,12 +182,12 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
 pub fn adopted_patterns(events: &[EventRow]) -> Vec<String> {
     let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
     let paths = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind)).filter_map(path);
-    patterns_of(&paths.collect::<Vec<_>>())
+    naming(&paths.collect::<Vec<_>>())
 }
 
 /// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:
 /// `out/checkpoint-40` is one of `out/checkpoint-*`.
-fn patterns_of(paths: &[String]) -> Vec<String> {
+fn naming(paths: &[String]) -> Vec<String> {
     let mut alike: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
     for path in paths {
         let (texts, numbers) = texts_and_numbers(path);
@@ -334,7 +334,7 @@ mod tests {
         ];
         for (paths, patterns) in cases {
             let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(patterns_of(&paths), patterns);
+            assert_eq!(naming(&paths), patterns);
         }
     }
 }
