@@ -5,12 +5,15 @@ VENV := .venv
 PYTHON_VENV := .venv-python
 # `make test-python FRAMEWORKS=1` installs PyTorch, JAX and the other frameworks too, and fails where one is missing.
 FRAMEWORKS ?=
+# The profile of the binary in the wheel (`dev`: built in a fraction of the time, for tests); WHEEL_BINARY names one that is built already.
+WHEEL_PROFILE ?= release
+WHEEL_BINARY ?=
 # Where `make install` puts the binary.
 PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent wheel venv examples lint lint-more features fuzz-check doc bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel test-start venv examples lint lint-more features fuzz-check doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -31,7 +34,7 @@ test-s3: $(VENV)/moto examples ## what needs an S3 server over a socket (moto's 
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
 	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
-test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with all frameworks), and its lints
+test-python: module ## the tests of the Python package (FRAMEWORKS=1: with all frameworks), and its lints
 	$(PYTHON_VENV)/bin/ruff check --no-cache crates/edges/python/python crates/edges/python/tests
 	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
 	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
@@ -45,10 +48,16 @@ test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that ar
 	$(CARGO) build --locked --bin trackway
 	$(PYTHON_VENV)/bin/python crates/run/adopt/samples/kills.py $${CARGO_TARGET_DIR:-target}/debug/trackway $${TRACKWAY_TEST_KILLS:-25}
 
-wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
+module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/edges/python/Cargo.toml -o $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
+
+wheel: $(PYTHON_VENV)/ready ## the wheel for users into dist/: the command `trackway` and the module `trackway` (WHEEL_PROFILE=dev: without optimization)
+	MATURIN=$(PYTHON_VENV)/bin/maturin WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+
+test-start: wheel ## the wheel in an empty environment without Rust: the first session of README.md, its output compared
+	$(PYTHON) scripts/check_start.py README.md dist
 
 install: build ## the release binary into $(PREFIX)/bin
 	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway

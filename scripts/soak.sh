@@ -57,7 +57,7 @@ mkdir -p "$state"
 rm -f "$state"/*.new
 python=${SOAK_PYTHON:-}
 if [ -z "$python" ] && { wanted torch_kills || wanted script_kills; }; then
-  make wheel FRAMEWORKS=1
+  make module FRAMEWORKS=1
   python=${PYTHON_VENV:-.venv-python}/bin/python
 fi
 

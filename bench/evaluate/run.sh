@@ -10,7 +10,7 @@ cargo build --locked --release -p trackway
 bench/data/peers.sh "$folder/peers" slices metrics mlflow
 "$folder/peers/slices/bin/python" bench/evaluate/slices.py "$folder/slices" --trackway "$trackway" --adult "$adult" --rounds 5
 "$folder/peers/metrics/bin/python" bench/evaluate/metrics.py "$folder/metrics" --command "$trackway metrics --json"
-make wheel
+make module
 "$folder/peers/mlflow/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps .venv-python/wheels/*.whl
 rm -rf "$folder/registry"
 "$folder/peers/mlflow/bin/python" bench/registry/rollback.py "$folder/registry" --trackway "$trackway"

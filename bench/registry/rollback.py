@@ -3,7 +3,7 @@
 
 Usage: bench/registry/rollback.py FOLDER --trackway PATH [--gib 1] [--rounds 5]
 
-FOLDER is made and must be empty. This script's Python needs the package `trackway` (`make wheel`) and NumPy; with `mlflow`, that is
+FOLDER is made and must be empty. This script's Python needs the package `trackway` (`make module`) and NumPy; with `mlflow`, that is
 measured in the same run: an alias that is set on a SQLite store, and the artifact copied from where it was logged to. MLflow checks no
 byte of what it points to. Two versions of `--gib` are trained, evaluated, gated and promoted; then production goes back and
 forth. Figures are medians, with the page cache warm, as for a model that was just in use.

@@ -1,8 +1,10 @@
 //! The run file that `trackway init` writes.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
+use trackway_core::{RunId, closed_list};
 
 /// What a new run file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +25,12 @@ pub struct NewRunFile {
     pub gpu_count: u32,
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
+    /// The run whose command it is, with `--from`.
+    pub from_run: Option<RunId>,
+    /// Environment variables that this run was given.
+    pub environment: BTreeMap<String, String>,
+    /// Patterns of the checkpoints that this run wrote itself.
+    pub adopt: Vec<String>,
 }
 
 /// A section `[data.NAME]`.
@@ -32,6 +40,8 @@ pub struct FoundDataSet {
     pub name: String,
     /// Its file.
     pub path: String,
+    /// The column to predict, if the script, its command or the name of a column shows it.
+    pub label: Option<String>,
 }
 
 closed_list!(

@@ -91,13 +91,32 @@ pub struct RunReport {
     pub gates: Vec<JudgedGate>,
     /// What this command checked before the launch; null: nothing.
     pub preflight: Option<PreflightReport>,
+    /// What a run without a run file showed, and the step after it; null: it has a run file, or did not end here.
+    pub next: Option<NextStep>,
+}
+
+/// What a run without a run file showed, and the step after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NextStep {
+    /// The names of the metrics that the last attempt recorded, without those of the machine.
+    pub metrics: Vec<String>,
+    /// How many of its checkpoints are committed and kept.
+    pub checkpoint_count: u64,
+    /// The step that a resume continues from; null: there is no checkpoint.
+    pub resume_step: Option<Step>,
+    /// Patterns of the checkpoints that the script wrote itself, for `checkpoint.adopt`.
+    pub adopt: Vec<String>,
+    /// Data files that its command or its script names.
+    pub data: Vec<String>,
+    /// What the command line prints of it.
+    pub lines: Vec<String>,
 }
 
 impl RunReport {
     /// The report of a run without evaluation and pre-flight.
     #[must_use]
     pub fn of(outcome: RunOutcome) -> Self {
-        Self { outcome, evaluation: None, gates: Vec::new(), preflight: None }
+        Self { outcome, evaluation: None, gates: Vec::new(), preflight: None, next: None }
     }
 }
 

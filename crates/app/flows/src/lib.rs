@@ -20,6 +20,7 @@ pub mod known_bad;
 pub mod markdown;
 pub mod memory;
 pub mod model_pin;
+mod next_step;
 pub mod outputs;
 pub mod preflight;
 pub mod probe;

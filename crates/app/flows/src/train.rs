@@ -15,6 +15,7 @@ use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
 
 use crate::evaluate::{self, EvaluationSubject};
+use crate::next_step::next_of;
 use crate::preflight::{PreflightEvent, PreflightReporter, Selection, Verdict, check, record};
 use crate::start::read_start;
 
@@ -49,7 +50,7 @@ pub fn run(
     let Some(report) = report else {
         tell_unchecked(context, run_id, &request)?;
         let outcome = drive(context, prepared, request.injection, reporter)?;
-        return evaluate_after(context, outcome, reporter);
+        return finished(context, outcome, reporter);
     };
     record(context, run_id, &report)?;
     let state = match report.verdict {
@@ -57,7 +58,7 @@ pub fn run(
         Verdict::Block => RunState::Blocked,
         _ => {
             let outcome = drive(context, prepared, request.injection, reporter)?;
-            let done = evaluate_after(context, outcome, reporter)?;
+            let done = finished(context, outcome, reporter)?;
             return Ok(RunReport { preflight: Some(report), ..done });
         }
     };
@@ -139,7 +140,14 @@ pub fn resume(
     }
     let prepared = reopen(context, &row)?;
     let outcome = drive(context, prepared, None, reporter)?;
-    evaluate_after(context, outcome, reporter)
+    finished(context, outcome, reporter)
+}
+
+/// The report of a run that was driven: its evaluation, and the step after it.
+fn finished(context: &Context, outcome: RunOutcome, reporter: &dyn Reporter) -> Result<RunReport, AppError> {
+    // It is advice: a run that has ended does not fail without it.
+    let next = next_of(context, &outcome).ok().flatten();
+    Ok(RunReport { next, ..evaluate_after(context, outcome, reporter)? })
 }
 
 /// Evaluates the last commit of a completed run, if its run file requests it.

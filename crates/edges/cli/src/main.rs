@@ -76,7 +76,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     let home = || open(settings, None, false, printer);
     let read = &settings.read_context();
     match &cli.command {
-        Command::Init(init) => commands::init::init(init, printer),
+        Command::Init(init) => commands::init::init(init, home, printer),
         Command::Classify(classify) => commands::classify::classify(classify, printer),
         Command::Data(data) => {
             let home = settings.home(None);

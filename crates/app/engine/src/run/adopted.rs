@@ -169,9 +169,8 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
     if section.adopt.is_some() {
         return;
     }
-    let patterns: BTreeSet<String> =
-        adopted.iter().filter_map(|event| path(event)).map(|it| pattern_of(&it)).collect();
-    let patterns: Vec<String> = patterns.into_iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
+    let patterns = adopted_patterns(events);
+    let patterns: Vec<String> = patterns.iter().take(SHOWN_MAX).map(|it| format!("\"{it}\"")).collect();
     let count = adopted.len();
     let text = format!(
         "{count} {} that the script wrote itself {} committed, the newest of step {newest} from `{at}`; to say so in a run file: [checkpoint] adopt = [{}]",
@@ -182,12 +181,46 @@ pub(super) fn report(section: &CheckpointSection, events: &[EventRow], reporter:
     reporter.notice(&Notice::Note { text });
 }
 
-/// The path with `*` for its last number: `out/checkpoint-40` is one of `out/checkpoint-*`.
-fn pattern_of(path: &str) -> String {
+/// The values of `checkpoint.adopt` that name every checkpoint that these events say was adopted.
+#[must_use]
+pub fn adopted_patterns(events: &[EventRow]) -> Vec<String> {
+    let path = |event: &EventRow| Some(event.fields_json.as_ref()?.get("path")?.as_str()?.to_owned());
+    let paths = events.iter().filter(|event| EventKind::CheckpointAdopted.is(&event.kind)).filter_map(path);
+    naming(&paths.collect::<Vec<_>>())
+}
+
+/// Patterns for these paths, in order. Of paths that differ only in numbers, each number that differs becomes `*`, and the last one in any case:
+/// `out/checkpoint-40` is one of `out/checkpoint-*`.
+fn naming(paths: &[String]) -> Vec<String> {
+    let mut alike: BTreeMap<Vec<&str>, Vec<Vec<&str>>> = BTreeMap::new();
+    for path in paths {
+        let (texts, numbers) = texts_and_numbers(path);
+        alike.entry(texts).or_default().push(numbers);
+    }
+    let patterns = alike.iter().map(|(texts, numbers)| {
+        let last = numbers[0].len().saturating_sub(1);
+        let differs = |place: usize| numbers.iter().any(|one| one[place] != numbers[0][place]);
+        let part = |(place, number): (usize, &&str)| {
+            let is_open = place == last || differs(place);
+            format!("{}{}", texts[place], if is_open { "*" } else { *number })
+        };
+        numbers[0].iter().enumerate().map(part).collect::<String>() + texts[numbers[0].len()]
+    });
+    patterns.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// The numbers in a path, and the text before each of them and after the last: one text more than numbers.
+fn texts_and_numbers(path: &str) -> (Vec<&str>, Vec<&str>) {
     let is_digit = |char: char| char.is_ascii_digit();
-    let Some(end) = path.rfind(is_digit) else { return path.to_owned() };
-    let start = path[..end].rfind(|char| !is_digit(char)).map_or(0, |at| at + 1);
-    format!("{}*{}", &path[..start], &path[end + 1..])
+    let (mut texts, mut numbers, mut rest) = (Vec::new(), Vec::new(), path);
+    while let Some(start) = rest.find(is_digit) {
+        let end = rest[start..].find(|char| !is_digit(char)).map_or(rest.len(), |length| start + length);
+        texts.push(&rest[..start]);
+        numbers.push(&rest[start..end]);
+        rest = &rest[end..];
+    }
+    texts.push(rest);
+    (texts, numbers)
 }
 
 fn put_back_event(
@@ -289,16 +322,23 @@ fn failed(error: &RestoreError) -> AppError {
 mod tests {
     use super::*;
 
-    /// Proves that the last number of a path becomes the part that differs, and that a path without a number names itself.
+    /// Proves that numbers that differ between checkpoints become the open part of a pattern, the last one also of a single checkpoint, and that
+    /// a path without a number names itself.
     #[test]
-    fn the_last_number_is_what_differs() {
-        for (path, pattern) in [
-            ("out/checkpoint-40", "out/checkpoint-*"),
-            ("v2/epoch=3-step=120.ckpt", "v2/epoch=3-step=*.ckpt"),
-            ("ckpt.pt", "ckpt.pt"),
-            ("7", "*"),
-        ] {
-            assert_eq!(pattern_of(path), pattern);
+    fn numbers_that_differ_are_open() {
+        let cases: [(&[&str], &[&str]); 8] = [
+            (&["out/checkpoint-40"], &["out/checkpoint-*"]),
+            (&["v2/epoch=3-step=120.ckpt"], &["v2/epoch=3-step=*.ckpt"]),
+            (&["v2/epoch=3-step=120.ckpt", "v2/epoch=4-step=160.ckpt"], &["v2/epoch=*-step=*.ckpt"]),
+            (&["ckpt.pt"], &["ckpt.pt"]),
+            (&["ckpt.pt", "last.pt"], &["ckpt.pt", "last.pt"]),
+            (&["7"], &["*"]),
+            (&["a1/b2", "a3/b2"], &["a*/b*"]),
+            (&[], &[]),
+        ];
+        for (paths, patterns) in cases {
+            let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+            assert_eq!(naming(&paths), patterns);
         }
     }
 }

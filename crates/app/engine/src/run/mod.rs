@@ -32,6 +32,7 @@ pub mod supervision;
 mod tests;
 mod watchdog;
 
+pub use adopted::adopted_patterns;
 pub use drive::{Rehearsal, drive, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub use job::Job;

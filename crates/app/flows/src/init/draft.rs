@@ -1,10 +1,13 @@
 //! From the contents of a project to its run file. Pure: nothing is read here.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_api::init::{FoundDataSet, Framework, NewRunFile};
+use trackway_core::RunId;
 use trackway_core::name::{Name, Named};
 
+use super::label::label_of;
 use crate::script::imported_packages;
 
 /// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
@@ -16,14 +19,39 @@ pub struct ProjectEvidence {
     pub script: Option<Script>,
     /// Arguments of the script.
     pub arguments: Vec<String>,
-    /// Data files among the arguments.
+    /// Data files among the arguments, and those that the script names.
     pub named_data: Vec<String>,
     /// Data files in the folder, and in its folder `data`.
     pub data_files: Vec<String>,
+    /// The columns of these files, where they are tables.
+    pub columns: BTreeMap<String, Vec<String>>,
     /// NVIDIA GPUs of this machine.
     pub gpu_count: u32,
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
+    /// The run whose command it is, where it ran before.
+    pub recorded: Option<Recorded>,
+}
+
+/// What a recorded run was given, and the checkpoints that it was seen to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// Its command.
+    pub command: Vec<String>,
+    /// Where it ran, as the run file writes it; none: in the run file's folder.
+    pub working_directory: Option<String>,
+    /// Variables that it had and that decide what a training computes.
+    pub environment: BTreeMap<String, String>,
+    /// Parameters that were given with `--param`.
+    pub parameters: BTreeMap<String, String>,
+    /// Tags that were given with `--tag`.
+    pub tags: BTreeMap<String, String>,
+    /// Patterns of the checkpoints that it wrote itself.
+    pub adopt: Vec<String>,
 }
 
 /// A script that trains.
@@ -52,14 +80,32 @@ pub struct Draft {
     pub gpu_count: u32,
     /// Whether the folder is in a git repository.
     pub is_in_git: bool,
+    /// The run that it repeats.
+    pub recorded: Option<Recorded>,
 }
 
 impl Draft {
     /// The document of the run file that was written to `path`.
     #[must_use]
     pub fn written_to(self, path: String) -> NewRunFile {
-        let Self { name, command, framework, uses_trackway, data, gpu_count, is_in_git } = self;
-        NewRunFile { path, name, command, framework, uses_trackway, data, gpu_count, is_in_git }
+        let Self { name, command, framework, uses_trackway, data, gpu_count, is_in_git, recorded } = self;
+        let (from_run, environment, adopt) = match recorded {
+            Some(recorded) => (Some(recorded.run_id), recorded.environment, recorded.adopt),
+            None => (None, BTreeMap::new(), Vec::new()),
+        };
+        NewRunFile {
+            path,
+            name,
+            command,
+            framework,
+            uses_trackway,
+            data,
+            gpu_count,
+            is_in_git,
+            from_run,
+            environment,
+            adopt,
+        }
     }
 }
 
@@ -86,7 +132,7 @@ const fn packages_of(framework: Framework) -> &'static [&'static str] {
         Framework::Transformers => &["transformers"],
         Framework::Keras => &["keras", "tensorflow"],
         Framework::Jax => &["jax", "flax", "optax"],
-        Framework::Torch => &["torch"],
+        Framework::Torch => &["torch", "accelerate", "deepspeed"],
         Framework::XgBoost => &["xgboost"],
         Framework::LightGbm => &["lightgbm"],
         Framework::Sklearn => &["sklearn"],
@@ -123,17 +169,30 @@ pub fn draft(evidence: &ProjectEvidence) -> Draft {
     let packages: Vec<&str> =
         evidence.script.iter().flat_map(|script| imported_packages(&script.text)).collect();
     let shows = |framework: &Framework| packages_of(*framework).iter().any(|one| packages.contains(one));
+    let (name, command) = match &evidence.recorded {
+        Some(recorded) => (&recorded.name, recorded.command.clone()),
+        None => (
+            &evidence.folder_name,
+            evidence.script.iter().flat_map(|script| command(script, &evidence.arguments)).collect(),
+        ),
+    };
+    let mut data = match evidence.named_data.is_empty() {
+        true => certain_data_sets(&evidence.data_files),
+        false => data_sets(&evidence.named_data),
+    };
+    let text = evidence.script.as_ref().map_or("", |script| script.text.as_str());
+    for set in &mut data {
+        set.label = evidence.columns.get(&set.path).and_then(|columns| label_of(columns, &command, text));
+    }
     Draft {
-        name: Name::renamed(Named::Run, &evidence.folder_name).into(),
-        command: evidence.script.iter().flat_map(|script| command(script, &evidence.arguments)).collect(),
+        name: Name::renamed(Named::Run, name).into(),
+        command,
         framework: Framework::ALL.iter().copied().find(shows).unwrap_or(Framework::Plain),
         uses_trackway: packages.contains(&"trackway"),
-        data: match evidence.named_data.is_empty() {
-            true => certain_data_sets(&evidence.data_files),
-            false => data_sets(&evidence.named_data),
-        },
+        data,
         gpu_count: evidence.gpu_count,
         is_in_git: evidence.is_in_git,
+        recorded: evidence.recorded.clone(),
     }
 }
 
@@ -163,7 +222,7 @@ pub fn data_sets(paths: &[String]) -> Vec<FoundDataSet> {
         let is_free = |name: &String| sets.iter().all(|set| set.name != *name);
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
         let name = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_default();
-        sets.push(FoundDataSet { name, path: path.clone() });
+        sets.push(FoundDataSet { name, path: path.clone(), label: None });
     }
     sets
 }
@@ -228,6 +287,7 @@ mod tests {
             ("from flax import linen", Framework::Jax),
             ("import torch.nn as nn\n", Framework::Torch),
             ("import os,torch;print()", Framework::Torch),
+            ("from accelerate import Accelerator", Framework::Torch),
             ("import xgboost as xgb\nfrom sklearn.metrics import log_loss", Framework::XgBoost),
             ("import lightgbm#", Framework::LightGbm),
             ("from sklearn import svm", Framework::Sklearn),
@@ -278,5 +338,43 @@ mod tests {
         assert_eq!(found(&[], &["prices.parquet"]), ["train=prices.parquet"]);
         assert!(found(&[], &["train-1.csv", "train-2.csv"]).is_empty(), "two parts of one data set");
         assert!(found(&[], &["a.csv", "b.csv"]).is_empty());
+    }
+
+    /// Proves that a data set gets the label that the script or the command shows, if the file has that column.
+    #[test]
+    fn a_data_set_gets_its_label() {
+        let columns = |names: &[&str]| strings(names);
+        let evidence = ProjectEvidence {
+            named_data: strings(&["train.csv", "test.csv"]),
+            columns: [
+                ("train.csv".to_owned(), columns(&["age", "income"])),
+                ("test.csv".into(), columns(&["age"])),
+            ]
+            .into(),
+            ..of_script("train.py", "y = table['income']")
+        };
+        let labels: Vec<_> = draft(&evidence).data.into_iter().map(|set| set.label).collect();
+        assert_eq!(labels, [Some("income".to_owned()), None]);
+    }
+
+    /// Proves that a recorded run keeps its name and its command as they were, whatever is in the folder.
+    #[test]
+    fn a_recorded_run_keeps_its_command() {
+        let recorded = Recorded {
+            run_id: "run_01jz0000000000000000000000".parse().unwrap(),
+            name: "baseline".into(),
+            command: strings(&["torchrun", "train.py"]),
+            working_directory: None,
+            environment: BTreeMap::new(),
+            parameters: BTreeMap::new(),
+            tags: BTreeMap::new(),
+            adopt: strings(&["ckpt.pt"]),
+        };
+        let evidence = ProjectEvidence { recorded: Some(recorded), ..of_script("train.py", "import torch") };
+        let draft = draft(&evidence);
+        assert_eq!((draft.name.as_str(), draft.framework), ("baseline", Framework::Torch));
+        assert_eq!(draft.command, ["torchrun", "train.py"]);
+        let written = draft.written_to("trackway.toml".into());
+        assert_eq!((written.adopt, written.from_run.is_some()), (strings(&["ckpt.pt"]), true));
     }
 }

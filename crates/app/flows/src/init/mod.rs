@@ -1,19 +1,29 @@
 //! `trackway init`: looks at a project and writes its run file.
 
 mod draft;
+mod label;
+mod literals;
+mod recorded;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind as IoErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use trackway_data::read::Source;
+use trackway_data::{DataSpec, ReadContext};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_files::{TempFile, give_to_user, open_regular};
 use trackway_formats::runfile;
 
 use crate::script::SCRIPT_BYTES_MAX;
 
-pub use draft::{Draft, ProjectEvidence, Script, data_sets, draft, framework_title};
+use self::literals::literals;
+
+pub use draft::{Draft, ProjectEvidence, Recorded, Script, data_sets, draft, framework_title};
+pub(crate) use recorded::evidence_of;
+pub use recorded::{RecordedRequest, survey_run};
 pub use text::text;
 
 /// Entries of a folder that are looked at.
@@ -21,7 +31,28 @@ const ENTRIES_MAX: usize = 1_000;
 /// Names of a script that trains, the likelier first.
 const SCRIPT_NAMES: [&str; 3] = ["train.py", "main.py", "run.py"];
 /// What the names of data files end with.
-const DATA_EXTENSIONS: [&str; 3] = ["csv", "parquet", "jsonl"];
+const DATA_EXTENSIONS: [&str; 6] = ["csv", "tsv", "parquet", "pq", "jsonl", "ndjson"];
+/// Files that are opened for the names of their columns.
+const TABLES_MAX: usize = 16;
+/// Strings of a script that are looked for as files.
+const LITERALS_MAX: usize = 1_000;
+/// Parts of a line whose strings name what is written, not what is read.
+const WRITING: [&str; 12] = [
+    "\"w\"",
+    "'w'",
+    "\"wb\"",
+    "'wb'",
+    ".to_csv(",
+    ".to_parquet(",
+    ".to_json(",
+    ".write",
+    "write_",
+    "save(",
+    "savetxt(",
+    "dump(",
+];
+/// Words in an option of a command whose value is what is written.
+const OUTPUTS: [&str; 5] = ["out", "save", "pred", "log", "result"];
 
 /// The request of `trackway init`. Relative paths are relative to the working directory.
 #[derive(Debug, Clone)]
@@ -42,25 +73,95 @@ pub struct InitRequest {
 /// [`ErrorKind::Usage`] for a run file that exists and is not to be replaced, and for a script that is not a file;
 /// [`ErrorKind::NotFound`] for one that does not exist.
 pub fn survey(request: &InitRequest) -> Result<ProjectEvidence, AppError> {
-    if !request.replace && request.output.symlink_metadata().is_ok() {
-        return Err(exists(&request.output));
+    let folder = folder_for(&request.output, request.replace)?;
+    let script = request.script.clone().or_else(|| script_in(&folder));
+    let script = script.map(|script| read_script(&script, &folder)).transpose()?;
+    let places = Places { run_file: &folder, arguments: Path::new("."), script: &folder };
+    Ok(with_columns(project(&places, script, &request.arguments, &|_| true), &folder))
+}
+
+/// The folders that relative paths start from.
+struct Places<'p> {
+    /// The folder of the run file.
+    run_file: &'p Path,
+    /// That of paths in the arguments.
+    arguments: &'p Path,
+    /// That of paths in the script.
+    script: &'p Path,
+}
+
+/// What the folder of a run file, its script and its arguments show. Only data for which `is_read` holds counts.
+fn project(
+    places: &Places<'_>,
+    script: Option<Script>,
+    arguments: &[String],
+    is_read: &dyn Fn(&Path) -> bool,
+) -> ProjectEvidence {
+    let folder = places.run_file;
+    let is_input = |path: &PathBuf| is_data(path) && path.is_file() && is_read(path);
+    let of_arguments = paths_of(arguments).map(|path| places.arguments.join(path));
+    let of_script =
+        script.iter().flat_map(|script| read_by(&script.text)).map(|path| places.script.join(path));
+    let mut named_data = Vec::new();
+    for path in of_arguments.chain(of_script).filter(is_input).map(|path| beside(&path, folder)) {
+        if !named_data.contains(&path) {
+            named_data.push(path);
+        }
     }
-    let output = absolute(&request.output);
-    let folder = output.parent().unwrap_or(Path::new("/"));
-    let script = request.script.clone().or_else(|| script_in(folder));
-    let named = |word: &String| {
-        let path = word.rsplit_once('=').map_or(word.as_str(), |(_, path)| path);
-        (is_data(Path::new(path)) && Path::new(path).is_file()).then(|| beside(Path::new(path), folder))
-    };
-    Ok(ProjectEvidence {
+    let found = ["", "data"].iter().flat_map(|name| data_files(&folder.join(name)));
+    let data_files: Vec<String> = found.filter(is_input).map(|path| beside(&path, folder)).collect();
+    ProjectEvidence {
         folder_name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        script: script.map(|script| read_script(&script, folder)).transpose()?,
-        arguments: request.arguments.clone(),
-        named_data: request.arguments.iter().filter_map(named).collect(),
-        data_files: ["", "data"].iter().flat_map(|name| data_files(&folder.join(name), folder)).collect(),
+        script,
+        arguments: arguments.to_vec(),
+        named_data,
+        data_files,
+        columns: BTreeMap::new(),
         gpu_count: gpu_count(),
         is_in_git: folder.ancestors().any(|above| above.join(".git").exists()),
+        recorded: None,
+    }
+}
+
+/// The same with the columns of the tables, of which samples are read.
+fn with_columns(evidence: ProjectEvidence, folder: &Path) -> ProjectEvidence {
+    let tables = if evidence.named_data.is_empty() { &evidence.data_files } else { &evidence.named_data };
+    let columns = tables.iter().take(TABLES_MAX).map(|path| (path.clone(), columns_of(folder, path)));
+    ProjectEvidence { columns: columns.filter(|(_, columns)| !columns.is_empty()).collect(), ..evidence }
+}
+
+/// The words of a command that may be paths of what it reads: without the values of options that name an output.
+fn paths_of(arguments: &[String]) -> impl Iterator<Item = &str> {
+    let is_output = |option: &str| OUTPUTS.iter().any(|word| option.contains(word));
+    arguments.iter().enumerate().filter_map(move |(place, word)| {
+        let before = place.checked_sub(1).map_or("", |before| arguments[before].as_str());
+        match word.rsplit_once('=') {
+            Some((option, path)) => (!is_output(option)).then_some(path),
+            None => (!before.starts_with('-') || !is_output(before)).then_some(word.as_str()),
+        }
     })
+}
+
+/// The strings of a script that may be paths of what it reads.
+fn read_by(text: &str) -> impl Iterator<Item = &str> {
+    let reading = text.lines().filter(|line| !WRITING.iter().any(|word| line.contains(word)));
+    reading.flat_map(literals).map(|(_, literal)| literal).take(LITERALS_MAX)
+}
+
+/// The columns of a table; none of what is not one.
+fn columns_of(folder: &Path, path: &str) -> Vec<String> {
+    let spec = DataSpec { path: path.to_owned(), ..DataSpec::default() };
+    let source = Source::open(folder, "data", &spec, &ReadContext::default());
+    source.iter().flat_map(Source::columns).map(|column| column.name.clone()).collect()
+}
+
+/// The folder of a run file that is to be written.
+fn folder_for(output: &Path, replace: bool) -> Result<PathBuf, AppError> {
+    if !replace && output.symlink_metadata().is_ok() {
+        return Err(exists(output));
+    }
+    let output = absolute(output);
+    Ok(output.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
 /// Writes a run file that was drafted.
@@ -114,8 +215,8 @@ fn script_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The data files of a folder, in order.
-fn data_files(folder: &Path, base: &Path) -> Vec<String> {
-    files_in(folder).into_iter().filter(|path| is_data(path)).map(|path| beside(&path, base)).collect()
+fn data_files(folder: &Path) -> Vec<PathBuf> {
+    files_in(folder).into_iter().filter(|path| is_data(path)).collect()
 }
 
 fn is_data(path: &Path) -> bool {
@@ -179,6 +280,7 @@ mod tests {
         for name in ["fit.py", "data/train.csv", "data/.hidden.csv", "data/notes.txt", "all.parquet"] {
             std::fs::write(folder.join(name), "import torch\n").unwrap();
         }
+        std::fs::write(folder.join("data/train.csv"), "age,income\n1,2\n").unwrap();
         let argument = format!("--data={}", folder.join("data/train.csv").display());
         let request = InitRequest { arguments: vec![argument], ..request(&folder, None) };
         let found = survey(&request).unwrap();
@@ -187,10 +289,30 @@ mod tests {
         assert_eq!((found.folder_name.as_str(), found.is_in_git), ("income", true));
         assert_eq!(found.named_data, ["data/train.csv"]);
         assert_eq!(found.data_files, ["all.parquet", "data/train.csv"]);
+        assert_eq!(
+            found.columns,
+            [("data/train.csv".to_owned(), vec!["age".into(), "income".into()])].into()
+        );
         std::fs::write(folder.join("other.py"), "").unwrap();
         assert!(survey(&request).unwrap().script.is_none(), "two scripts, and none with a usual name");
         std::fs::write(folder.join("main.py"), "").unwrap();
         assert_eq!(survey(&request).unwrap().script.unwrap().path, "main.py");
+    }
+
+    /// Proves that data which a script or its arguments read is found, and that what they write is not.
+    #[test]
+    fn data_that_is_read_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["rows.csv", "more.jsonl", "predictions.csv", "scored.csv", "notes.txt"] {
+            std::fs::write(home.path().join(name), "a\n1\n").unwrap();
+        }
+        let text = "rows = open('rows.csv')\nopen('predictions.csv', 'w')\nx = 'notes.txt'\nt.to_csv('scored.csv')\n";
+        std::fs::write(home.path().join("train.py"), text).unwrap();
+        let more = home.path().join("more.jsonl").display().to_string();
+        let scored = home.path().join("scored.csv").display().to_string();
+        let arguments = vec!["--data".to_owned(), more, "--out".to_owned(), scored];
+        let request = InitRequest { arguments, ..request(home.path(), None) };
+        assert_eq!(survey(&request).unwrap().named_data, ["more.jsonl", "rows.csv"]);
     }
 
     /// Proves that a script that is not there, an existing run file and a text that is not a run file are refused, and

@@ -1,5 +1,7 @@
 //! The text of a run file with comments: what is known is set, what is optional is after `#`. Pure.
 
+use std::collections::BTreeMap;
+
 use super::draft::{Draft, framework_title, prefers_gpu, recording_line};
 
 /// The beginning of every run file. A line that can be used has no space after its `#`.
@@ -52,6 +54,7 @@ pub fn text(draft: &Draft) -> String {
         quoted(&draft.name),
         command.join(", ")
     );
+    text += &given(draft);
     if !draft.is_in_git {
         text += "# This folder is not in a git repository: the receipt will name no commit.\n";
     }
@@ -64,6 +67,30 @@ pub fn text(draft: &Draft) -> String {
     text += "\n";
     text += OPTIONAL;
     text
+}
+
+/// What a recorded run was given beside its command.
+fn given(draft: &Draft) -> String {
+    let Some(recorded) = &draft.recorded else { return String::new() };
+    let mut text = format!("# This is what {} was given.\n", recorded.run_id);
+    if let Some(folder) = &recorded.working_directory {
+        text += &format!("working_directory = {}\n", quoted(folder));
+    }
+    for (key, values) in [
+        ("environment", &recorded.environment),
+        ("parameters", &recorded.parameters),
+        ("tags", &recorded.tags),
+    ] {
+        if !values.is_empty() {
+            text += &format!("{key} = {{ {} }}\n", pairs(values));
+        }
+    }
+    text
+}
+
+fn pairs(values: &BTreeMap<String, String>) -> String {
+    let pairs = values.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
+    pairs.collect::<Vec<_>>().join(", ")
 }
 
 fn recording(draft: &Draft) -> String {
@@ -81,8 +108,11 @@ fn data(draft: &Draft) -> String {
     if draft.data.is_empty() {
         return format!("{USE}#[data.train]\n#path = \"data/train.csv\"\n{LABEL}");
     }
-    let sections =
-        draft.data.iter().map(|set| format!("[data.{}]\npath = {}\n{LABEL}", set.name, quoted(&set.path)));
+    let sections = draft.data.iter().map(|set| {
+        let label = set.label.as_ref().map(|label| format!("label = {}\n", quoted(label)));
+        let label = label.unwrap_or_else(|| LABEL.to_owned());
+        format!("[data.{}]\npath = {}\n{label}", set.name, quoted(&set.path))
+    });
     USE.to_owned() + &sections.collect::<Vec<_>>().join("\n")
 }
 
@@ -98,6 +128,15 @@ fn resources(draft: &Draft) -> String {
 }
 
 fn checkpoints(draft: &Draft) -> String {
+    let adopt = draft.recorded.iter().flat_map(|recorded| &recorded.adopt).map(|path| quoted(path));
+    let adopt = adopt.collect::<Vec<_>>().join(", ");
+    if !adopt.is_empty() {
+        return format!(
+            "\n# Checkpoints that the script writes itself: a retry continues from the newest that is whole. The script looks for it, or is given its path.\n\
+             [checkpoint]\nadopt = [{adopt}]\n\
+             #resume = {{ args = [\"--resume\", \"{{path}}\"] }}\n#keep = {{ last = 3 }}\n"
+        );
+    }
     let mark = if draft.uses_trackway { "" } else { "#" };
     format!(
         "\n# When the script saves a checkpoint that a retry resumes from, and which are kept.\n\
@@ -113,12 +152,19 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use trackway_api::init::{FoundDataSet, Framework};
+    use trackway_core::RunId;
     use trackway_formats::runfile;
 
     use super::*;
+    use crate::init::draft::Recorded;
 
     fn of(framework: Framework) -> Draft {
-        let set = |name: &str| FoundDataSet { name: name.into(), path: format!("data/{name}.csv") };
+        let label = |name: &str| (name == "test").then(|| "income".to_owned());
+        let set = |name: &str| FoundDataSet {
+            name: name.into(),
+            path: format!("data/{name}.csv"),
+            label: label(name),
+        };
         Draft {
             name: "income".into(),
             command: vec!["python3".into(), "train.py".into(), "--lr".into(), "0.1".into()],
@@ -127,6 +173,22 @@ mod tests {
             data: vec![set("train"), set("test")],
             gpu_count: 2,
             is_in_git: true,
+            recorded: None,
+        }
+    }
+
+    /// A run that was given something of everything, with `word` in it.
+    fn recorded(word: &str) -> Recorded {
+        let pair = |name: &str| [(name.to_owned(), word.to_owned())].into();
+        Recorded {
+            run_id: "run_01jz0000000000000000000000".parse::<RunId>().unwrap(),
+            name: "income".into(),
+            command: vec!["true".into()],
+            working_directory: Some("jobs".into()),
+            environment: pair("OMP_NUM_THREADS"),
+            parameters: pair("model.depth"),
+            tags: pair("team"),
+            adopt: vec!["out/checkpoint-*".into(), word.into()],
         }
     }
 
@@ -145,7 +207,9 @@ mod tests {
         for framework in Framework::ALL.iter().copied() {
             for uses_trackway in [false, true] {
                 for data in [Vec::new(), of(framework).data] {
-                    let draft = Draft { uses_trackway, data, is_in_git: uses_trackway, ..of(framework) };
+                    let recorded = (uses_trackway != data.is_empty()).then(|| recorded("4"));
+                    let is_in_git = uses_trackway;
+                    let draft = Draft { uses_trackway, data, is_in_git, recorded, ..of(framework) };
                     for text in [text(&draft), with_options(&text(&draft))] {
                         let file = runfile::parse(&text, "trackway.toml", &[]);
                         let file = file.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
@@ -164,6 +228,10 @@ mod tests {
         let torch = parsed(&Draft { uses_trackway: true, ..of(Framework::Torch) });
         assert_eq!((torch.resources.gpus, torch.checkpoint.keep_last), (1, Some(3)));
         assert_eq!(torch.data["test"].path, "data/test.csv");
+        assert_eq!(
+            (&torch.data["train"].label, torch.data["test"].label.as_deref()),
+            (&None, Some("income"))
+        );
         let trees = parsed(&of(Framework::XgBoost));
         assert_eq!((trees.resources.gpus, trees.checkpoint.keep_last), (0, None));
     }
@@ -175,11 +243,29 @@ mod tests {
         let draft = Draft {
             name: word.into(),
             command: vec!["sh".into(), word.into()],
-            data: vec![FoundDataSet { name: "train".into(), path: word.into() }],
+            data: vec![FoundDataSet { name: "train".into(), path: word.into(), label: Some(word.into()) }],
+            recorded: Some(recorded(word)),
             ..of(Framework::Plain)
         };
         let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap();
         assert_eq!((file.run.name.as_str(), file.run.command[1].as_str()), (word, word));
-        assert_eq!(file.data["train"].path, word);
+        assert_eq!(
+            (file.data["train"].path.as_str(), file.data["train"].label.as_deref()),
+            (word, Some(word))
+        );
+        assert_eq!(file.run.environment["OMP_NUM_THREADS"], word);
+    }
+
+    /// Proves that the run file of a recorded run has what it was given, and the checkpoints that it wrote.
+    #[test]
+    fn what_a_run_was_given_is_set() {
+        let draft = Draft { recorded: Some(recorded("4")), ..of(Framework::Torch) };
+        let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap();
+        assert_eq!(file.run.working_directory.as_deref(), Some("jobs"));
+        assert_eq!(file.run.environment, [("OMP_NUM_THREADS".to_owned(), "4".to_owned())].into());
+        assert_eq!(file.run.parameters, [("model.depth".to_owned(), "4".to_owned())].into());
+        assert_eq!(file.run.tags, [("team".to_owned(), "4".to_owned())].into());
+        assert_eq!(file.checkpoint.adopt.as_deref().unwrap(), ["out/checkpoint-*", "4"]);
+        assert_eq!(file.checkpoint.every_seconds, None);
     }
 }

@@ -1,22 +1,14 @@
 //! What the machine did during an attempt, and how much of the loop's time was work: from the receipt alone.
 
 use trackway_api::explain::{LoopTime, MachineSummary, MachineValue, MetricSummary};
-use trackway_formats::record::is_fingerprint;
+use trackway_formats::record::{is_fingerprint, is_machine_metric};
 use trackway_ledger::MetricSummaryRow;
 use trackway_recorder::cost::STALL_SECONDS;
-
-/// Names of what the shim reads from the machine begin so.
-const MACHINE_NAMES: &str = "system/";
-
-/// Whether a value is the machine's, not the script's.
-pub(super) fn is_of_machine(name: &str) -> bool {
-    name.starts_with(MACHINE_NAMES)
-}
 
 /// The machine's values and, apart from them, the script's own.
 pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineSummary, Vec<MetricSummary>) {
     let shown = summaries.iter().filter(|row| !is_fingerprint(&row.name));
-    let (machine, own): (Vec<_>, Vec<_>) = shown.partition(|row| is_of_machine(&row.name));
+    let (machine, own): (Vec<_>, Vec<_>) = shown.partition(|row| is_machine_metric(&row.name));
     let card = MachineSummary {
         sample_count: machine.iter().map(|row| row.point_count).max().unwrap_or(0),
         values: machine.into_iter().map(machine_line).collect(),

@@ -29,13 +29,14 @@ use trackway_engine::reporter::Stream;
 use trackway_engine::rows::rung_of;
 use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
+use trackway_engine::stored::stored_plan;
 use trackway_flows::amend::amendments_of;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
 use trackway_flows::preflight::recorded;
 use trackway_flows::registry;
-use trackway_formats::record::is_fingerprint;
+use trackway_formats::record::{is_fingerprint, is_machine_metric};
 use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow,
@@ -46,7 +47,7 @@ use trackway_tower::next_actions;
 use self::attempts::{attempt_lines, parent_diff, parent_of};
 use self::diff::changes;
 pub(crate) use self::diff::leaves;
-use self::machine::{is_of_machine, machine_card};
+use self::machine::machine_card;
 pub(crate) use self::parameters::parameters_of;
 pub(crate) use self::termination::termination;
 use crate::curves::curves_of;
@@ -489,7 +490,7 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryDecision {
 fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
     let of_machine = |name: &str| {
-        is_of_machine(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
+        is_machine_metric(name) || is_fingerprint(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix))
     };
     here.iter()
         .filter(|row| !of_machine(&row.name))
@@ -586,7 +587,16 @@ fn actions_for(
     actions.extend(diagnosis);
     actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
     actions.extend(resume_action(run, reason));
+    actions.extend(run_file_action(run));
     actions
+}
+
+/// A run that was started without a run file can have one; a run of another tool cannot.
+fn run_file_action(run: &RunRow) -> Option<String> {
+    let is_bare = run.run_file_path.is_none() && run.kind == LaunchKind::Train && run.state.is_final();
+    let is_planned = is_bare && stored_plan(run).is_ok_and(|plan| plan.is_some());
+    is_planned
+        .then(|| format!("for retries and checks, write its run file: trackway init --from {}", run.run_id))
 }
 
 /// How to continue a run that has ended before its work was done, where something is left to continue from.

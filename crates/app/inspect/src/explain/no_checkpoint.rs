@@ -40,7 +40,9 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
     Some(match uses_sdk {
         true => "the script never called `run.checkpoint(step)`, which saves one at the end of a step when it is due".into(),
         false => {
-            "the script does not use the package `trackway`; what it saves by itself is not known here".into()
+            "the script does not use the package `trackway`, and no checkpoint that it wrote itself was recognised: \
+             `checkpoint.adopt` names where it writes them"
+                .into()
         }
     })
 }

@@ -25,6 +25,15 @@ pub fn is_internal_metric(name: &str) -> bool {
     is_fingerprint(name) || name.starts_with("trackway/")
 }
 
+/// The beginning of a metric that telemetry measured.
+const OF_MACHINE: &str = "system/";
+
+/// Whether a metric was measured on the machine and not recorded by the script.
+#[must_use]
+pub fn is_machine_metric(name: &str) -> bool {
+    name.starts_with(OF_MACHINE)
+}
+
 /// A file that was copied into the attempt's `artifacts` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactEvent<'a> {

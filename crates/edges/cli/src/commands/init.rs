@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use trackway_core::name::Named;
-use trackway_flows::init::{Draft, InitRequest, data_sets, draft, framework_title, survey, text, write};
+use trackway_engine::Context;
+use trackway_flows::init::{
+    Draft, InitRequest, RecordedRequest, data_sets, draft, framework_title, survey, survey_run, text, write,
+};
 use trackway_formats::shell;
 
 use super::given_name;
@@ -14,7 +17,35 @@ use crate::printer::{Printer, stderr_is_terminal, stdin_is_terminal};
 /// The answer to the question for data if there is none.
 const NO_DATA: &str = "none";
 
-pub fn init(args: &InitArgs, printer: Printer) -> Result<u8, Failure> {
+/// Drafts a run file from what a project shows, or from a run that `home` has.
+pub fn init(
+    args: &InitArgs,
+    home: impl FnOnce() -> Result<Context, Failure>,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    let draft = match &args.from {
+        Some(run) => of_run(&home()?, run, args)?,
+        None => of_project(args, printer)?,
+    };
+    if draft.command.is_empty() {
+        return Err(Failure::usage("no script was found", "name the file that trains: trackway init SCRIPT"));
+    }
+    write(&text(&draft), &args.output, args.force)?;
+    let path = args.output.display().to_string();
+    match printer.is_json() {
+        true => printer.document(&draft.written_to(path)),
+        false => tell(&draft, &path, printer),
+    }
+    Ok(0)
+}
+
+fn of_run(context: &Context, run: &str, args: &InitArgs) -> Result<Draft, Failure> {
+    let run = context.resolve_run(run)?;
+    let request = RecordedRequest { run, output: args.output.clone(), replace: args.force };
+    Ok(draft(&survey_run(context, &request)?))
+}
+
+fn of_project(args: &InitArgs, printer: Printer) -> Result<Draft, Failure> {
     let request = InitRequest {
         script: args.script.clone(),
         arguments: args.arguments.clone(),
@@ -23,33 +54,33 @@ pub fn init(args: &InitArgs, printer: Printer) -> Result<u8, Failure> {
     };
     let found = draft(&survey(&request)?);
     let a_person_answers = stdin_is_terminal() && stderr_is_terminal() && !printer.is_json();
-    let draft = match a_person_answers {
-        true => asked(found, &request, |question| Ok(printer.ask(question)?))?,
-        false => found,
-    };
-    if draft.command.is_empty() {
-        return Err(Failure::usage("no script was found", "name the file that trains: trackway init SCRIPT"));
+    match a_person_answers {
+        true => asked(found, &request, |question| Ok(printer.ask(question)?)),
+        false => Ok(found),
     }
-    write(&text(&draft), &request.output, request.replace)?;
-    let path = request.output.display().to_string();
-    if printer.is_json() {
-        printer.document(&draft.written_to(path));
-        return Ok(0);
-    }
-    let data: Vec<&str> = draft.data.iter().map(|set| set.path.as_str()).collect();
+}
+
+fn tell(draft: &Draft, path: &str, printer: Printer) {
     let command: Vec<String> = draft.command.iter().map(|word| shell::quoted(word)).collect();
     printer.note(format!("wrote {path}: run `{}`, command: {}", draft.name, command.join(" ")));
+    let data = draft.data.iter().map(|set| match &set.label {
+        Some(label) => format!("{} (label `{label}`)", set.path),
+        None => set.path.clone(),
+    });
+    let data = data.collect::<Vec<_>>().join(", ");
     printer.note(match (framework_title(draft.framework), data.is_empty()) {
-        (Some(framework), false) => format!("found {framework} and data: {}", data.join(", ")),
+        (Some(framework), false) => format!("found {framework} and data: {data}"),
         (Some(framework), true) => format!("found {framework}; no data"),
-        (None, false) => format!("found data: {}", data.join(", ")),
+        (None, false) => format!("found data: {data}"),
         (None, true) => "found no framework and no data".to_owned(),
     });
+    if let Some(recorded) = draft.recorded.as_ref().filter(|recorded| !recorded.adopt.is_empty()) {
+        printer.note(format!("its retries continue from the checkpoints {}", recorded.adopt.join(", ")));
+    }
     printer.note(format!(
         "check it with: trackway preflight {0}; start it with: trackway run {0}",
-        shell::quoted(&path)
+        shell::quoted(path)
     ));
-    Ok(0)
 }
 
 /// What was found, with the answers of a person to three questions. An empty answer accepts what was found.

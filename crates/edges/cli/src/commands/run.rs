@@ -124,6 +124,7 @@ fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u
         if outcome.state != RunState::Completed {
             printer.note(format!("see why with: trackway explain {}", outcome.run_id));
         }
+        report.next.iter().flat_map(|next| &next.lines).for_each(|line| printer.note(line));
     }
     Ok(exit_code(report, exit_with_child))
 }

@@ -28,6 +28,7 @@ mod hangs;
 mod harness;
 mod imports;
 mod init;
+mod install;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kill_steps;
 mod ladder;

@@ -1,0 +1,63 @@
+//! What a run without a run file showed, for the step that comes after it.
+
+use trackway_api::runs::{NextStep, RunOutcome};
+use trackway_core::LaunchKind;
+use trackway_engine::Context;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_formats::EventKind;
+use trackway_formats::record::{is_internal_metric, is_machine_metric};
+use trackway_ledger::{CheckpointRowState, EventRow, RunRow, RunState};
+use trackway_tower::{RunShown, next_step};
+
+use crate::init::{draft, evidence_of};
+
+/// The next step after a run that has ended; none where it has a run file, was not launched, or could not be written as a run file.
+pub(crate) fn next_of(context: &Context, outcome: &RunOutcome) -> Result<Option<NextStep>, AppError> {
+    let run = context.run_by_id(outcome.run_id)?;
+    let is_bare = run.run_file_path.is_none() && run.kind == LaunchKind::Train;
+    if !is_bare || !run.state.is_final() || outcome.attempts.is_empty() {
+        return Ok(None);
+    }
+    let evidence = match evidence_of(context, &run, None) {
+        Err(error) if error.kind == ErrorKind::Usage => return Ok(None),
+        evidence => evidence?,
+    };
+    let data = draft(&evidence).data.into_iter().map(|set| set.path).collect();
+    let shown = shown_by(context, &run, outcome, data)?;
+    let lines = next_step(&shown).to_vec();
+    let RunShown { metrics, checkpoint_count, resume_step, data, .. } = shown;
+    let adopt = evidence.recorded.map(|recorded| recorded.adopt).unwrap_or_default();
+    Ok(Some(NextStep { metrics, checkpoint_count, resume_step, adopt, data, lines }))
+}
+
+fn shown_by(
+    context: &Context,
+    run: &RunRow,
+    outcome: &RunOutcome,
+    data: Vec<String>,
+) -> Result<RunShown, AppError> {
+    let mut metrics = Vec::new();
+    if let Some(last) = outcome.attempts.last() {
+        let summaries = context.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
+        metrics.extend(summaries.into_iter().map(|summary| summary.name));
+        metrics.retain(|name| !is_machine_metric(name) && !is_internal_metric(name));
+    }
+    let checkpoints = context.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
+    let is_kept = |state| matches!(state, CheckpointRowState::Committed | CheckpointRowState::Superseded);
+    let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+    Ok(RunShown {
+        is_completed: run.state == RunState::Completed,
+        metrics,
+        checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
+        resume_step: run.last_committed_step,
+        not_committed: events.iter().rev().find_map(not_committed),
+        data,
+    })
+}
+
+/// The path that an event says was not committed, and why.
+fn not_committed(event: &EventRow) -> Option<(String, String)> {
+    let fields = event.fields_json.as_ref().filter(|_| EventKind::CheckpointNotAdopted.is(&event.kind))?;
+    let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
+    Some((text("path")?, text("why")?))
+}

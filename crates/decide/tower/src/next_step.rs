@@ -1,0 +1,144 @@
+//! What a command that ran without a run file showed, and the step that comes after it. Pure.
+
+use trackway_core::Step;
+
+/// Metrics and data files that are named; more are counted.
+const NAMED_MAX: usize = 3;
+
+/// What is known of a run without a run file when it has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunShown {
+    /// Whether it completed.
+    pub is_completed: bool,
+    /// The names of the metrics that were recorded, without those of the machine.
+    pub metrics: Vec<String>,
+    /// How many checkpoints were committed.
+    pub checkpoint_count: u64,
+    /// The newest committed step, from which it can be resumed.
+    pub resume_step: Option<Step>,
+    /// A checkpoint that the script wrote and that was not committed, and why.
+    pub not_committed: Option<(String, String)>,
+    /// Data files that its command or its script names.
+    pub data: Vec<String>,
+}
+
+/// Two sentences: what was found, and the command that comes next, with its reason.
+#[must_use]
+pub fn next_step(shown: &RunShown) -> [String; 2] {
+    [format!("{}; {}", metrics(shown), checkpoints(shown)), next(shown)]
+}
+
+fn metrics(shown: &RunShown) -> String {
+    match shown.metrics.len() {
+        0 => "found no metrics: lines such as `step 20 loss 0.31` are recorded".to_owned(),
+        1 => format!("found the metric {}", shown.metrics[0]),
+        count => format!("found {count} metrics ({})", listed(&shown.metrics)),
+    }
+}
+
+fn checkpoints(shown: &RunShown) -> String {
+    match (shown.resume_step, shown.checkpoint_count, &shown.not_committed) {
+        (Some(step), 1, _) => format!("a checkpoint of step {step}, from which a retry continues"),
+        (Some(step), count, _) => {
+            format!("{count} checkpoints, the newest of step {step}, from which a retry continues")
+        }
+        (None, _, Some((path, why))) => format!("`{path}` is not a checkpoint to continue from: {why}"),
+        (None, _, None) => "no checkpoint: a retry would begin again".to_owned(),
+    }
+}
+
+fn next(shown: &RunShown) -> String {
+    let parts: Vec<&str> = [
+        Some("its command"),
+        (!shown.data.is_empty()).then_some("its data"),
+        shown.resume_step.map(|_| "its checkpoints"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let contents = match parts.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    };
+    let file =
+        format!("`trackway init --from last` writes a run file with {contents}, for retries and checks");
+    match shown.resume_step.filter(|_| !shown.is_completed) {
+        Some(step) => format!("next: `trackway resume last` continues from step {step}; {file}"),
+        None => format!("next: {file}"),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        _ => format!("{shown}, …"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    /// Proves what is said of metrics: of none how to print them, of few their names, of many also how many there are.
+    #[test]
+    fn metrics_are_named() {
+        let cases: [(&[&str], &str); 4] = [
+            (&[], "found no metrics: lines such as `step 20 loss 0.31` are recorded; "),
+            (&["loss"], "found the metric loss; "),
+            (&["a", "b", "c"], "found 3 metrics (a, b, c); "),
+            (&["a", "b", "c", "d"], "found 4 metrics (a, b, c, …); "),
+        ];
+        for (names, expected) in cases {
+            let [found, _] = next_step(&RunShown { metrics: strings(names), ..RunShown::default() });
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    /// Proves what is said of checkpoints: how many there are and the step that a retry continues from, why the one that was written does not
+    /// count, or that there is none.
+    #[test]
+    fn checkpoints_are_what_a_retry_continues_from() {
+        let torn = Some(("ckpt.pt".to_owned(), "it ends early".to_owned()));
+        for (checkpoint_count, resume_step, not_committed, expected) in [
+            (1, Some(20), None, "a checkpoint of step 20, from which a retry continues"),
+            (3, Some(60), torn.clone(), "3 checkpoints, the newest of step 60, from which a retry continues"),
+            (0, None, torn, "`ckpt.pt` is not a checkpoint to continue from: it ends early"),
+            (0, None, None, "no checkpoint: a retry would begin again"),
+        ] {
+            let shown = RunShown { checkpoint_count, resume_step, not_committed, ..RunShown::default() };
+            let [found, _] = next_step(&shown);
+            assert!(found.ends_with(expected), "{found}");
+        }
+    }
+
+    /// Proves that the run file is offered with what would be in it, and the resume of a run that did not complete before it.
+    #[test]
+    fn the_run_file_is_offered_with_its_contents() {
+        let of = |is_completed: bool, data: &[&str], resume_step: Option<Step>| {
+            let shown = RunShown { is_completed, data: strings(data), resume_step, ..RunShown::default() };
+            next_step(&shown)[1].clone()
+        };
+        let file = |contents: &str| {
+            format!("`trackway init --from last` writes a run file with {contents}, for retries and checks")
+        };
+        assert_eq!(of(true, &[], None), format!("next: {}", file("its command")));
+        assert_eq!(
+            of(true, &["train.csv"], Some(60)),
+            format!("next: {}", file("its command, its data and its checkpoints"))
+        );
+        assert_eq!(of(false, &[], None), format!("next: {}", file("its command")));
+        assert_eq!(
+            of(false, &[], Some(60)),
+            format!(
+                "next: `trackway resume last` continues from step 60; {}",
+                file("its command and its checkpoints")
+            )
+        );
+    }
+}

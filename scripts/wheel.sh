@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds the wheel for users into DIST (default: dist/): the module, and the binary as its command `trackway`.
+# WHEEL_PROFILE (default: release) is the profile of the binary, WHEEL_BINARY one that is built already, MATURIN the builder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+profile=${WHEEL_PROFILE:-release} maturin=${MATURIN:-maturin} dist=${DIST:-dist} bytes_max=35000000
+# What a package index accepts: https://github.com/pypa/auditwheel lists the contents of each of them.
+manylinux=(17 24 26 27 28 31 34 35 36 37 38 39 40 41)
+
+binary=${WHEEL_BINARY:-}
+if [ -z "$binary" ]; then
+  "${CARGO:-cargo}" build --locked --profile "$profile" -p trackway
+  folder=$profile
+  [ "$profile" != dev ] || folder=debug
+  binary=${CARGO_TARGET_DIR:-target}/$folder/trackway
+fi
+
+# maturin packs a folder of this name beside its pyproject.toml; it exists only while a wheel is built.
+data=crates/edges/python/trackway._trackway.data
+remove_data() { rm -rf "$data"; }
+trap remove_data EXIT
+remove_data
+mkdir -p "$data/scripts"
+strip -o "$data/scripts/trackway" "$binary"
+chmod 755 "$data/scripts/trackway"
+
+# maturin looks only at the module, but the tag must hold for the binary too. Without symbols of glibc it is a binary for musl.
+needed=$(readelf --version-info --wide "$data/scripts/trackway" | sed -n 's/.*Name: GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
+compatibility=()
+# Of a glibc that is too new for any of them: for this machine and its like.
+[ -z "$needed" ] || compatibility=(--compatibility linux)
+for minor in "${manylinux[@]}"; do
+  if [ -n "$needed" ] && [ "$minor" -ge "$needed" ]; then compatibility=(--compatibility "manylinux_2_$minor") && break; fi
+done
+
+level=9
+[ "$profile" = release ] || level=1
+rm -f "$dist"/trackway-*.whl
+"$maturin" build --locked --release --quiet --compression-level "$level" "${compatibility[@]}" -m crates/edges/python/Cargo.toml -o "$dist"
+
+wheel=$(echo "$dist"/trackway-*.whl)
+bytes=$(stat -c %s "$wheel")
+echo "$wheel: $bytes bytes, the command of profile $profile"
+[[ $(python3 -m zipfile --list "$wheel") == *.data/scripts/trackway\ * ]] || { echo "$wheel: the command is missing" >&2; exit 1; }
+[ "$profile" != release ] || [ "$bytes" -lt "$bytes_max" ] || { echo "$wheel is larger than $bytes_max bytes" >&2; exit 1; }
