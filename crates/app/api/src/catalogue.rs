@@ -148,6 +148,8 @@ documents! {
         "Exit code 5 unless `verdict` is `found`; 3 without a document if nothing is to be launched.";
     "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
+    "amend-run": One of runs::AmendedRun,
+        by ["amend --name", "amend --note", "amend --tag", "amend --untag", "amend --hide", "amend --unhide"];
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
     "reproduce": One of reproduce::Reproduction, by ["reproduce"];
     "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],
@@ -163,7 +165,7 @@ documents! {
     "config": One of settings::EffectiveSettings, by ["config"];
     "schema": Array of schemas::ListedDocument, by ["schema"];
     "schema-of": One of schemas::DocumentSchema, by ["schema DOCUMENT"];
-    "gc": One of gc::GcReport, by ["gc"];
+    "gc": One of gc::GcReport, by ["gc"], "Exit code 3 if a run named with `--run` is in `kept`.";
     "doctor": One of doctor::HomeDiagnosis, by ["doctor"], "Exit code 7 unless `healthy`.";
     "ledger-rebuild": One of doctor::RebuiltLedger, by ["ledger rebuild"], "Exit code 7 if something failed.";
     "preflight": One of preflight::PreflightReport, by ["preflight"], "Exit code 3 if `verdict` is `block`.";

@@ -60,7 +60,7 @@ pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
-pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
+pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -144,7 +144,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Write a folder that rebuilds an attempt, and say what cannot be rebuilt
     Reproduce(ReproduceArgs),
-    /// Write a late fact beside a sealed receipt, which itself never changes
+    /// Name, tag, note or hide a run, or write a late fact beside a sealed receipt, which itself never changes
     Amend(AmendArgs),
     /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
@@ -419,32 +419,6 @@ pub struct ReproduceArgs {
     /// Compare what was run in this folder with the original
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub check: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  trackway amend last termination_reason node_failure --why 'the node log shows ECC errors'
-  trackway amend att_01kabc cost_usd 12.40 --why 'the invoice of March'
-  trackway amend att_01kabc owner --unknown --why 'the account was shared'
-
-`trackway explain` shows amendments; the view `amended_attempts` has the newest values in SQL.")]
-pub struct AmendArgs {
-    /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
-    pub attempt: String,
-    /// Column of the receipt
-    pub field: String,
-    /// The value as it is known now
-    #[arg(required_unless_present = "unknown", conflicts_with = "unknown")]
-    pub value: Option<String>,
-    /// The value in the receipt is wrong, and the right one is not known
-    #[arg(long)]
-    pub unknown: bool,
-    /// The reason
-    #[arg(long)]
-    pub why: String,
-    /// The author [default: the login]
-    #[arg(long, value_name = "NAME")]
-    pub by: Option<String>,
 }
 
 #[derive(Debug, Args)]

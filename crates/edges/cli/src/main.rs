@@ -159,7 +159,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
             let out = out.as_deref().unwrap_or(Path::new("reproduction"));
             commands::reproduce::write(&home()?, attempt, out, printer)
         }
-        Command::Amend(amend) => commands::verify::amend_command(&home()?, amend, printer),
+        Command::Amend(amend) => commands::amend::amend(&home()?, amend, printer),
         Command::Stop(stop) => commands::stop(&home()?, stop, printer),
         Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
         Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),

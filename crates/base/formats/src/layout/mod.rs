@@ -94,6 +94,8 @@ layout!(
         sources = "sources",
         /// The settings file of the project.
         settings = SETTINGS_FILE,
+        /// Written into a new home: git ignores everything in it but the settings file.
+        gitignore = ".gitignore",
     }
 );
 

@@ -1,5 +1,6 @@
 //! One place per command: call the use case, print its answer, choose the exit code.
 
+pub mod amend;
 pub mod checkpoint;
 pub mod classify;
 pub mod compare;

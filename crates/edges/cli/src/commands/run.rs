@@ -57,7 +57,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
 }
 
 /// The pairs of a repeated option; of one name the last value counts.
-fn given(option: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn given(option: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |text: &String| {
         given_pair(text).map_err(|why| {
             Failure::usage(format!("{option}: {why}"), format!("such as `{option} optimizer=adamw`"))
