@@ -140,6 +140,8 @@ macro_rules! documents {
 documents! {
     "run": One of runs::RunReport, by ["run", "resume"],
         "Exit codes: 3 blocked before launch, 4 the run ended without completing, 5 a gate or a rung was not passed.";
+    "run-detached": One of runs::DetachedRun, by ["run --detach", "resume --detach"],
+        "If nothing was launched: the document and the exit code of `run`.";
     "runs": Array of runs::Run, by ["runs"];
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];

@@ -68,6 +68,23 @@ pub struct Run {
     pub next: Option<RunId>,
 }
 
+/// A run whose supervisor continues without the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DetachedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// The attempt that was launched; null: the supervisor attached to one that was running already.
+    pub attempt_id: Option<AttemptId>,
+    /// Its number in the run.
+    pub attempt_number: Option<u32>,
+    /// The process id of the supervisor.
+    pub supervisor_pid: u32,
+    /// The file that the supervisor writes its messages to; null: none could be written.
+    pub supervisor_log: Option<String>,
+}
+
 /// A run after changes of what it is called or how lists show it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AmendedRun {

@@ -170,6 +170,7 @@ impl Bulk {
             paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
             paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
         }
+        paths.push(context.home.layout.run(run.run_id).supervisor_log());
         paths.retain(|path| path.exists());
         Ok(Self { paths, checkpoints })
     }

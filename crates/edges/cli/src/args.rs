@@ -207,6 +207,7 @@ pub enum Command {
   trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01
+  trackway run trackway.toml --detach               retries outlive the terminal; print the run's id
   trackway run trackway.toml --param lr=3e-4 --tag sweep=august   find it: trackway runs --where 'param.lr < 1e-3'")]
 pub struct RunArgs {
     /// Run file
@@ -221,6 +222,12 @@ pub struct RunArgs {
     /// Exit with the exit code of the script (128 + N for signal N)
     #[arg(long)]
     pub exit_with_child: bool,
+    /// Return when the first attempt is launched; the supervisor continues without the terminal, with its retries
+    #[arg(long, conflicts_with = "exit_with_child")]
+    pub detach: bool,
+    /// The supervisor that --detach starts
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
     /// Launch although the last attempt with the same data and config ended in a data error
     #[arg(long)]
     pub retry_data_error: bool,
@@ -297,10 +304,17 @@ pub struct RebuildArgs {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway resume last")]
+  trackway resume last
+  trackway resume last --detach")]
 pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
+    /// Return when an attempt is running; the supervisor continues without the terminal, with its retries
+    #[arg(long)]
+    pub detach: bool,
+    /// The supervisor that --detach starts
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
 }
 
 #[derive(Debug, Args)]

@@ -87,10 +87,17 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Slices(slices) => commands::slices::slices(slices, read, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, read, printer),
+        Command::Run(run) if run.detach => {
+            // What is wrong with the command line is said here, once.
+            commands::run::request(run)?;
+            let answer = commands::detach::start(std::env::args_os().skip(1), printer);
+            tell_home(settings, settings.home(run.file.as_deref()).folder(), printer);
+            answer
+        }
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let context = open(settings, run.file.as_deref(), true, printer)?;
-            let answer = commands::run::run(&context, request, run.exit_with_child, printer);
+            let answer = commands::run::run(&context, request, run, printer);
             tell_home(settings, context.home.folder(), printer);
             answer
         }
@@ -138,6 +145,9 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
                 commands::sql::supervise(sql)
             }
         },
+        Command::Resume(resume) if resume.detach => {
+            commands::detach::start(std::env::args_os().skip(1), printer)
+        }
         Command::Resume(resume) => commands::run::resume(&home()?, resume, printer),
         Command::Runs(list) => commands::list::runs(&home()?, list, printer),
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),

@@ -124,6 +124,8 @@ layout!(
         plan_json = "plan.json",
         /// Locked by the supervisor of the run.
         supervisor_lock = "supervisor.lock",
+        /// What the supervisor of a detached run reports (`trackway run --detach`).
+        supervisor_log = "supervisor.log",
         /// Asks the supervisor not to launch the next attempt.
         stop = "stop",
         /// The sizes and times of the data files when they were hashed.

@@ -253,7 +253,7 @@ impl Reporter for Live {
     }
 }
 
-fn sentence(notice: &Notice) -> String {
+pub(super) fn sentence(notice: &Notice) -> String {
     match notice {
         Notice::RunStarted { run_id, name, config_sha256 } => {
             format!("`{name}` is {run_id}, config {}", crate::units::short_hash(config_sha256))

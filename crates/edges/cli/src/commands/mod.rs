@@ -7,6 +7,7 @@ pub mod compare;
 pub mod config;
 pub mod cross_validate;
 pub mod data;
+pub mod detach;
 pub mod diagnose;
 pub mod doctor;
 pub mod evaluate;

@@ -16,6 +16,7 @@ mod data_sets;
 mod database_loss;
 mod decoders;
 mod deletion;
+mod detach;
 mod detectors;
 mod diagnose;
 mod documents;
