@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
-    explain, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal, reproduce,
-    runs, schemas, settings, sql, verify, watch,
+    explain, gates, gc, import, init, logs, models, notification, postmortem, preflight, registry, rehearsal,
+    reproduce, runs, schemas, settings, sql, verify, watch,
 };
 
 /// A document of the contract.
@@ -160,6 +160,8 @@ documents! {
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];
     "rollback": One of runs::RolledBack, by ["rollback"];
+    "notify": One of notification::Notification, by ["notify"],
+        "What is sent to a webhook, as it is sent. Exit code 1 if the webhook did not take it.";
     "sql": Array of sql::QueryRow, by ["sql"];
     "init": One of init::NewRunFile, by ["init"];
     "import": One of import::ImportReport, by ["import"];

@@ -151,6 +151,8 @@ closed_list!(
         DataChanged = "data_changed",
         /// Output that could not be stored: the disk was full.
         OutputLost = "output_lost",
+        /// A notification did not reach its webhook, and why: `about`, `tries`.
+        NotificationFailed = "notification_failed",
         /// `trackway gc` deleted the records of the attempt.
         RecordsCleared = "records_cleared",
     }

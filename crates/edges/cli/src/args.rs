@@ -58,7 +58,7 @@ pub use registry::{
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
+pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, NotifyArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -171,6 +171,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
+    /// Send a test notification to the webhook of a run file or of the settings
+    Notify(NotifyArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits

@@ -153,6 +153,10 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
         Command::Schema(schema) => commands::schema::schema(schema, printer),
         Command::Config(_) => Ok(commands::config::config(settings, files, printer)),
+        Command::Notify(notify) => {
+            let setting = settings.webhook.as_ref().map(|webhook| webhook.value.as_str());
+            commands::notify::notify(notify, setting, printer)
+        }
         Command::Gc(gc) => commands::gc::gc(&home()?, gc, printer),
         Command::Attempts(list) => commands::list::attempts(&home()?, list, printer),
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
@@ -208,6 +212,7 @@ fn open_this(home: Home, settings: &Settings, create: bool, printer: Printer) ->
     let binary = std::env::current_exe()?;
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();
+    dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
     let mut context = Context::open_with(home, dependencies, create)?;
     context.when_waiting(Box::new(move |text| printer.note(text)));
     Ok(context)

@@ -274,7 +274,7 @@ pub(super) fn sentence(notice: &Notice) -> String {
             Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`); launches in {}", duration(*delay)),
             _ => format!("{why} (rule `{rule}`)"),
         },
-        Notice::Note { text } => text.clone(),
+        Notice::Note { text } | Notice::Detected { text, .. } => text.clone(),
     }
 }
 

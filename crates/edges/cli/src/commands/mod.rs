@@ -27,6 +27,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod metrics;
+pub mod notify;
 pub mod postmortem;
 pub mod preflight;
 mod probe;

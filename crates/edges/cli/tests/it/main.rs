@@ -37,6 +37,7 @@ mod memory;
 mod metrics;
 mod modes;
 mod names;
+mod notifications;
 mod postgres;
 #[path = "../../../../storage/ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
