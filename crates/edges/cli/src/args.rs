@@ -199,6 +199,9 @@ pub enum Command {
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),
+    /// What is launched in place of a process that began its run itself
+    #[command(name = "__await", hide = true)]
+    Await(AwaitArgs),
 }
 
 #[derive(Debug, Args)]
@@ -513,6 +516,16 @@ pub struct ClassifyArgs {
     /// State reported by the scheduler, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
     #[arg(long, value_name = "S")]
     pub launcher_state: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AwaitArgs {
+    /// The process
+    pub pid: i32,
+    /// When it started, in clock ticks since boot
+    pub start_ticks: u64,
+    /// The folder in which both leave messages
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

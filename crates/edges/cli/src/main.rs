@@ -43,6 +43,9 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
+    if let Command::Await(process) = &cli.command {
+        return ExitCode::from(commands::await_process(process));
+    }
     let masks = cli.command.shows_values() && !cli.global.show_values;
     let printer = Printer::new(cli.global.json).masking(masks);
     let ended = settings::find(cli.global.home.as_deref(), cli.global.ledger.as_deref());
@@ -181,6 +184,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Completions(completions) => Ok(commands::shell::completions(completions, printer)),
         Command::Man(man) => commands::shell::man(man, printer),
         Command::Shim(shim) => Ok(commands::shim(shim)),
+        Command::Await(process) => Ok(commands::await_process(process)),
     }
 }
 
