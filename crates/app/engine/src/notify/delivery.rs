@@ -1,7 +1,7 @@
 //! Sends notifications, beside the run: a queue with a bound, a thread, and tries whose time is bounded together.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(super) struct Sender {
 pub(super) struct Delivery {
     queue: SyncSender<Message>,
     /// What was not delivered, when the thread has ended.
-    ended: Receiver<Vec<String>>,
+    ended: Mutex<Receiver<Vec<String>>>,
 }
 
 impl Delivery {
@@ -64,7 +64,7 @@ impl Delivery {
             // The run may have ended without waiting for it.
             let _ = end.send(sender.deliver_all(&messages));
         });
-        Self { queue, ended }
+        Self { queue, ended: Mutex::new(ended) }
     }
 
     /// Puts a message into the queue; false if that is full.
@@ -76,6 +76,7 @@ impl Delivery {
     pub fn finish(self, cancel: &Cancel) -> Vec<String> {
         let Self { queue, ended } = self;
         drop(queue);
+        let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
         let requests = cancel.stop_requests();
         for _ in 0..FINISH_SECONDS * TURNS_PER_SECOND {
             match ended.recv_timeout(TURN) {

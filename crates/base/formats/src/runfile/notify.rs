@@ -44,7 +44,7 @@ pub(super) fn notify(scope: &Scope, problems: &mut Problems) -> NotifySection {
 
 fn kind(node: &Node) -> Result<NotifyOn, Fault> {
     let word = word(&["end", "detection", "gate"])(node)?;
-    word.parse().map_err(|error| node.fault(format!("{error}")))
+    word.parse::<NotifyOn>().map_err(|error| node.fault(format!("{error}")))
 }
 
 /// `{ env = "NAME" }`: the name of the variable.

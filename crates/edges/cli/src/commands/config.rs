@@ -50,7 +50,12 @@ fn rows(settings: &Settings) -> [Row<'_>; 8] {
         Row::of("follow_links", &settings.follow_links),
         Row {
             key: "webhook",
-            value: json!(settings.webhook.as_ref().map_or("none", |webhook| host_of(&webhook.value))),
+            value: json!(
+                settings
+                    .webhook
+                    .as_ref()
+                    .map_or_else(|| "none".to_owned(), |webhook| host_of(&webhook.value))
+            ),
             origin: origin_of(settings.webhook.as_ref()),
         },
     ]
