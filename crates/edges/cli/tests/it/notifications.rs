@@ -80,7 +80,8 @@ fn failures(home: &Home) -> Vec<Value> {
 #[test]
 fn a_webhook_gets_detections_and_the_end() {
     let (address, documents) = server(Does::Answer(204));
-    let lines = "for step in 1 2 3; do echo \"step $step: loss 0.5\"; done; sleep 1; echo 'step 4: loss nan'; sleep 2";
+    let lines = "for step in 1 2 3; do echo \"step $step: loss 0.5\"; done; sleep 1; \
+                 echo 'step 4: loss nan'; sleep 1; echo 'step 5: loss 0.5'; sleep 1";
     let home = home(&address, &format!("{lines}\n"));
     let done = run(&home);
     assert_eq!(done.code, 0, "{}", done.stderr);
