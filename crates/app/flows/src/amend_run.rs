@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trackway_api::runs::{AmendedRun, RunAmendment};
+use trackway_api::runs::AmendedRun;
 use trackway_core::name::Name;
 use trackway_core::{Clock as _, Ids as _, RunId};
 use trackway_engine::Context;
