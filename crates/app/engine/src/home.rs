@@ -99,16 +99,17 @@ impl Home {
         let failed = |error| AppError::file("make the home", self.folder(), &error);
         let is_new = !self.folder().exists();
         trackway_files::make_folders(self.folder()).map_err(failed)?;
+        let group = std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty());
+        group.map_or(Ok(()), |group| self.give_to_group(&group))?;
         if is_new {
             let ignored = format!("# Written by Trackway.\n*\n!{SETTINGS_FILE}\n");
             trackway_files::write_own(&self.layout.gitignore(), ignored.as_bytes()).map_err(failed)?;
         }
-        let Some(group) =
-            std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty())
-        else {
-            return Ok(());
-        };
-        trackway_files::give_to_group(self.folder(), &group).map_err(|error| {
+        Ok(())
+    }
+
+    fn give_to_group(&self, group: &str) -> Result<(), AppError> {
+        trackway_files::give_to_group(self.folder(), group).map_err(|error| {
             let message = format!(
                 "cannot set the group of the home `{}` to `{group}`: {error}",
                 self.folder().display()
