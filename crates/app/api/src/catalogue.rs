@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 pub use crate::schemas::Shape;
 use crate::{
     Document, attempts, checkpoints, compare, cross_validation, data, diagnosis, doctor, evaluations,
-    explain, export, gates, gc, import, init, logs, models, postmortem, preflight, registry, rehearsal,
-    reproduce, runs, schemas, settings, sql, verify, watch,
+    explain, export, gates, gc, import, init, logs, models, notification, postmortem, preflight, registry,
+    rehearsal, reproduce, runs, schemas, settings, sql, verify, watch,
 };
 
 /// A document of the contract.
@@ -140,6 +140,8 @@ macro_rules! documents {
 documents! {
     "run": One of runs::RunReport, by ["run", "resume"],
         "Exit codes: 3 blocked before launch, 4 the run ended without completing, 5 a gate or a rung was not passed.";
+    "run-detached": One of runs::DetachedRun, by ["run --detach", "resume --detach"],
+        "If nothing was launched: the document and the exit code of `run`.";
     "runs": Array of runs::Run, by ["runs"];
     "attempts": Array of attempts::Attempt, by ["attempts"];
     "watch": Lines of watch::RunSample, by ["watch"];
@@ -148,6 +150,8 @@ documents! {
         "Exit code 5 unless `verdict` is `found`; 3 without a document if nothing is to be launched.";
     "postmortem": One of postmortem::Postmortem, by ["postmortem"];
     "amend": One of explain::Amendment, by ["amend"];
+    "amend-run": One of runs::AmendedRun,
+        by ["amend --name", "amend --note", "amend --tag", "amend --untag", "amend --hide", "amend --unhide"];
     "verify": One of verify::VerifyReport, by ["verify"], "Exit code 7 unless `holds`.";
     "reproduce": One of reproduce::Reproduction, by ["reproduce"];
     "reproduce-check": One of reproduce::ReproductionCheck, by ["reproduce --check"],
@@ -157,6 +161,8 @@ documents! {
     "logs": Lines of logs::LogRecord, by ["logs"];
     "stop": One of runs::StopRequested, by ["stop"];
     "rollback": One of runs::RolledBack, by ["rollback"];
+    "notify": One of notification::Notification, by ["notify"],
+        "What is sent to a webhook, as it is sent. Exit code 1 if the webhook did not take it.";
     "sql": Array of sql::QueryRow, by ["sql"];
     "init": One of init::NewRunFile, by ["init"];
     "import": One of import::ImportReport, by ["import"];
@@ -164,7 +170,7 @@ documents! {
     "config": One of settings::EffectiveSettings, by ["config"];
     "schema": Array of schemas::ListedDocument, by ["schema"];
     "schema-of": One of schemas::DocumentSchema, by ["schema DOCUMENT"];
-    "gc": One of gc::GcReport, by ["gc"];
+    "gc": One of gc::GcReport, by ["gc"], "Exit code 3 if a run named with `--run` is in `kept`.";
     "doctor": One of doctor::HomeDiagnosis, by ["doctor"], "Exit code 7 unless `healthy`.";
     "ledger-rebuild": One of doctor::RebuiltLedger, by ["ledger rebuild"], "Exit code 7 if something failed.";
     "preflight": One of preflight::PreflightReport, by ["preflight"], "Exit code 3 if `verdict` is `block`.";

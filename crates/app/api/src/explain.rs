@@ -18,7 +18,7 @@ use crate::evaluations::EvaluationReceipt;
 use crate::progressive::ProgressiveEstimate;
 use crate::registry::ModelVersion;
 use crate::remote::RemoteStatus;
-use crate::runs::RungSummary;
+use crate::runs::{RunAmendment, RungSummary};
 
 /// Explains an attempt, or the last attempt of a run: what ran, why it ended, which checkpoint is valid, what to do next.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub struct Explanation {
     pub machine: MachineSummary,
     /// The attempt's parameters: those of its command, those given beside it, and those that the script reported.
     pub parameters: Vec<AttemptParameter>,
-    /// The attempt's tags.
+    /// The attempt's tags, with what was amended since.
     pub tags: Vec<AttemptTag>,
     /// The files that the script recorded as artifacts.
     pub artifacts: Vec<AttemptArtifact>,
@@ -144,6 +144,12 @@ pub struct ExplainedRun {
     pub seed: Option<u64>,
     /// When it was created.
     pub created_at: Timestamp,
+    /// What a person noted about it.
+    pub note: Option<String>,
+    /// Since when lists leave it out; null: they show it.
+    pub hidden_at: Option<Timestamp>,
+    /// Changes of its name, note and tags and of whether lists show it, oldest first.
+    pub amendments: Vec<RunAmendment>,
 }
 
 /// The attempt of an explanation.

@@ -25,6 +25,7 @@ pub mod import;
 pub mod init;
 pub mod logs;
 pub mod models;
+pub mod notification;
 pub mod page;
 pub mod postmortem;
 pub mod preflight;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason, Timestamp, closed_list};
-pub use trackway_ledger::{RunState, RungVerdict};
+pub use trackway_ledger::{RunField, RunState, RungVerdict};
 use trackway_tower::gate::JudgedGate;
 
 use crate::evaluations::EvaluationReceipt;
@@ -56,10 +56,71 @@ pub struct Run {
     pub wall_seconds: f64,
     /// The run file; null for a command without one.
     pub run_file_path: Option<String>,
+    /// What a person noted about it.
+    pub note: Option<String>,
+    /// Its tags as they are now.
+    pub tags: BTreeMap<String, String>,
+    /// Since when lists leave it out; null: they show it.
+    pub hidden_at: Option<Timestamp>,
     /// The values of the names in `--columns`, `--sort` and `--where`.
     pub values: BTreeMap<String, Value>,
     /// In the last run of a page, if there are more runs: the value of `--after` for the next page.
     pub next: Option<RunId>,
+}
+
+/// A run whose supervisor continues without the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct DetachedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// The attempt that was launched; null: the supervisor attached to one that was running already.
+    pub attempt_id: Option<AttemptId>,
+    /// Its number in the run.
+    pub attempt_number: Option<u32>,
+    /// The process id of the supervisor.
+    pub supervisor_pid: u32,
+    /// The file that the supervisor writes its messages to; null: none could be written.
+    pub supervisor_log: Option<String>,
+}
+
+/// A run after changes of what it is called or how lists show it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct AmendedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// What a person noted about it.
+    pub note: Option<String>,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Since when lists leave it out; null: they show it.
+    pub hidden_at: Option<Timestamp>,
+    /// The changes that were made now; what was so already is not among them.
+    pub changes: Vec<RunAmendment>,
+}
+
+/// A change of what a run is called or how lists show it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunAmendment {
+    /// Its id.
+    pub amendment_id: String,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Who made it.
+    pub author: String,
+    /// What was changed.
+    pub field: RunField,
+    /// The name of the tag; null for other fields.
+    pub tag: Option<String>,
+    /// What it was; null: there was none.
+    pub old_text: Option<String>,
+    /// What it is since then; null: there is none.
+    pub new_text: Option<String>,
+    /// Why, where a reason was given.
+    pub why: Option<String>,
 }
 
 /// How a run ended, or its state when the supervisor detached.

@@ -30,6 +30,8 @@ pub struct Dependencies {
     pub cancel: Cancel,
     /// How data is read: the limits, and what reads URLs.
     pub read_context: ReadContext,
+    /// The address that notifications are sent to, unless a run file names another one.
+    pub webhook: Option<String>,
 }
 
 impl Dependencies {
@@ -43,6 +45,7 @@ impl Dependencies {
             binary,
             cancel: Cancel::default(),
             read_context: ReadContext::default(),
+            webhook: None,
         }
     }
 }
@@ -66,6 +69,8 @@ pub struct Context {
     pub cancel: Cancel,
     /// How data is read.
     pub read_context: ReadContext,
+    /// The address that notifications are sent to, unless a run file names another one.
+    pub webhook: Option<String>,
 }
 
 impl Context {
@@ -109,7 +114,7 @@ impl Context {
         home.check_ledger_scheme()?;
         let orphans = ledger_state::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location())?;
-        let Dependencies { clock, ids, launchers, binary, cancel, read_context } = dependencies;
+        let Dependencies { clock, ids, launchers, binary, cancel, read_context, webhook } = dependencies;
         let context = Self {
             home,
             ledger,
@@ -121,6 +126,7 @@ impl Context {
             ids,
             cancel,
             read_context,
+            webhook,
         };
         if orphans && context.ledger_read(Ledger::is_empty)? {
             return Err(ledger_state::lost_ledger(&context.home, "holds no run"));

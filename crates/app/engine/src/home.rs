@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use trackway_core::Timestamp;
 use trackway_files::OwnedFolder;
 use trackway_formats::layout::HomeLayout;
+use trackway_formats::settings::SETTINGS_FILE;
 
 use crate::error::{AppError, ErrorKind};
 
@@ -89,19 +90,26 @@ impl Home {
         }
     }
 
-    /// Makes the home where it does not exist, for this user alone, or for the group that `TRACKWAY_HOME_GROUP` names.
+    /// Makes the home where it does not exist, for this user alone, or for the group that `TRACKWAY_HOME_GROUP` names. Git ignores
+    /// a new one.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
     pub fn make(&self) -> Result<(), AppError> {
         let failed = |error| AppError::file("make the home", self.folder(), &error);
+        let is_new = !self.folder().exists();
         trackway_files::make_folders(self.folder()).map_err(failed)?;
-        let Some(group) =
-            std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty())
-        else {
-            return Ok(());
-        };
-        trackway_files::give_to_group(self.folder(), &group).map_err(|error| {
+        let group = std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty());
+        group.map_or(Ok(()), |group| self.give_to_group(&group))?;
+        if is_new {
+            let ignored = format!("# Written by Trackway.\n*\n!{SETTINGS_FILE}\n");
+            trackway_files::write_own(&self.layout.gitignore(), ignored.as_bytes()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn give_to_group(&self, group: &str) -> Result<(), AppError> {
+        trackway_files::give_to_group(self.folder(), group).map_err(|error| {
             let message = format!(
                 "cannot set the group of the home `{}` to `{group}`: {error}",
                 self.folder().display()

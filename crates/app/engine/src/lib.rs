@@ -15,6 +15,7 @@ mod launchers;
 pub mod ledger_access;
 pub mod ledger_state;
 mod names;
+pub mod notify;
 pub mod patience;
 pub mod person;
 pub mod reporter;

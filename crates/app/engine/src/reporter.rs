@@ -1,5 +1,6 @@
 //! Reports of the use cases while they work. The edges decide how to show them.
 
+use trackway_core::detect::{DetectionSeverity, Detector};
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
 pub use trackway_launch::Stream;
 
@@ -51,6 +52,17 @@ pub enum Notice {
         /// Seconds to wait before the next attempt; none when the run stops.
         delay_seconds: Option<f64>,
     },
+    /// A detector found something.
+    Detected {
+        /// The detector.
+        detector: Detector,
+        /// How bad it is.
+        severity: DetectionSeverity,
+        /// The step at which it was sure.
+        step: Step,
+        /// What was seen, and the likely cause.
+        text: String,
+    },
     /// Anything else worth a line.
     Note {
         /// The message.
@@ -96,7 +108,7 @@ pub struct NotesOnly<'a>(pub &'a dyn Reporter);
 
 impl Reporter for NotesOnly<'_> {
     fn notice(&self, notice: &Notice) {
-        if let Notice::Note { .. } = notice {
+        if let Notice::Note { .. } | Notice::Detected { .. } = notice {
             self.0.notice(notice);
         }
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use trackway_api::attempts::Attempt;
-use trackway_api::runs::{Run, RungSummary};
+use trackway_api::runs::{Run, RunAmendment, RungSummary};
 use trackway_core::{Clock as _, LaunchKind, RunId, Rung};
 use trackway_formats::layout::RowCopy;
+use trackway_formats::runfile::RunSection;
 use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunRow, RunState, RungRow,
+    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, KeptRows, RunAmendmentRow, RunRow, RunState,
+    RungRow,
 };
 
 use crate::Context;
@@ -42,6 +44,44 @@ impl Context {
     /// When the ledger cannot be read.
     pub fn attempts_of(&self, run_id: RunId) -> Result<Vec<AttemptRow>, AppError> {
         self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
+    }
+
+    /// The tags of runs as they are now: those of their attempts, those given to runs whose attempts are not sealed yet, and what
+    /// was amended.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn tags_of_runs(
+        &self,
+        runs: &[RunRow],
+    ) -> Result<BTreeMap<RunId, BTreeMap<String, String>>, AppError> {
+        let ids: Vec<RunId> = runs.iter().map(|run| run.run_id).collect();
+        let mut tags: BTreeMap<RunId, BTreeMap<String, String>> = BTreeMap::new();
+        for row in self.ledger_read(|ledger| ledger.tags_of_runs(&ids))? {
+            tags.entry(row.run_id).or_default().insert(row.name, row.value);
+        }
+        for run in runs {
+            let mut given = RunSection::of_stored(&run.config_json).tags;
+            let known = tags.entry(run.run_id).or_default();
+            given.retain(|name, _| !known.contains_key(name));
+            if given.is_empty() {
+                continue;
+            }
+            for amended in self.amendments_of_run(run.run_id)? {
+                amended.tag.iter().for_each(|name| drop(given.remove(name)));
+            }
+            known.append(&mut given);
+        }
+        Ok(tags)
+    }
+
+    /// Changes of what a run is called or how lists show it, oldest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn amendments_of_run(&self, run_id: RunId) -> Result<Vec<RunAmendment>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.amendments_of_run(run_id))?;
+        Ok(rows.into_iter().map(run_amendment).collect())
     }
 
     /// The rungs of a run's ladder that were launched, from the smallest.
@@ -236,9 +276,18 @@ pub fn listed_run(row: RunRow) -> Run {
         gpu_seconds: row.gpu_seconds,
         wall_seconds: row.wall_seconds,
         run_file_path: row.run_file_path,
+        note: row.note,
+        tags: BTreeMap::new(),
+        hidden_at: row.hidden_at,
         values: BTreeMap::new(),
         next: None,
     }
+}
+
+/// A change of a run, as documents have it.
+pub fn run_amendment(row: RunAmendmentRow) -> RunAmendment {
+    let RunAmendmentRow { amendment_id, at, author, field, tag, old_text, new_text, why, .. } = row;
+    RunAmendment { amendment_id, at, author, field, tag, old_text, new_text, why }
 }
 
 /// The rung of an attempt.

@@ -76,6 +76,7 @@ impl World {
     pub fn context(&self) -> Context {
         let launcher = self.engine.launcher().in_place_of("local").polled_every(Duration::from_secs(10));
         let dependencies = Dependencies {
+            webhook: None,
             clock: self.clock.clone(),
             ids: Arc::new(SystemIds),
             launchers: vec![Arc::new(launcher)],

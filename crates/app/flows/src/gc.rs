@@ -31,9 +31,16 @@ const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
 /// Why a checkpoint of a diagnosis is gone.
 const COPY_DELETED: &str = "the copy for a diagnosis was deleted with `trackway gc`";
 
+/// Why a checkpoint of a run is gone that was named.
+const CHECKPOINTS_DELETED: &str = "deleted with `trackway gc --run --checkpoints`";
+
 /// Which runs to look at, and what lets them go.
 #[derive(Debug, Clone, Default)]
 pub struct GcRequest {
+    /// Only these runs, whatever their age; none: those that the condition and the rule select.
+    pub runs: Vec<RunId>,
+    /// Of these runs also the checkpoints on this disk.
+    pub checkpoints: bool,
     /// A condition as in `trackway runs --where`; none: every run.
     pub condition: Option<String>,
     /// The rule.
@@ -50,25 +57,14 @@ pub struct GcRequest {
 /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
 /// before is gone and the rest is whole.
 pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> {
-    if request.rule == RetentionRule::default() {
+    if request.rule == RetentionRule::default() && request.runs.is_empty() {
         return Err(AppError::new(ErrorKind::Usage, "no rule selects runs to delete")
-            .hint("give --older-than, --keep-last, or both"));
+            .hint("give --older-than, --keep-last, or --run"));
     }
-    let mut search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
-    let mut found: Vec<(RunRow, Bulk)> = Vec::new();
-    loop {
-        let page = query::search_runs(context, &search)?;
-        for run in page.runs {
-            let bulk = Bulk::of(context, &run)?;
-            if !bulk.paths.is_empty() {
-                found.push((run, bulk));
-            }
-        }
-        search.page.after = page.next;
-        if page.next.is_none() {
-            break;
-        }
-    }
+    let found = match request.runs.is_empty() {
+        true => with_files(context, request.condition.clone())?,
+        false => named(context, &request.runs, request.checkpoints)?,
+    };
     let facts: Vec<RunFacts> = found
         .iter()
         .map(|(run, _)| {
@@ -95,7 +91,7 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
             }
         }
     }
-    if request.condition.is_none() {
+    if request.condition.is_none() && request.runs.is_empty() {
         let leftovers = incomplete_outputs(context).into_iter().map(|path| (path, "incomplete"));
         let profiles = superseded_profiles(context)?.into_iter();
         let profiles = profiles.map(|path| (path, "statistics of data that no later run is compared with"));
@@ -104,13 +100,51 @@ pub fn gc(context: &Context, request: &GcRequest) -> Result<GcReport, AppError> 
     Ok(cleared)
 }
 
+/// The runs that meet a condition and still have files.
+fn with_files(context: &Context, condition: Option<String>) -> Result<Vec<(RunRow, Bulk)>, AppError> {
+    let mut search = RunSearch { condition, with_hidden: true, ..RunSearch::default() };
+    let mut found = Vec::new();
+    loop {
+        let page = query::search_runs(context, &search)?;
+        for run in page.runs {
+            let bulk = Bulk::of(context, &run)?;
+            if !bulk.paths.is_empty() {
+                found.push((run, bulk));
+            }
+        }
+        search.page.after = page.next;
+        if page.next.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// These runs; also those that have no files any more.
+fn named(context: &Context, runs: &[RunId], checkpoints: bool) -> Result<Vec<(RunRow, Bulk)>, AppError> {
+    let mut found: Vec<(RunRow, Bulk)> = Vec::new();
+    for run_id in runs {
+        if found.iter().any(|(run, _)| run.run_id == *run_id) {
+            continue;
+        }
+        let run = context.run_by_id(*run_id)?;
+        let mut bulk = Bulk::of(context, &run)?;
+        let root = context.home.layout.checkpoints_of(*run_id);
+        if checkpoints && root.exists() {
+            bulk.paths.push(root);
+            bulk.checkpoints.push((*run_id, CHECKPOINTS_DELETED));
+        }
+        found.push((run, bulk));
+    }
+    Ok(found)
+}
+
 /// What a run has besides its receipts and artifacts.
 struct Bulk {
     /// Attempts' folders and Parquet files that are there, its evaluators' and what those left among them, its diagnoses' and
     /// their checkpoints.
     paths: Vec<PathBuf>,
-    /// Its diagnoses, whose checkpoints are copies.
-    diagnoses: Vec<RunId>,
+    /// Runs whose checkpoints are among them, each with why they are gone then: its diagnoses have copies.
+    checkpoints: Vec<(RunId, &'static str)>,
 }
 
 impl Bulk {
@@ -118,7 +152,7 @@ impl Bulk {
         let launches_of = |run_id| context.ledger_read(|ledger| ledger.launches_of_run(run_id));
         let mut attempts = context.attempts_of(run.run_id)?;
         attempts.extend(launches_of(run.run_id)?);
-        let (mut paths, mut diagnoses) = (Vec::new(), Vec::new());
+        let (mut paths, mut checkpoints) = (Vec::new(), Vec::new());
         let mut evaluations = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
         evaluations.retain(|row| row.state != EvaluationState::Running);
         for evaluation in evaluations {
@@ -130,14 +164,15 @@ impl Bulk {
         for diagnosis in diagnoses_of(context, run)? {
             attempts.extend(launches_of(diagnosis.run_id)?);
             paths.push(context.home.layout.checkpoints_of(diagnosis.run_id));
-            diagnoses.push(diagnosis.run_id);
+            checkpoints.push((diagnosis.run_id, COPY_DELETED));
         }
         for attempt in &attempts {
             paths.extend(without_artifacts(&context.home.layout.attempt(attempt.attempt_id))?);
             paths.extend(closed_files(context.home.folder(), attempt.attempt_id));
         }
+        paths.push(context.home.layout.run(run.run_id).supervisor_log());
         paths.retain(|path| path.exists());
-        Ok(Self { paths, diagnoses })
+        Ok(Self { paths, checkpoints })
     }
 }
 
@@ -257,15 +292,11 @@ fn clear(context: &Context, run: &RunRow, bulk: &Bulk, size_bytes: u64) -> Resul
         source: "operator".into(),
     };
     context.ledger_write(|ledger| ledger.append_event(&event))?;
-    for diagnosis in &bulk.diagnoses {
-        let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(*diagnosis))?.into_iter();
+    for (run_id, why) in &bulk.checkpoints {
+        let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(*run_id))?.into_iter();
         let retired: Vec<CheckpointRow> = rows
             .filter(|row| row.state != CheckpointRowState::Retired)
-            .map(|row| CheckpointRow {
-                state: CheckpointRowState::Retired,
-                why: Some(COPY_DELETED.into()),
-                ..row
-            })
+            .map(|row| CheckpointRow { state: CheckpointRowState::Retired, why: Some((*why).into()), ..row })
             .collect();
         context.ledger_write(|ledger| ledger.upsert_checkpoints(&retired))?;
     }

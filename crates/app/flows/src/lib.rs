@@ -2,6 +2,7 @@
 //! it, and what keeps a home in order. It is independent of command lines and web requests, and never prints.
 
 pub mod amend;
+pub mod amend_run;
 pub mod assess;
 pub mod baseline;
 pub mod checkpoints;

@@ -172,9 +172,13 @@ impl Filling<'_> {
         self.restore_all(&about(RowCopyKind::Attempt));
         self.attempts_of_folders(run_id);
         self.restore_all(&about(RowCopyKind::State));
-        for kind in
-            [RowCopyKind::RollBack, RowCopyKind::Amendment, RowCopyKind::Diagnosis, RowCopyKind::Checks]
-        {
+        for kind in [
+            RowCopyKind::RollBack,
+            RowCopyKind::Amendment,
+            RowCopyKind::AmendedRun,
+            RowCopyKind::Diagnosis,
+            RowCopyKind::Checks,
+        ] {
             self.other_count += self.restore_all(&about(kind));
         }
     }

@@ -8,8 +8,9 @@ use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::checkpoints::mirror_run;
 use trackway_engine::error::AppError;
+use trackway_engine::notify::Notifier;
 use trackway_engine::reporter::{Notice, Reporter};
-use trackway_engine::run::{Injection, RunSource, Start, begin, drive, outcome, remote, reopen};
+use trackway_engine::run::{Injection, Prepared, RunSource, Start, begin, drive, outcome, remote, reopen};
 use trackway_engine::stored::stored_plan;
 use trackway_formats::EventKind;
 use trackway_ledger::{EventRow, RunState};
@@ -49,16 +50,14 @@ pub fn run(
     let run_id = prepared.run.run_id;
     let Some(report) = report else {
         tell_unchecked(context, run_id, &request)?;
-        let outcome = drive(context, prepared, request.injection, reporter)?;
-        return finished(context, outcome, reporter);
+        return train(context, prepared, request.injection, reporter);
     };
     record(context, run_id, &report)?;
     let state = match report.verdict {
         _ if report.stopped => RunState::Stopped,
         Verdict::Block => RunState::Blocked,
         _ => {
-            let outcome = drive(context, prepared, request.injection, reporter)?;
-            let done = finished(context, outcome, reporter)?;
+            let done = train(context, prepared, request.injection, reporter)?;
             return Ok(RunReport { preflight: Some(report), ..done });
         }
     };
@@ -138,9 +137,21 @@ pub fn resume(
         let outcome = RunOutcome { remote: Some(remote), ..outcome(context, row.run_id)? };
         return Ok(RunReport::of(outcome));
     }
-    let prepared = reopen(context, &row)?;
-    let outcome = drive(context, prepared, None, reporter)?;
-    finished(context, outcome, reporter)
+    train(context, reopen(context, &row)?, None, reporter)
+}
+
+/// Takes a run to its end, evaluates its result, says what comes next, and sends the notifications that are wanted.
+fn train(
+    context: &Context,
+    prepared: Prepared,
+    injection: Option<Injection>,
+    reporter: &dyn Reporter,
+) -> Result<RunReport, AppError> {
+    let notifier = Notifier::start(context, &prepared, reporter);
+    let done = drive(context, prepared, injection, &notifier)
+        .and_then(|outcome| finished(context, outcome, &notifier));
+    notifier.finish(context, done.as_ref().ok());
+    done
 }
 
 /// The report of a run that was driven: its evaluation, and the step after it.

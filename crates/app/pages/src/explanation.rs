@@ -74,6 +74,7 @@ fn lead(found: &Explanation) -> Markup {
                 (_, None) => { "It was never launched" }
             }
         }
+        @if let Some(note) = &run.note { p { (note) } }
         @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " code.dim { (it.runbook) } } }
         p { (cost(found)) }
         @for action in &found.next_actions { p { "→ " (sentence(action)) } }

@@ -19,6 +19,8 @@ closed_list!(
         PageMibMax = "TRACKWAY_PAGE_MIB_MAX",
         /// `1`: links that lead out of a data folder are followed.
         FollowLinks = "TRACKWAY_FOLLOW_LINKS",
+        /// The address that notifications are sent to.
+        Webhook = "TRACKWAY_WEBHOOK",
         /// Seconds that a supervisor waits for its ledger.
         LedgerPatience = "TRACKWAY_LEDGER_PATIENCE",
         /// Seconds that the lease of a supervisor is valid unless it is renewed.

@@ -151,6 +151,10 @@ closed_list!(
         DataChanged = "data_changed",
         /// Output that could not be stored: the disk was full.
         OutputLost = "output_lost",
+        /// The process was not launched by Trackway, it began the run itself: `pid`, `executable`.
+        ProcessAttached = "process_attached",
+        /// A notification did not reach its webhook, and why: `about`, `tries`.
+        NotificationFailed = "notification_failed",
         /// `trackway gc` deleted the records of the attempt.
         RecordsCleared = "records_cleared",
     }

@@ -13,8 +13,8 @@ pub const SETTINGS_FILE: &str = "config.toml";
 pub const SETTINGS_BYTES_MAX: usize = 1 << 16;
 
 /// Every key that a settings file may hold; `docs/settings.md` describes each.
-pub const KEYS: [&str; 7] =
-    ["home", "ledger", "color", "columns_max", "media_mib_max", "page_mib_max", "follow_links"];
+pub const KEYS: [&str; 8] =
+    ["home", "ledger", "color", "columns_max", "media_mib_max", "page_mib_max", "follow_links", "webhook"];
 
 /// A value and the line of the file on which it is, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct SettingsFile {
     pub page_mib_max: Option<Written<u32>>,
     /// Whether links that lead out of a data folder are followed.
     pub follow_links: Option<Written<bool>>,
+    /// The address that notifications are sent to.
+    pub webhook: Option<Written<String>>,
 }
 
 /// Reads a settings file. `name` is the file's name in messages.
@@ -65,10 +67,23 @@ impl SettingsFile {
             "media_mib_max" => self.media_mib_max = Some(Written { value: count(value)?, line }),
             "page_mib_max" => self.page_mib_max = Some(Written { value: count(value)?, line }),
             "follow_links" => self.follow_links = Some(Written { value: flag(value)?, line }),
+            "webhook" => self.webhook = Some(Written { value: web_address(value)?, line }),
             _ => return Err(Mistake::Key),
         }
         Ok(())
     }
+}
+
+/// Whether a text is an address of HTTP.
+#[must_use]
+pub fn is_web_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace))
+}
+
+fn web_address(value: &DeValue<'_>) -> Result<String, Mistake> {
+    let must_be = "an address such as `https://hooks.example.org/…`";
+    text(value).ok().filter(|text| is_web_address(text)).ok_or(Mistake::value(must_be))
 }
 
 #[cfg(test)]
@@ -79,7 +94,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = "# of this machine\nhome = \"/data\"\nledger = \"postgres://db/t\"\ncolor = false\n\ncolumns_max = 20_000\n\
-                    media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\n";
+                    media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\nwebhook = \"https://h.example/x\"\n";
         let file = parse(text.as_bytes(), "config.toml").unwrap();
         let expected = SettingsFile {
             home: Some(Written { value: "/data".into(), line: 2 }),
@@ -89,6 +104,7 @@ mod tests {
             media_mib_max: Some(Written { value: 1, line: 7 }),
             page_mib_max: Some(Written { value: 16, line: 8 }),
             follow_links: Some(Written { value: true, line: 9 }),
+            webhook: Some(Written { value: "https://h.example/x".into(), line: 10 }),
         };
         assert_eq!(file, expected);
         assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));
@@ -98,7 +114,7 @@ mod tests {
     /// Proves that all mistakes are shown at once, each with its line and what to write.
     #[test]
     fn mistakes_have_a_line_and_a_hint() {
-        let text = "hoem = \"x\"\nledger = \"\"\ncolor = \"yes\"\ncolumns_max = 0\npage_mib_max = 5_000_000_000\n[section]\n";
+        let text = "hoem = \"x\"\nledger = \"\"\ncolor = \"yes\"\ncolumns_max = 0\npage_mib_max = 5_000_000_000\nwebhook = \"h.example\"\n[section]\n";
         let errors = parse(text.as_bytes(), "config.toml").unwrap_err();
         let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -109,8 +125,9 @@ mod tests {
                 "config.toml:3:9: `color` must be `true` or `false`",
                 "config.toml:4:15: `columns_max` must be a whole number from 1 to 4294967295",
                 "config.toml:5:16: `page_mib_max` must be a whole number from 1 to 4294967295",
-                "config.toml:6:2: unknown setting `section` (hint: the settings are `home`, `ledger`, `color`, \
-                 `columns_max`, `media_mib_max`, `page_mib_max`, `follow_links`)",
+                "config.toml:6:11: `webhook` must be an address such as `https://hooks.example.org/…`",
+                "config.toml:7:2: unknown setting `section` (hint: the settings are `home`, `ledger`, `color`, \
+                 `columns_max`, `media_mib_max`, `page_mib_max`, `follow_links`, `webhook`)",
             ]
         );
     }

@@ -58,9 +58,9 @@ pub use registry::{
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, SchemaArgs};
+pub use shell::{CompletionsArgs, ConfigArgs, ManArgs, NotifyArgs, SchemaArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
-pub use tracking::{CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
+pub use tracking::{AmendArgs, AmendRunArgs, CompareArgs, ImportArgs, RunExportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -146,7 +146,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Write a folder that rebuilds an attempt, and say what cannot be rebuilt
     Reproduce(ReproduceArgs),
-    /// Write a late fact beside a sealed receipt, which itself never changes
+    /// Name, tag, note or hide a run, or write a late fact beside a sealed receipt, which itself never changes
     Amend(AmendArgs),
     /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
@@ -173,6 +173,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
+    /// Send a test notification to the webhook of a run file or of the settings
+    Notify(NotifyArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
@@ -199,6 +201,9 @@ pub enum Command {
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),
+    /// What is launched in place of a process that began its run itself
+    #[command(name = "__await", hide = true)]
+    Await(AwaitArgs),
 }
 
 #[derive(Debug, Args)]
@@ -209,6 +214,7 @@ pub enum Command {
   trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01
+  trackway run trackway.toml --detach               retries outlive the terminal; print the run's id
   trackway run trackway.toml --param lr=3e-4 --tag sweep=august   find it: trackway runs --where 'param.lr < 1e-3'")]
 pub struct RunArgs {
     /// Run file
@@ -223,6 +229,12 @@ pub struct RunArgs {
     /// Exit with the exit code of the script (128 + N for signal N)
     #[arg(long)]
     pub exit_with_child: bool,
+    /// Return when the first attempt is launched; the supervisor continues without the terminal, with its retries
+    #[arg(long, conflicts_with = "exit_with_child")]
+    pub detach: bool,
+    /// The supervisor that --detach starts
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
     /// Launch although the last attempt with the same data and config ended in a data error
     #[arg(long)]
     pub retry_data_error: bool,
@@ -299,10 +311,17 @@ pub struct RebuildArgs {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway resume last")]
+  trackway resume last
+  trackway resume last --detach")]
 pub struct ResumeArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
+    /// Return when an attempt is running; the supervisor continues without the terminal, with its retries
+    #[arg(long)]
+    pub detach: bool,
+    /// The supervisor that --detach starts
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
 }
 
 #[derive(Debug, Args)]
@@ -425,32 +444,6 @@ pub struct ReproduceArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway amend last termination_reason node_failure --why 'the node log shows ECC errors'
-  trackway amend att_01kabc cost_usd 12.40 --why 'the invoice of March'
-  trackway amend att_01kabc owner --unknown --why 'the account was shared'
-
-`trackway explain` shows amendments; the view `amended_attempts` has the newest values in SQL.")]
-pub struct AmendArgs {
-    /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
-    pub attempt: String,
-    /// Column of the receipt
-    pub field: String,
-    /// The value as it is known now
-    #[arg(required_unless_present = "unknown", conflicts_with = "unknown")]
-    pub value: Option<String>,
-    /// The value in the receipt is wrong, and the right one is not known
-    #[arg(long)]
-    pub unknown: bool,
-    /// The reason
-    #[arg(long)]
-    pub why: String,
-    /// The author [default: the login]
-    #[arg(long, value_name = "NAME")]
-    pub by: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
   trackway stop last
   trackway stop last --kill")]
 pub struct StopArgs {
@@ -525,6 +518,16 @@ pub struct ClassifyArgs {
     /// State reported by the scheduler, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
     #[arg(long, value_name = "S")]
     pub launcher_state: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AwaitArgs {
+    /// The process
+    pub pid: i32,
+    /// When it started, in clock ticks since boot
+    pub start_ticks: u64,
+    /// The folder in which both leave messages
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -27,6 +27,13 @@ impl Failure {
         Self { code: USAGE, message: message.into(), hints: vec![hint.into()] }
     }
 
+    /// The same with one more hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
     /// A fault of the machine or of Trackway: exit code 1.
     pub fn fault(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into(), hints: Vec::new() }

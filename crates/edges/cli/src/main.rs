@@ -43,6 +43,9 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
+    if let Command::Await(process) = &cli.command {
+        return ExitCode::from(commands::await_process(process));
+    }
     let masks = cli.command.shows_values() && !cli.global.show_values;
     let printer = Printer::new(cli.global.json).masking(masks);
     let ended = settings::find(cli.global.home.as_deref(), cli.global.ledger.as_deref());
@@ -87,10 +90,17 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Slices(slices) => commands::slices::slices(slices, read, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, read, printer),
+        Command::Run(run) if run.detach => {
+            // What is wrong with the command line is said here, once.
+            commands::run::request(run)?;
+            let answer = commands::detach::start(std::env::args_os().skip(1), printer);
+            tell_home(settings, settings.home(run.file.as_deref()).folder(), printer);
+            answer
+        }
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let context = open(settings, run.file.as_deref(), true, printer)?;
-            let answer = commands::run::run(&context, request, run.exit_with_child, printer);
+            let answer = commands::run::run(&context, request, run, printer);
             tell_home(settings, context.home.folder(), printer);
             answer
         }
@@ -138,12 +148,19 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
                 commands::sql::supervise(sql)
             }
         },
+        Command::Resume(resume) if resume.detach => {
+            commands::detach::start(std::env::args_os().skip(1), printer)
+        }
         Command::Resume(resume) => commands::run::resume(&home()?, resume, printer),
         Command::Runs(list) => commands::list::runs(&home()?, list, printer),
         Command::Compare(compare) => commands::compare::compare(&home()?, compare, printer),
         Command::Export(export) => commands::export::export(&home()?, export, printer),
         Command::Schema(schema) => commands::schema::schema(schema, printer),
         Command::Config(_) => Ok(commands::config::config(settings, files, printer)),
+        Command::Notify(notify) => {
+            let setting = settings.webhook.as_ref().map(|webhook| webhook.value.as_str());
+            commands::notify::notify(notify, setting, printer)
+        }
         Command::Gc(gc) => commands::gc::gc(&home()?, gc, printer),
         Command::Attempts(list) => commands::list::attempts(&home()?, list, printer),
         Command::Logs(logs) => commands::logs::logs(&home()?, logs, printer),
@@ -160,7 +177,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
             let out = out.as_deref().unwrap_or(Path::new("reproduction"));
             commands::reproduce::write(&home()?, attempt, out, printer)
         }
-        Command::Amend(amend) => commands::verify::amend_command(&home()?, amend, printer),
+        Command::Amend(amend) => commands::amend::amend(&home()?, amend, printer),
         Command::Stop(stop) => commands::stop(&home()?, stop, printer),
         Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
         Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),
@@ -168,6 +185,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Completions(completions) => Ok(commands::shell::completions(completions, printer)),
         Command::Man(man) => commands::shell::man(man, printer),
         Command::Shim(shim) => Ok(commands::shim(shim)),
+        Command::Await(process) => Ok(commands::await_process(process)),
     }
 }
 
@@ -199,6 +217,7 @@ fn open_this(home: Home, settings: &Settings, create: bool, printer: Printer) ->
     let binary = std::env::current_exe()?;
     let mut dependencies = Dependencies::of_this_machine(binary);
     dependencies.read_context = settings.read_context();
+    dependencies.webhook = settings.webhook.as_ref().map(|webhook| webhook.value.clone());
     let mut context = Context::open_with(home, dependencies, create)?;
     context.when_waiting(Box::new(move |text| printer.note(text)));
     Ok(context)

@@ -15,7 +15,7 @@ use trackway_flows::data::{
 };
 use trackway_formats::Variable;
 use trackway_formats::layout::PROJECT_FOLDER;
-use trackway_formats::settings::{SettingsFile, Written};
+use trackway_formats::settings::{SettingsFile, Written, is_web_address};
 
 use crate::exit::Failure;
 pub use files::{FileKind, FileState, FoundFile};
@@ -24,6 +24,8 @@ pub use files::{FileKind, FileState, FoundFile};
 pub const HOME_VARIABLE: &str = Variable::Home.as_str();
 /// Names the ledger.
 pub const LEDGER_VARIABLE: &str = Variable::Ledger.as_str();
+/// Has the address of a webhook.
+const WEBHOOK_VARIABLE: &str = Variable::Webhook.as_str();
 /// Any value of it: no colours (<https://no-color.org>).
 const NO_COLOR_VARIABLE: &str = "NO_COLOR";
 
@@ -64,6 +66,8 @@ pub struct Settings {
     pub page_mib_max: Setting<u32>,
     /// Whether links that lead out of a data folder are followed.
     pub follow_links: Setting<bool>,
+    /// The address that notifications are sent to.
+    pub webhook: Option<Setting<String>>,
 }
 
 /// Everything that may set something.
@@ -132,6 +136,7 @@ pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
             .map(|follow| follow.map(|value| value == "1"))
             .or_else(|| given.written(|file| file.follow_links.as_ref()))
             .unwrap_or(Setting::default_of(DEFAULT_LIMITS.follow_links)),
+        webhook: given.web_address(WEBHOOK_VARIABLE, |file| file.webhook.as_ref())?,
     })
 }
 
@@ -149,6 +154,23 @@ impl Given<'_> {
             let origin = Origin::File { path: path.to_path_buf(), line: written.line };
             Some(Setting { value: written.value.clone(), origin })
         })
+    }
+
+    /// An address of HTTP. The error does not show a wrong one: it may be a secret.
+    fn web_address(
+        &self,
+        variable: &'static str,
+        of: fn(&SettingsFile) -> Option<&Written<String>>,
+    ) -> Result<Option<Setting<String>>, Failure> {
+        let Some(given) = self.variable(variable) else { return Ok(self.written(of)) };
+        let given = given.map(|text| text.to_string_lossy().into_owned());
+        match is_web_address(&given.value) {
+            true => Ok(Some(given)),
+            false => Err(Failure::usage(
+                format!("{variable} is not an address of HTTP"),
+                format!("set {variable} to an address such as `https://hooks.example.org/…`, or unset it"),
+            )),
+        }
     }
 
     /// A positive number.

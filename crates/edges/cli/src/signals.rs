@@ -18,6 +18,16 @@ pub fn supervise(cancel: &Cancel) {
     on(SIGHUP, move || cancel.detach());
 }
 
+/// The same for a supervisor without a terminal: SIGHUP does nothing to it.
+pub fn supervise_detached(cancel: &Cancel) {
+    for signal in [SIGINT, SIGTERM] {
+        let cancel = cancel.clone();
+        on(signal, move || cancel.stop(signal));
+    }
+    // Not ignored: what this process starts would ignore it too.
+    on(SIGHUP, || {});
+}
+
 /// For a command that only reads: the first SIGINT or SIGTERM requests its end, the second ends it at once. The flag
 /// becomes true on a request.
 pub fn interruptible() -> Arc<AtomicBool> {

@@ -10,6 +10,7 @@ mod isolation;
 mod launcher;
 mod local;
 mod local_offer;
+pub mod outside;
 mod process;
 mod request;
 pub mod shim;

@@ -10,7 +10,7 @@ use crate::records::{
     DataSnapshotFileRow, DataSnapshotRow, DetectionRow, DiagnosisRow, DriftResultRow, EvaluationMetricRow,
     EvaluationRow, EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow,
     ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow,
-    RetryRow, RollBackRow, RunCostRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
+    RetryRow, RollBackRow, RunAmendmentRow, RunCostRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Value};
 
@@ -409,6 +409,8 @@ lists! {
     costs_of(attempt_id: AttemptId) -> CostRow, "item";
     /// Late facts about an attempt, oldest first.
     amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
+    /// Changes of what a run is called or how lists show it, oldest first.
+    amendments_of_run(run_id: RunId) -> RunAmendmentRow, "at, amendment_id";
     /// Evaluations of a run's checkpoints, oldest first.
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
     /// The metrics of an evaluation, those of all rows first.

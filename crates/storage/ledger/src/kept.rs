@@ -15,9 +15,10 @@ use crate::ledger::{Ledger, update_run};
 use crate::records::{
     AmendmentRow, ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, DiagnosisRow,
     DriftResultRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow,
-    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    TABLES,
+    ModelRow, ModelVersionRow, PreflightCheckRow, RetryRow, RollBackRow, RunAmendmentRow, RunDataRow, RunRow,
+    RunState, TABLES,
 };
+use crate::run_amendments::restore_run_amendments;
 use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
 use crate::text::StoredText;
 use crate::value::{ColumnKind, Field as _, Record, Table, Value};
@@ -157,6 +158,12 @@ impl KeptRows {
         Self::default().of(std::slice::from_ref(amendment))
     }
 
+    /// Changes of what a run is called or how lists show it.
+    #[must_use]
+    pub fn of_run_amendments(amendments: &[RunAmendmentRow]) -> Self {
+        Self::default().of(amendments)
+    }
+
     /// A diagnosis of an attempt.
     #[must_use]
     pub fn of_diagnosis(diagnosis: &DiagnosisRow) -> Self {
@@ -284,6 +291,7 @@ impl Ledger {
             added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
             added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;
             added |= absent(backend, &kept.rows_of::<AmendmentRow>()?)?;
+            added |= restore_run_amendments(backend, &kept.rows_of()?)?;
             added |= absent(backend, &kept.rows_of::<DiagnosisRow>()?)?;
             added |= absent(backend, &kept.rows_of::<PreflightCheckRow>()?)?;
             added |= absent(backend, &kept.rows_of::<DriftResultRow>()?)?;

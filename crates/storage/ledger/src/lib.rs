@@ -25,6 +25,7 @@ mod ledger;
 mod records;
 mod registry;
 mod resolve;
+mod run_amendments;
 pub mod scan;
 mod schema;
 mod seal;
@@ -49,8 +50,8 @@ pub use records::{
     DriftResultRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow,
     GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow,
     ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow,
-    RunCostRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow,
-    TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
+    RunAmendmentRow, RunCostRow, RunDataRow, RunField, RunRow, RunState, RunTagRow, RungRow, RungVerdict,
+    SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS, ValidationSetRow,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};

@@ -27,6 +27,7 @@ const CUT_HASH_DIGITS: usize = 16;
 /// Columns that an index holds beside the keys.
 const INDEXED: &[&str] = &[
     "name",
+    "tag",
     "model",
     "model_family",
     "rule",

@@ -40,6 +40,8 @@ pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer, new_ulid};
 pub use memory::MemoryBackend;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+pub use remote::post_json;
 #[cfg(feature = "remote")]
 pub use remote::{
     Head, Object, Objects, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, TransferObserver,

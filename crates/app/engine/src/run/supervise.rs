@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_core::Clock;
-use trackway_core::detect::{DetectionPolicy, Detector};
+use trackway_core::detect::{DetectionPolicy, Detector, Firing};
 use trackway_formats::SaveReason;
 use trackway_formats::control::Command;
 use trackway_formats::layout::AttemptLayout;
@@ -343,7 +343,8 @@ impl<'a> Supervisor<'a> {
         let enough = detection.detecting.enough();
         for finding in findings {
             let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
-            self.reporter.notice(&Notice::Note { text });
+            let Firing { detector, severity, step, .. } = finding.firing;
+            self.reporter.notice(&Notice::Detected { detector, severity, step, text });
             if lives {
                 self.obey_policy(&finding);
             }

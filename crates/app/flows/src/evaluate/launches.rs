@@ -99,7 +99,7 @@ struct Listening<'a>(&'a dyn Reporter);
 impl Reporter for Listening<'_> {
     fn notice(&self, notice: &Notice) {
         let news = match notice {
-            Notice::Note { .. } | Notice::Decided { .. } => true,
+            Notice::Note { .. } | Notice::Detected { .. } | Notice::Decided { .. } => true,
             Notice::AttemptEnded { reason, .. } => reason != TerminationReason::Completed.as_str(),
             Notice::RunStarted { .. } | Notice::AttemptStarted { .. } => false,
         };

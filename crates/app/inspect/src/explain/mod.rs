@@ -98,7 +98,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
     let events = context.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
     let last_good = last_good_run(context, run)?;
     Ok(Explanation {
-        run: run_card(run),
+        run: run_card(context, run)?,
         attempt: None,
         attempts: Vec::new(),
         rungs: Vec::new(),
@@ -151,7 +151,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let diagnoses = diagnose::diagnoses_of(context, run.run_id)?;
     let diagnosis = proposed_diagnosis(context, attempt, &diagnoses)?;
     Ok(Explanation {
-        run: run_card(run),
+        run: run_card(context, run)?,
         attempt: Some(attempt_card(context, attempt)?),
         config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
         parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
@@ -185,7 +185,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         curves: Vec::new(),
         machine,
         parameters: parameters_of(context, attempt)?,
-        tags: tags(context, attempt.attempt_id)?,
+        tags: tags(context, run.run_id, attempt.attempt_id)?,
         artifacts: artifacts(context, attempt.attempt_id)?,
         cost: cost(run, attempt, &attempts, context.ledger_read(|ledger| ledger.run_cost(run.run_id))?),
         last_lines: last_lines(context, attempt),
@@ -211,8 +211,11 @@ fn no_checkpoint_why(
     Ok(no_checkpoint::why_none(attempt, events, uses_sdk))
 }
 
-fn tags(context: &Context, attempt_id: AttemptId) -> Result<Vec<AttemptTag>, AppError> {
-    let rows = context.ledger_read(|ledger| ledger.tags_of(attempt_id))?;
+/// Those of the attempt, with what was amended since.
+fn tags(context: &Context, run_id: RunId, attempt_id: AttemptId) -> Result<Vec<AttemptTag>, AppError> {
+    let mut rows = context.ledger_read(|ledger| ledger.tags_of_runs(&[run_id]))?;
+    rows.retain(|row| row.attempt_id.is_none_or(|of| of == attempt_id));
+    rows.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(rows.into_iter().map(|row| AttemptTag { name: row.name, value: row.value }).collect())
 }
 
@@ -383,8 +386,8 @@ fn without_files(row: Option<&AttemptRow>, folder: &Path) -> AppError {
     AppError::new(ErrorKind::NotFound, message)
 }
 
-fn run_card(run: &RunRow) -> ExplainedRun {
-    ExplainedRun {
+fn run_card(context: &Context, run: &RunRow) -> Result<ExplainedRun, AppError> {
+    Ok(ExplainedRun {
         run_id: run.run_id,
         name: run.name.clone(),
         state: run.state,
@@ -395,7 +398,10 @@ fn run_card(run: &RunRow) -> ExplainedRun {
         data_sha256: run.data_sha256.clone(),
         seed: run.seed,
         created_at: run.created_at,
-    }
+        note: run.note.clone(),
+        hidden_at: run.hidden_at,
+        amendments: context.amendments_of_run(run.run_id)?,
+    })
 }
 
 fn attempt_card(context: &Context, attempt: &AttemptRow) -> Result<ExplainedAttempt, AppError> {

@@ -18,7 +18,8 @@ const END: &str = "1970-01-01T00:01:30Z";
 
 fn run(text: &str) -> Value {
     json!({ "run_id": RUN, "name": text, "state": "failed", "model_family": text, "owner": text, "team": text,
-            "config_sha256": text, "data_sha256": text, "seed": 17, "created_at": START })
+            "config_sha256": text, "data_sha256": text, "seed": 17, "created_at": START,
+            "note": text, "hidden_at": null, "amendments": [] })
 }
 
 fn termination(text: &str) -> Value {

@@ -94,6 +94,8 @@ layout!(
         sources = "sources",
         /// The settings file of the project.
         settings = SETTINGS_FILE,
+        /// Written into a new home: git ignores everything in it but the settings file.
+        gitignore = ".gitignore",
     }
 );
 
@@ -122,6 +124,8 @@ layout!(
         plan_json = "plan.json",
         /// Locked by the supervisor of the run.
         supervisor_lock = "supervisor.lock",
+        /// What the supervisor of a detached run reports (`trackway run --detach`).
+        supervisor_log = "supervisor.log",
         /// Asks the supervisor not to launch the next attempt.
         stop = "stop",
         /// The sizes and times of the data files when they were hashed.

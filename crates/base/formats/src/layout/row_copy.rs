@@ -21,6 +21,8 @@ closed_list!(
         Evaluation = "evaluation",
         /// A late fact beside a sealed receipt.
         Amendment = "amendment",
+        /// Changes of what the run is called or how lists show it.
+        AmendedRun = "amended-run",
         /// A diagnosis of an attempt.
         Diagnosis = "diagnosis",
     }
@@ -55,6 +57,8 @@ pub enum RowCopy<'a> {
     Evaluation(&'a str),
     /// See [`RowCopyKind::Amendment`].
     Amendment(&'a str),
+    /// See [`RowCopyKind::AmendedRun`]; the id is that of the first change.
+    AmendedRun(&'a str),
     /// See [`RowCopyKind::Diagnosis`]; the id is that of the run that it launched.
     Diagnosis(RunId),
 }
@@ -72,6 +76,7 @@ impl RowCopy<'_> {
             Self::RollBack(_) => RowCopyKind::RollBack,
             Self::Evaluation(_) => RowCopyKind::Evaluation,
             Self::Amendment(_) => RowCopyKind::Amendment,
+            Self::AmendedRun(_) => RowCopyKind::AmendedRun,
             Self::Diagnosis(_) => RowCopyKind::Diagnosis,
         }
     }
@@ -83,7 +88,7 @@ impl RowCopy<'_> {
         match self {
             Self::Run | Self::State | Self::Checks => format!("{kind}.json"),
             Self::Attempt(id) | Self::Receipt(id) | Self::RollBack(id) => format!("{kind}-{id}.json"),
-            Self::Evaluation(id) | Self::Amendment(id) => format!("{kind}-{id}.json"),
+            Self::Evaluation(id) | Self::Amendment(id) | Self::AmendedRun(id) => format!("{kind}-{id}.json"),
             Self::Diagnosis(id) => format!("{kind}-{id}.json"),
         }
     }

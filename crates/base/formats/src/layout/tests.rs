@@ -21,11 +21,13 @@ fn paths_of_a_home() {
         RowCopy::RollBack(attempt_id),
         RowCopy::Evaluation("eval_01kajn4f3s0000000000000002"),
         RowCopy::Amendment("amd_01kajn4f3s0000000000000003"),
+        RowCopy::AmendedRun("amd_01kajn4f3s0000000000000003"),
         RowCopy::Diagnosis(run_id),
     ];
     let mut paths = vec![
         home.ledger_db(),
         home.settings(),
+        home.gitignore(),
         home.attempt_source(attempt_id),
         home.changes_source("0123"),
         home.file_source("4567"),
@@ -67,6 +69,7 @@ fn row_copies_are_recognised() {
         RowCopy::Receipt(attempt_id),
         RowCopy::RollBack(attempt_id),
         RowCopy::Evaluation("eval_1"),
+        RowCopy::AmendedRun("amd_1"),
     ] {
         assert_eq!(RowCopyKind::of_file(&copy.file_name()), Some(copy.kind()));
     }

@@ -6,6 +6,7 @@ use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::{DetectSection, detect};
 use super::early_stop::{EarlyStopSection, early_stop};
 use super::evaluate::{EvaluateSection, evaluate};
+use super::notify::{NotifySection, notify};
 use super::read::{checkpoint, container, data, ladder, launch, owner, resources, retry, run, supervise};
 use super::read_checks::{governance, preflight, training};
 use super::sections::{
@@ -47,6 +48,8 @@ pub struct RunFile {
     pub early_stop: Option<EarlyStopSection>,
     /// `[evaluate]`
     pub evaluate: Option<EvaluateSection>,
+    /// `[notify]`
+    pub notify: Option<NotifySection>,
     /// `[owner]`
     pub owner: OwnerSection,
     /// `[launch]`
@@ -97,6 +100,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         detect: top.section("detect", problems).map(|scope| detect(&scope, problems)).unwrap_or_default(),
         early_stop: top.section("early_stop", problems).map(|scope| early_stop(&scope, problems)),
         evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, &data, problems)),
+        notify: top.section("notify", problems).map(|scope| notify(&scope, problems)),
         owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
         launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),
         unsupported: unsupported::find(&top),

@@ -10,6 +10,7 @@ mod document;
 mod early_stop;
 mod error;
 mod evaluate;
+mod notify;
 mod overrides;
 mod plan;
 mod read;
@@ -35,6 +36,7 @@ pub use evaluate::{
     DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection, MAIN_TEST_SET, PROBE_ROWS_MAX,
     SliceSection, TestSetSection,
 };
+pub use notify::{NotifyOn, NotifySection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};

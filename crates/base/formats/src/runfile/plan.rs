@@ -8,6 +8,7 @@ use super::detect::DetectSection;
 use super::document::RunFile;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
+use super::notify::NotifySection;
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection,
     ResourcesSection, RetrySection, RunSection, SuperviseSection,
@@ -55,6 +56,9 @@ pub struct Plan {
     pub early_stop: Option<EarlyStopSection>,
     /// The evaluation.
     pub evaluate: Option<EvaluateSection>,
+    /// What of the run is sent to a webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifySection>,
     /// Whose run it is.
     pub owner: OwnerSection,
     /// Where it is launched.
@@ -79,6 +83,7 @@ impl From<RunFile> for Plan {
             detect: file.detect,
             early_stop: file.early_stop,
             evaluate: file.evaluate,
+            notify: file.notify,
             owner: file.owner,
             launch: file.launch,
         }
@@ -107,6 +112,7 @@ impl Plan {
             detect: DetectSection::default(),
             early_stop: None,
             evaluate: None,
+            notify: None,
             owner: OwnerSection::default(),
             launch: LaunchSection::default(),
         }
@@ -117,7 +123,7 @@ impl Plan {
     /// In: command, seed, working directory, environment additions, what it starts from; GPU count and kind (they decide the world size and
     /// the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
     /// decides where an interrupted run resumes); when a run stops early, if set. Out: names, family, owner, prices and
-    /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, launcher,
+    /// budgets, retries, supervision, detectors, retention, checks before the launch, evaluation, notifications, launcher,
     /// `pass_environment`, `parameters` and `tags` (they decide what is recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {

@@ -39,6 +39,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             "detect",
             "early_stop",
             "evaluate",
+            "notify",
             "owner",
             "launch",
         ],
@@ -168,6 +169,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     ),
     section("detect.*", &["policy", "threshold", "patience"]),
+    section("notify", &["webhook", "on"]),
     section("early_stop", &["patience", "metric", "improvement", "progressive", "window"]),
     section(
         "evaluate",

@@ -108,6 +108,10 @@ timeout = "1h"
 retry   = { attempts = 2, backoff = "1s..5s" }
 after   = false
 
+[notify]
+webhook = { env = "SLACK_WEBHOOK" }
+on      = ["end", "gate"]
+
 [owner]
 name = "ana"
 team = "search"
@@ -170,6 +174,9 @@ fn every_key_reaches_its_value() {
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
     assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
     assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
+    let notify =
+        NotifySection { webhook: Some("SLACK_WEBHOOK".into()), on: vec![NotifyOn::End, NotifyOn::Gate] };
+    assert_eq!(file.notify, Some(notify));
     let infrastructure = &file.retry.rules[INFRASTRUCTURE];
     assert_eq!(
         (infrastructure.backoff_min_seconds, infrastructure.backoff_max_seconds),
@@ -636,6 +643,25 @@ fn the_config_hash_is_pinned() {
     assert_eq!(plan.config_sha256(), "c8d71a83e7b3965659e5a38440c24ce6c4b800322983dd022cb5eb85cb2540ce");
     assert_eq!(Plan::for_command(&["/bin/true".into()]).run.name, "true");
     assert_eq!(Plan::for_command(&[]).run.name, "run");
+}
+
+/// Proves that the address of a webhook is not taken into a run file, and that what is sent decides no hash.
+#[test]
+fn a_webhook_is_named_by_a_variable() {
+    for (line, part) in [
+        ("webhook = \"https://hooks.example.org/T0/secret\"", "must name a variable"),
+        ("webhook = { env = \"A B\" }", "must contain only names"),
+        ("webhook = { env = \"A\", url = \"x\" }", "must have the key `env` and no other"),
+        ("on = [\"ends\"]", "did you mean `end`?"),
+        ("on = []", "must not be empty"),
+    ] {
+        let refused = read(&format!("{MINIMAL}[notify]\n{line}\n")).unwrap_err();
+        assert!(refused.contains(part), "{line}: {refused}");
+    }
+    let bare = read(&format!("{MINIMAL}[notify]\n")).unwrap();
+    assert_eq!(bare.notify, Some(NotifySection::default()));
+    let hash = |text: &str| Plan::from(read(text).unwrap()).config_sha256();
+    assert_eq!(hash(MINIMAL), hash(&format!("{MINIMAL}[notify]\non = [\"end\"]\n")));
 }
 
 /// Proves that `docs/run-file.md` has a heading for each section and names each of its keys below it.

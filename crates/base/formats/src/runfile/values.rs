@@ -175,7 +175,7 @@ pub(super) fn variable_name(node: &Node) -> Result<String, Fault> {
     Ok(name)
 }
 
-fn check_variable_name(name: &str) -> Result<(), String> {
+pub(super) fn check_variable_name(name: &str) -> Result<(), String> {
     let mut bytes = name.bytes();
     let starts = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {

@@ -40,7 +40,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Data", &["data", "score", "metrics", "slices"]),
     ("Models", &["checkpoint", "eval", "gates", "registry", "probe"]),
-    ("Housekeeping", &["config", "gc", "doctor", "ledger", "import", "schema", "completions", "man"]),
+    (
+        "Housekeeping",
+        &["config", "notify", "gc", "doctor", "ledger", "import", "schema", "completions", "man"],
+    ),
 ];
 
 /// `command` with the groups in its help, wrapped to `width` columns; to those of the terminal where none is given.

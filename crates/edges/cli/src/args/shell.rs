@@ -45,3 +45,16 @@ pub struct ManArgs {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  TRACKWAY_WEBHOOK=https://hooks.example.org/T0/B0 trackway notify
+  trackway notify trackway.toml            the webhook of its section [notify]
+  trackway notify --json                   what is sent, as it is sent
+
+Exit codes: 0 the webhook has taken it; 1 it has not; 2 no webhook is set")]
+pub struct NotifyArgs {
+    /// Run file whose `[notify]` names the webhook [default: the setting `webhook`]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}

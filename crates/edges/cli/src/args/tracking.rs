@@ -1,4 +1,4 @@
-//! Searching, comparing, exporting, importing and clearing away runs.
+//! Searching, comparing, exporting, amending, importing and clearing away runs.
 
 use std::path::PathBuf;
 
@@ -12,6 +12,7 @@ use trackway_ledger::ForeignTool;
   trackway runs
   trackway runs --where 'val_loss < 0.3 and param.optimizer = \"adam\"' --sort val_loss
   trackway runs --sort -max.val_accuracy --columns name,max.val_accuracy,param.lr --limit 5
+  trackway runs --where 'tag.sweep = \"august\"' --columns name,note,tag.sweep
   trackway runs --where 'state = \"failed\" and `train/loss` > 10' --json
   trackway runs --limit 100 --after 01kabc
 
@@ -33,6 +34,67 @@ pub struct RunsArgs {
     /// Only runs that come after this one in the order: the last run of the previous page
     #[arg(long, value_name = "RUN")]
     pub after: Option<String>,
+    /// Include hidden runs
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway amend last --name baseline --note 'the one for the paper'
+  trackway amend 01kabc --tag sweep=august --untag draft
+  trackway amend 01kabc --hide --why 'started with the wrong data'
+  trackway amend last termination_reason node_failure --why 'the node log shows ECC errors'
+  trackway amend att_01kabc cost_usd 12.40 --why 'the invoice of March'
+  trackway amend att_01kabc owner --unknown --why 'the account was shared'
+
+Changes of a run are in the table `run_amendments`, late facts about an attempt in `amendments`; no receipt changes. `trackway explain`
+shows both; the view `amended_attempts` has the newest values of attempts in SQL, the view `run_tags` the tags.")]
+pub struct AmendArgs {
+    /// Run or attempt: id, unique part of an id, name, or `last`; for a column of the receipt, a run means its last attempt
+    #[arg(value_name = "RUN|ATTEMPT")]
+    pub subject: String,
+    /// Column of the receipt
+    #[arg(required_unless_present = "of_run", conflicts_with = "of_run", requires = "why")]
+    pub field: Option<String>,
+    /// The value as it is known now
+    #[arg(required_unless_present_any = ["unknown", "of_run"], conflicts_with_all = ["unknown", "of_run"])]
+    pub value: Option<String>,
+    /// The value in the receipt is wrong, and the right one is not known
+    #[arg(long, conflicts_with = "of_run")]
+    pub unknown: bool,
+    #[command(flatten)]
+    pub run: AmendRunArgs,
+    /// The reason; required for a column of the receipt
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    /// The author [default: the login]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+}
+
+/// What of a run may change at any time.
+#[derive(Debug, Args)]
+#[group(id = "of_run", multiple = true)]
+pub struct AmendRunArgs {
+    /// Rename the run
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Note something about the run, in place of its note; an empty text removes it
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+    /// Set a tag of the run
+    #[arg(long = "tag", value_name = "NAME=VALUE")]
+    pub tags: Vec<String>,
+    /// Remove a tag of the run
+    #[arg(long, value_name = "NAME")]
+    pub untag: Vec<String>,
+    /// Leave the run out of lists
+    #[arg(long, conflicts_with = "unhide")]
+    pub hide: bool,
+    /// Show the run in lists again
+    #[arg(long)]
+    pub unhide: bool,
 }
 
 #[derive(Debug, Args)]
@@ -99,11 +161,18 @@ pub struct ImportArgs {
   trackway gc --older-than 90d                      dry run
   trackway gc --older-than 90d --keep-last 100 --yes
   trackway gc --where 'state = \"failed\"' --older-than 14d --yes
+  trackway gc --run 01kabc --checkpoints --yes      all files of one run
 
 It deletes logs and flight records of attempts and evaluators, and files that evaluators wrote. Receipts are kept: metrics,
 parameters, events, costs, artifacts and evaluation rows. Runs that are running, being evaluated or have a pinned checkpoint are
 skipped; for checkpoints use `trackway checkpoint gc`.")]
 pub struct RunsGcArgs {
+    /// Only this run, whatever its age (repeatable); exit code 3 if it is kept. To leave it out of lists: `trackway amend RUN --hide`
+    #[arg(long = "run", value_name = "RUN", conflicts_with_all = ["older_than", "keep_last", "condition"])]
+    pub runs: Vec<String>,
+    /// Of the runs named with --run, also the checkpoints on this disk
+    #[arg(long, requires = "runs")]
+    pub checkpoints: bool,
     /// Only runs that ended at least this long ago, such as `90d`
     #[arg(long, value_name = "DURATION")]
     pub older_than: Option<String>,

@@ -7,6 +7,8 @@ use trackway_api::settings::{
     SettingsFileState,
 };
 
+use trackway_engine::notify::host_of;
+
 use crate::printer::Printer;
 use crate::settings::{FileKind, FileState, FoundFile, Origin, Setting, Settings};
 
@@ -32,7 +34,7 @@ struct Row<'s> {
     origin: &'s Origin,
 }
 
-fn rows(settings: &Settings) -> [Row<'_>; 7] {
+fn rows(settings: &Settings) -> [Row<'_>; 8] {
     let home = settings.home(None);
     [
         Row {
@@ -46,6 +48,16 @@ fn rows(settings: &Settings) -> [Row<'_>; 7] {
         Row::of("media_mib_max", &settings.media_mib_max),
         Row::of("page_mib_max", &settings.page_mib_max),
         Row::of("follow_links", &settings.follow_links),
+        Row {
+            key: "webhook",
+            value: json!(
+                settings
+                    .webhook
+                    .as_ref()
+                    .map_or_else(|| "none".to_owned(), |webhook| host_of(&webhook.value))
+            ),
+            origin: origin_of(settings.webhook.as_ref()),
+        },
     ]
 }
 

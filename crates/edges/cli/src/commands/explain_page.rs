@@ -10,7 +10,7 @@ use trackway_api::explain::{
 };
 use trackway_api::progressive::ProgressiveEstimate;
 use trackway_api::registry::ModelVersion;
-use trackway_api::runs::RungSummary;
+use trackway_api::runs::{RunAmendment, RungSummary};
 use trackway_core::TerminationReason;
 use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
@@ -20,7 +20,8 @@ use super::evaluate::few_metrics;
 use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
 use super::{
-    explain_cadence, explain_diagnosis, explain_inputs, explain_machine, explain_parameters, progressive,
+    amend, explain_cadence, explain_diagnosis, explain_inputs, explain_machine, explain_parameters,
+    progressive,
 };
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, counted, duration, metric, short_hash};
@@ -81,7 +82,25 @@ fn heading(printer: Printer, page: &Explanation) {
     };
     let tone = state_tone(run.state);
     let title = printer.tone(Tone::Bold, &run.name);
-    printer.line(title + format!(" · {}{owner} · ", run.run_id) + printer.tone(tone, run.state.as_str()));
+    let hidden = if run.hidden_at.is_some() { " · hidden" } else { "" };
+    let state = printer.tone(tone, run.state.as_str());
+    printer.line(title + format!(" · {}{owner} · ", run.run_id) + state + hidden);
+    for line in run.note.iter().flat_map(|note| note.lines()) {
+        printer.line(format!("  {line}"));
+    }
+    run_amendments(printer, &run.amendments);
+}
+
+/// Changes of the run's name, note and tags, and of whether lists show it.
+fn run_amendments(printer: Printer, changes: &[RunAmendment]) {
+    if changes.is_empty() {
+        return;
+    }
+    section(printer, "Changed by hand");
+    for change in changes {
+        let why = change.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+        printer.line(format!("  {} ({}, {}{why})", amend::sentence(change), change.author, change.at));
+    }
 }
 
 fn state_tone(state: RunState) -> Tone {

@@ -6,13 +6,16 @@ use trackway_formats::runfile::parse_duration;
 use trackway_tower::retention::RetentionRule;
 
 use crate::args::RunsGcArgs;
-use crate::exit::Failure;
+use crate::exit::{BLOCKED, Failure};
 use crate::printer::Printer;
 use crate::units::bytes;
 
 pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
     let older_than_seconds = args.older_than.as_deref().map(seconds).transpose()?;
+    let runs = args.runs.iter().map(|run| context.resolve_run(run)).collect::<Result<_, _>>()?;
     let request = GcRequest {
+        runs,
+        checkpoints: args.checkpoints,
         condition: args.condition.clone(),
         rule: RetentionRule { older_than_seconds, keep_last: args.keep_last },
         dry_run: !args.yes,
@@ -23,7 +26,8 @@ pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, 
     } else {
         show(&cleared, printer);
     }
-    Ok(0)
+    // A run that was named and is kept was not deleted as it should have been.
+    Ok(if args.runs.is_empty() || cleared.kept.is_empty() { 0 } else { BLOCKED })
 }
 
 fn seconds(text: &str) -> Result<f64, Failure> {

@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use trackway_api::attempts::Attempt;
 use trackway_api::runs::Run;
+use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::rows::{listed_attempt, listed_run};
 use trackway_flows::query;
@@ -8,8 +11,14 @@ use trackway_sql::{FoundRuns, Page, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, cut};
 use crate::units::{duration, metric, timestamp};
+
+/// Characters of a note in the list; `trackway explain` shows all of it.
+const NOTE_CHARACTERS_MAX: usize = 60;
+
+/// The tags of runs.
+type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
     let after = args.after.as_deref().map(|run| context.resolve_run(run)).transpose()?;
@@ -17,11 +26,13 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
         condition: args.condition.clone(),
         order: args.sort.iter().map(|key| sort_key(key)).collect(),
         columns: args.columns.iter().map(|name| plain_name(name)).collect(),
+        with_hidden: args.all,
         page: Page { after, limit: args.limit as usize },
     };
     let found = query::search_runs(context, &search)?;
+    let tags = context.tags_of_runs(&found.runs)?;
     if printer.is_json() {
-        printer.document(&listed(&found));
+        printer.document(&listed(&found, &tags));
     } else if found.runs.is_empty() && args.after.is_some() {
         printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
@@ -29,7 +40,7 @@ pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, 
     } else if found.runs.is_empty() {
         printer.note("no runs yet; start one with: trackway run -- COMMAND …");
     } else {
-        table(&found, args, printer);
+        table(&found, &tags, args, printer);
         if let Some(next) = found.next {
             printer.note(format!("there are more runs; list them with the same options and --after {next}"));
         }
@@ -54,16 +65,17 @@ fn plain_name(name: &str) -> String {
 
 /// The runs, each with the values of the requested names; the last one with the `--after` of the next page, if there is
 /// one.
-fn listed(found: &FoundRuns) -> Vec<Run> {
+fn listed(found: &FoundRuns, tags: &Tags) -> Vec<Run> {
     let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| Run {
         values: found.names.iter().cloned().zip(values.iter().cloned()).collect(),
         next: found.next.filter(|next| *next == run.run_id),
+        tags: tags.get(&run.run_id).cloned().unwrap_or_default(),
         ..listed_run(run.clone())
     };
     found.runs.iter().zip(&found.values).map(with_values).collect()
 }
 
-fn table(found: &FoundRuns, args: &RunsArgs, printer: Printer) {
+fn table(found: &FoundRuns, tags: &Tags, args: &RunsArgs, printer: Printer) {
     let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
     let mut header: Vec<&str> = match args.columns.is_empty() {
         true => usual.to_vec(),
@@ -73,15 +85,34 @@ fn table(found: &FoundRuns, args: &RunsArgs, printer: Printer) {
     let shown: Vec<usize> =
         (0..found.names.len()).filter(|at| !args.columns.is_empty() || !has(&found.names[*at])).collect();
     header.extend(shown.iter().map(|at| found.names[*at].as_str()));
+    // What most runs do not have takes no room where none of these has it.
+    let is_usual = args.columns.is_empty();
+    let has_tags = is_usual && tags.values().any(|tags| !tags.is_empty());
+    let has_notes = is_usual && found.runs.iter().any(|run| run.note.is_some());
+    header.extend(has_tags.then_some("tags"));
+    header.extend(has_notes.then_some("note"));
     let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
         let mut cells = run_cells(run);
         if !args.columns.is_empty() {
             cells.truncate(1);
         }
         cells.extend(shown.iter().map(|at| cell(&values[*at])));
+        if has_tags {
+            cells.push(tags.get(&run.run_id).map(tag_cell).unwrap_or_default());
+        }
+        if has_notes {
+            let first_line = run.note.as_deref().and_then(|note| note.lines().next());
+            cells.push(first_line.map(|line| cut(line, NOTE_CHARACTERS_MAX)).unwrap_or_default());
+        }
         cells
     });
     printer.table(&header, rows.collect());
+}
+
+/// `sweep=august team=search`
+fn tag_cell(tags: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.join(" ")
 }
 
 fn cell(value: &serde_json::Value) -> String {

@@ -137,6 +137,14 @@ impl CountSpinner {
     }
 }
 
+/// A line without anything in it is not drawn.
+fn show_status(status: &ProgressBar, is_shown: bool) {
+    let template = if is_shown { "{spinner} {msg}" } else { "" };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        status.set_style(style);
+    }
+}
+
 /// A reporter for a person at a terminal, or for a log file when there is none.
 pub struct Live {
     printer: Printer,
@@ -153,9 +161,7 @@ impl Live {
     pub fn new(printer: Printer) -> Self {
         let status = stderr_is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
+            show_status(&bar, true);
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
@@ -178,6 +184,15 @@ impl Live {
         }
     }
 
+    /// Whether what is written next is in the middle of a line. The status line is not drawn into a line of the script that has
+    /// not ended, such as its progress bar.
+    fn set_mid_line(&self, is_mid_line: bool) {
+        let was_mid_line = self.mid_line.swap(is_mid_line, Ordering::Relaxed);
+        if let Some(status) = self.status.as_ref().filter(|_| was_mid_line != is_mid_line) {
+            show_status(status, !is_mid_line);
+        }
+    }
+
     /// Writes while the status line is out of the way.
     fn aside(&self, write: impl FnOnce()) {
         match &self.status {
@@ -190,19 +205,29 @@ impl Live {
 impl Reporter for Live {
     fn notice(&self, notice: &Notice) {
         let text = sentence(notice);
+        let is_mid_line = self.mid_line.load(Ordering::Relaxed);
         self.aside(|| {
-            if self.mid_line.swap(false, Ordering::Relaxed) {
+            if is_mid_line {
                 self.printer.echo(false, b"\n");
             }
             self.printer.note(&text);
         });
+        self.set_mid_line(false);
     }
 
     fn output(&self, stream: Stream, bytes: &[u8]) {
         let json = self.printer.is_json();
-        self.mid_line.store(bytes.last().is_some_and(|last| *last != b'\n'), Ordering::Relaxed);
+        let Some(last) = bytes.last() else { return };
+        let ends_line = *last == b'\n';
+        // Hidden before its line is written, shown after it.
+        if !ends_line {
+            self.set_mid_line(true);
+        }
         // Under `--json` stdout holds one document.
         self.aside(|| self.printer.echo(stream == Stream::Stdout && !json, bytes));
+        if ends_line {
+            self.set_mid_line(false);
+        }
     }
 
     fn progress(&self, progress: &Progress) {
@@ -228,7 +253,7 @@ impl Reporter for Live {
     }
 }
 
-fn sentence(notice: &Notice) -> String {
+pub(super) fn sentence(notice: &Notice) -> String {
     match notice {
         Notice::RunStarted { run_id, name, config_sha256 } => {
             format!("`{name}` is {run_id}, config {}", crate::units::short_hash(config_sha256))
@@ -249,7 +274,7 @@ fn sentence(notice: &Notice) -> String {
             Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`); launches in {}", duration(*delay)),
             _ => format!("{why} (rule `{rule}`)"),
         },
-        Notice::Note { text } => text.clone(),
+        Notice::Note { text } | Notice::Detected { text, .. } => text.clone(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! One place per command: call the use case, print its answer, choose the exit code.
 
+pub mod amend;
 pub mod checkpoint;
 pub mod classify;
 pub mod compare;
 pub mod config;
 pub mod cross_validate;
 pub mod data;
+pub mod detach;
 pub mod diagnose;
 pub mod doctor;
 pub mod evaluate;
@@ -26,6 +28,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod metrics;
+pub mod notify;
 pub mod postmortem;
 pub mod preflight;
 mod probe;
@@ -52,8 +55,10 @@ use trackway_engine::roll_back;
 use trackway_engine::stop;
 use trackway_flows::outputs;
 use trackway_inspect::explain;
+use trackway_launch::ProcessIdentity;
+use trackway_launch::outside::stand_in;
 
-use crate::args::{ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
+use crate::args::{AwaitArgs, ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
 use crate::page::save;
 use crate::printer::Printer;
@@ -119,4 +124,10 @@ pub fn roll_back(context: &Context, args: &RunRollbackArgs, printer: Printer) ->
 /// The shim prints nothing: its exit code shows only whether it could do its work.
 pub fn shim(args: &ShimArgs) -> u8 {
     u8::try_from(trackway_launch::shim::run(&args.folder, &args.argv)).unwrap_or(1)
+}
+
+/// Waits for a process that Trackway did not launch, in its place.
+pub fn await_process(args: &AwaitArgs) -> u8 {
+    let process = ProcessIdentity { pid: args.pid, start_ticks: args.start_ticks };
+    stand_in(process, &args.folder).unwrap_or(1)
 }

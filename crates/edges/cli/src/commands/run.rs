@@ -1,13 +1,16 @@
 use std::collections::BTreeMap;
 
 use trackway_api::runs::{RunOutcome, RunReport};
+use trackway_core::RunId;
 use trackway_core::name::Named;
 use trackway_engine::Context;
 use trackway_engine::run::{Injection, RunSource};
+use trackway_flows::preflight::PreflightReporter;
 use trackway_flows::train::{self, RunRequest};
 use trackway_formats::arguments::{PARAMETERS_MAX, given_pair};
 use trackway_ledger::RunState;
 
+use super::detach;
 use super::evaluate::few_metrics;
 use super::given_name;
 use super::live::Live;
@@ -57,7 +60,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
 }
 
 /// The pairs of a repeated option; of one name the last value counts.
-fn given(option: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn given(option: &str, pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |text: &String| {
         given_pair(text).map_err(|why| {
             Failure::usage(format!("{option}: {why}"), format!("such as `{option} optimizer=adamw`"))
@@ -79,25 +82,36 @@ fn overrides(table: &str, pairs: &BTreeMap<String, String>) -> Vec<String> {
     pairs.iter().map(|(name, value)| format!("{table}.{}={}", quoted(name), quoted(value))).collect()
 }
 
-pub fn run(
+pub fn run(context: &Context, request: RunRequest, args: &RunArgs, printer: Printer) -> Result<u8, Failure> {
+    let (report, printer) = supervised(context, (None, args.detached), printer, |reporter| {
+        train::run(context, request, reporter)
+    });
+    tell(&report?, args.exit_with_child, printer)
+}
+
+/// Does the work of a supervisor, with a terminal or without.
+fn supervised<T>(
     context: &Context,
-    request: RunRequest,
-    exit_with_child: bool,
+    (run, detached): (Option<RunId>, bool),
     printer: Printer,
-) -> Result<u8, Failure> {
+    work: impl FnOnce(&dyn PreflightReporter) -> T,
+) -> (T, Printer) {
+    if detached {
+        let named = run.and_then(|run| context.run_by_id(run).ok()).map(|run| (run.run_id, run.name));
+        return detach::supervise(context, named, printer, work);
+    }
     signals::supervise(context.cancel());
     let live = Live::new(printer);
-    let report = train::run(context, request, &live);
+    let done = work(&live);
     live.finish();
-    tell(&report?, exit_with_child, printer)
+    (done, printer)
 }
 
 pub fn resume(context: &Context, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
     let run = context.resolve_run(&args.run)?;
-    signals::supervise(context.cancel());
-    let live = Live::new(printer);
-    let report = train::resume(context, run, &live);
-    live.finish();
+    let (report, printer) = supervised(context, (Some(run), args.detached), printer, |reporter| {
+        train::resume(context, run, reporter)
+    });
     tell(&report?, false, printer)
 }
 

@@ -1,13 +1,11 @@
-//! `trackway verify` and `trackway amend`.
+//! `trackway verify`.
 
 use trackway_api::verify::VerifyReport;
 use trackway_engine::Context;
-use trackway_engine::person::person;
-use trackway_flows::amend::{AmendRequest, amend};
 use trackway_flows::verify::verify;
 
 use super::live::CountSpinner;
-use crate::args::{AmendArgs, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::exit::{Failure, INTEGRITY};
 use crate::printer::{Printer, Tone};
 use crate::units::duration;
@@ -53,24 +51,4 @@ fn show(report: &VerifyReport, printer: Printer) {
         true => format!("nothing differs from what was sealed ({})", duration(report.seconds)),
         false => format!("{all} differ from what was sealed: compare the ledger and the folder with a copy"),
     });
-}
-
-pub fn amend_command(context: &Context, args: &AmendArgs, printer: Printer) -> Result<u8, Failure> {
-    let attempt = context.resolve_attempt(&args.attempt)?;
-    let request = AmendRequest {
-        field: args.field.clone(),
-        value: args.value.clone().filter(|_| !args.unknown),
-        why: args.why.clone(),
-        author: args.by.clone().or_else(person).unwrap_or_else(|| "unknown".into()),
-    };
-    let amendment = amend(context, attempt, &request)?;
-    if printer.is_json() {
-        printer.document(&amendment);
-    } else {
-        let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
-        let (old, new) = (shown(&amendment.old_text), shown(&amendment.new_text));
-        printer
-            .note(format!("amended {attempt}: {} {old} → {new}; the receipt is as it was", amendment.field));
-    }
-    Ok(0)
 }

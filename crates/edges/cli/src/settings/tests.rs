@@ -90,6 +90,21 @@ fn every_setting_has_an_effect() {
     assert!(!off.follow_links.value, "the environment is stronger");
 }
 
+/// Proves that the address of a webhook comes from a file or, stronger, from the environment, and that a wrong one is an error that
+/// does not show it.
+#[test]
+fn a_webhook_is_set() {
+    let file = "webhook = \"https://h.example/file\"";
+    let by_file = resolved((None, None), &[], file, "").unwrap();
+    let expected = Setting { value: "https://h.example/file".into(), origin: in_file(PROJECT, 1) };
+    assert_eq!(by_file.webhook, Some(expected));
+    let variables = [("TRACKWAY_WEBHOOK", "https://h.example/variable")];
+    let by_variable = resolved((None, None), &variables, file, "").unwrap();
+    assert_eq!(by_variable.webhook.unwrap().value, "https://h.example/variable");
+    let failure = resolved((None, None), &[("TRACKWAY_WEBHOOK", "s3cret")], "", "").unwrap_err();
+    assert_eq!((failure.code, failure.message.contains("s3cret")), (2, false), "{}", failure.message);
+}
+
 /// Proves that a variable with a wrong value is an error that names it.
 #[test]
 fn a_wrong_variable_is_named() {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
 mod adopted;
+mod amendments;
 mod arguments;
 mod bad_input;
 mod checkpoints;
@@ -15,6 +16,7 @@ mod data_sets;
 mod database_loss;
 mod decoders;
 mod deletion;
+mod detach;
 mod detectors;
 mod diagnose;
 mod documents;
@@ -37,6 +39,7 @@ mod memory;
 mod metrics;
 mod modes;
 mod names;
+mod notifications;
 mod postgres;
 #[path = "../../../../storage/ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]

@@ -27,6 +27,7 @@ from ._ranks import Sharded
 from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
 from ._share import rung_indexes
+from ._start import start_run
 from ._trackway import in_rung, rung
 from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
@@ -68,6 +69,7 @@ __all__ = [
     "rung_indexes",
     "seed",
     "serve_scores",
+    "start_run",
 ]
 
 

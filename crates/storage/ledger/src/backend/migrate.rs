@@ -149,6 +149,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0021_value_indexes.sql"),
         postgres: include_str!("../../migrations/postgres/0021_value_indexes.sql"),
     },
+    Migration {
+        version: 22,
+        sqlite: include_str!("../../migrations/sqlite/0022_run_amendments.sql"),
+        postgres: include_str!("../../migrations/postgres/0022_run_amendments.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

@@ -8,6 +8,7 @@ mod leases;
 mod registry;
 pub mod rows;
 mod rules;
+mod run_amendments;
 mod text;
 
 use crate::backend::{Backend, SCHEMA_VERSION};
@@ -38,6 +39,7 @@ pub fn run_all(open: Open<'_>) {
     rows::a_run_of_tomorrow_is_not_last(&ledger);
     rows::names_are_healed(&ledger);
     rows::ends_are_counted(&ledger);
+    run_amendments::a_run_is_amended(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
     rules::closed_lists_are_closed(&ledger);

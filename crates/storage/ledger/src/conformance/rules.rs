@@ -180,7 +180,15 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let other = new_attempt(&run, 2, LaunchKind::Train).attempt_id;
     let again = ledger.set_next_attempt(run.run_id, attempt.attempt_id, other);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
-    for table in ["events", "amendments", "data_snapshots", "data_snapshot_files", "run_data", "retries"] {
+    for table in [
+        "events",
+        "amendments",
+        "run_amendments",
+        "data_snapshots",
+        "data_snapshot_files",
+        "run_data",
+        "retries",
+    ] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
         let column = if table.starts_with("data_") { "size_bytes = 0" } else { "run_id = run_id" };
         assert_refused(ledger, &format!("UPDATE {table} SET {column}"));
@@ -201,7 +209,7 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
 }
 
 fn raw_truncate_is_refused(ledger: &Ledger) {
-    for table in ["events", "training_attempts", "amendments"] {
+    for table in ["events", "training_attempts", "amendments", "run_amendments"] {
         assert_refused(ledger, &format!("TRUNCATE {table} CASCADE"));
     }
 }

@@ -93,6 +93,58 @@ record!(
     }
 );
 
+words!(
+    /// What of a run may be changed at any time.
+    RunField, "field of a run", {
+        /// Its name.
+        Name = "name",
+        /// Its note.
+        Note = "note",
+        /// One of its tags.
+        Tag = "tag",
+        /// Whether lists leave it out.
+        Hidden = "hidden",
+    }
+);
+
+record!(
+    /// A change of what a run is called or how lists show it, made by a person. Append-only.
+    RunAmendmentRow, "run_amendments", key ["amendment_id"], {
+        /// Chosen by the writer.
+        amendment_id: String,
+        /// The run.
+        run_id: RunId,
+        /// When it was changed.
+        at: Timestamp,
+        /// The author.
+        author: String,
+        /// What was changed: name, note, tag or hidden.
+        field: RunField,
+        /// The name of the tag; null for other fields.
+        tag: Option<String>,
+        /// What it was; null: there was none.
+        old_text: Option<String>,
+        /// What it is since then; null: there is none.
+        new_text: Option<String>,
+        /// The reason, where one was given.
+        why: Option<String>,
+    }
+);
+
+record!(
+    /// The tags of runs as they are now: those of each attempt or, of a tag that was amended, its newest amendment alone.
+    RunTagRow, "run_tags", key ["run_id", "name"], {
+        /// The run.
+        run_id: RunId,
+        /// The tag.
+        name: String,
+        /// Its value, as a string.
+        value: String,
+        /// The attempt that it is sealed with; null: it was amended.
+        attempt_id: Option<AttemptId>,
+    }
+);
+
 record!(
     /// The training attempts as they are known now: what a receipt has or, where there is one, its newest amendment.
     AmendedAttemptRow, "amended_attempts", key ["attempt_id"], {

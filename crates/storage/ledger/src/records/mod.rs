@@ -25,7 +25,8 @@ pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
 };
 pub use history::{
-    AmendedAttemptRow, AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow,
+    AmendedAttemptRow, AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow,
+    RunAmendmentRow, RunField, RunTagRow, TagRow,
 };
 pub use lease::SupervisorLeaseRow;
 pub use preflight::{DriftResultRow, PreflightCheckRow};
@@ -50,6 +51,7 @@ pub const TABLES: &[&Table] = &[
     EventRow::TABLE,
     RetryRow::TABLE,
     AmendmentRow::TABLE,
+    RunAmendmentRow::TABLE,
     SupervisorLeaseRow::TABLE,
     CostRow::TABLE,
     DataSnapshotRow::TABLE,
@@ -75,5 +77,10 @@ pub const TABLES: &[&Table] = &[
 ];
 
 /// Views over them.
-pub const VIEWS: &[&Table] =
-    &[TestSetRow::TABLE, ValidationSetRow::TABLE, AmendedAttemptRow::TABLE, RunCostRow::TABLE];
+pub const VIEWS: &[&Table] = &[
+    TestSetRow::TABLE,
+    ValidationSetRow::TABLE,
+    AmendedAttemptRow::TABLE,
+    RunTagRow::TABLE,
+    RunCostRow::TABLE,
+];

@@ -83,6 +83,10 @@ record!(
         data_contract_sha256: Option<String>,
         /// The training run that it evaluates, diagnoses or rehearsed; null for a training.
         for_run_id: Option<RunId>,
+        /// What a person noted about it (`trackway amend RUN --note`).
+        note: Option<String>,
+        /// Since when lists leave it out (`trackway amend RUN --hide`); null: they show it.
+        hidden_at: Option<Timestamp>,
     }
 );
 

@@ -23,4 +23,5 @@ pub fn run_all(ledger: &Ledger, home: &Path) {
     sql::mistakes_are_reported(ledger, home);
     sql::evaluations_are_tables(ledger, home);
     search::searches_find_what_plain_reading_finds(ledger, home);
+    search::amended_runs_are_found_by_what_they_are_now(ledger, home);
 }

@@ -16,7 +16,7 @@ use trackway_ledger::conformance::rows::{SpreadIds, at, new_attempt, stored_run}
 use trackway_ledger::scan::{Backend, Record as _, Value, live_summaries};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, ErrorKind, Ledger, LedgerError, MetricSummaryRow, ParameterRow,
-    RunFilter, RunRow, RunState, TagRow,
+    RunAmendmentRow, RunField, RunFilter, RunRow, RunState, TagRow,
 };
 
 use crate::query::RowPredicate;
@@ -344,9 +344,76 @@ fn search(
         condition: condition.map(String::from),
         order: order.iter().map(|(name, greatest_first)| ((*name).to_owned(), *greatest_first)).collect(),
         columns: NAMES.map(String::from).to_vec(),
+        with_hidden: true,
         page,
     };
     search_runs(ledger, home, &search).unwrap_or_else(|error| panic!("{condition:?}: {error}"))
+}
+
+/// Runs are found by their tags as they were amended, also while an attempt is not sealed, and hidden ones only where they
+/// are wanted.
+pub(super) fn amended_runs_are_found_by_what_they_are_now(ledger: &Ledger, home: &Path) {
+    let sealed = stored_run(ledger, "amended and sealed");
+    let attempt = AttemptRow {
+        termination_reason: Some(TerminationReason::Completed),
+        ..new_attempt(&sealed, 1, LaunchKind::Train)
+    };
+    ledger.insert_attempt(&attempt).unwrap();
+    let tag = |name: &str| TagRow {
+        attempt_id: attempt.attempt_id,
+        run_id: sealed.run_id,
+        name: name.into(),
+        value: "old".into(),
+    };
+    let seal = AttemptSeal { tags: vec![tag("fate"), tag("gone")], ..AttemptSeal::of(attempt.clone()) };
+    ledger.seal_attempt(&seal, at(5)).unwrap();
+    let mut plan = Plan::for_command(&["train".to_owned()]);
+    plan.run.tags.insert("fate".into(), "old".into());
+    let given = RunRow {
+        run_id: RunId::new(&SpreadIds),
+        name: "amended and live".into(),
+        config_json: json!(plan),
+        ..sealed.clone()
+    };
+    ledger.insert_run(&given, &[]).unwrap();
+    ledger.insert_attempt(&new_attempt(&given, 1, LaunchKind::Train)).unwrap();
+    let amend = |run: &RunRow, field, tag: Option<&str>, new: Option<&str>| {
+        let amendment = RunAmendmentRow {
+            amendment_id: format!("amd_{}", RunId::new(&SpreadIds)),
+            run_id: run.run_id,
+            at: at(7),
+            author: "ana".into(),
+            field,
+            tag: tag.map(String::from),
+            old_text: None,
+            new_text: new.map(String::from),
+            why: None,
+        };
+        ledger.amend_run(run.run_id, &[amendment]).unwrap();
+    };
+    for run in [&sealed, &given] {
+        amend(run, RunField::Tag, Some("fate"), Some("new"));
+    }
+    amend(&sealed, RunField::Tag, Some("gone"), None);
+    let found = |condition: &str, with_hidden: bool| -> Vec<String> {
+        let search = RunSearch {
+            condition: Some(condition.into()),
+            order: vec![("name".into(), false)],
+            with_hidden,
+            ..RunSearch::default()
+        };
+        let runs = search_runs(ledger, home, &search).unwrap().runs;
+        runs.into_iter().map(|run| run.name).collect()
+    };
+    assert_eq!(found("tag.fate = 'new'", false), ["amended and live", "amended and sealed"]);
+    assert!(found("tag.fate = 'old'", false).is_empty());
+    let gone = RunSearch { condition: Some("tag.gone = 'old'".into()), ..RunSearch::default() };
+    assert_eq!(search_runs(ledger, home, &gone).unwrap_err().kind(), ErrorKind::Usage, "no run has it");
+    amend(&sealed, RunField::Hidden, None, Some("true"));
+    assert_eq!(found("tag.fate = 'new'", false), ["amended and live"]);
+    assert_eq!(found("name like 'amended and%'", false), ["amended and live"]);
+    assert_eq!(found("tag.fate = 'new'", true), ["amended and live", "amended and sealed"]);
+    assert_eq!(found("hidden_at is not null and name like 'amended%'", true), ["amended and sealed"]);
 }
 
 /// A run with a sealed attempt and one that still records.

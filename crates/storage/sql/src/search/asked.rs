@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Table, Value, marks, nearest};
-use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, TagRow};
+use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunRow, RunTagRow};
 
 use super::live::{Live, LiveText};
 
@@ -180,7 +180,7 @@ impl<'a> Names<'a> {
                 "min" => Some(metric(Pick::Min)),
                 "max" => Some(metric(Pick::Max)),
                 "param" => Some(Source::Text(ParameterRow::TABLE, rest.into())),
-                "tag" => Some(Source::Text(TagRow::TABLE, rest.into())),
+                "tag" => Some(Source::Text(RunTagRow::TABLE, rest.into())),
                 _ => None,
             };
             if let Some(source) = said {
@@ -277,9 +277,9 @@ impl<'a> Names<'a> {
         known.extend(self.texts_of("SELECT DISTINCT name FROM metric_summaries", &[])?);
         known.extend(self.live.metrics(self.ledger, self.home)?.iter().map(|row| row.name.clone()));
         let mut parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
-        let mut tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
+        let mut tags = self.texts_of("SELECT DISTINCT name FROM run_tags", &[])?;
         for text in self.live.texts(self.ledger)? {
-            let names = if text.table == TagRow::TABLE.name { &mut tags } else { &mut parameters };
+            let names = if text.table == RunTagRow::TABLE.name { &mut tags } else { &mut parameters };
             names.push(text.name.clone());
         }
         known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));

@@ -6,7 +6,7 @@ use trackway_core::{LaunchKind, RunId};
 use trackway_formats::arguments::declared;
 use trackway_formats::runfile::RunSection;
 use trackway_ledger::scan::{Record as _, Table, live_summaries};
-use trackway_ledger::{AttemptRow, Ledger, LedgerError, MetricSummaryRow, ParameterRow, TagRow};
+use trackway_ledger::{AttemptRow, Ledger, LedgerError, MetricSummaryRow, ParameterRow, RunTagRow};
 
 /// What attempts that are not sealed have; each part is read when a name may mean it.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Live {
 /// A parameter or a tag that was declared for an attempt that is not sealed.
 #[derive(Debug)]
 pub(super) struct LiveText {
-    /// The table that it will be in.
+    /// The table or view that it will be in.
     pub table: &'static str,
     pub run_id: RunId,
     pub name: String,
@@ -59,7 +59,10 @@ impl Live {
                     |table: &Table, name, value| LiveText { table: table.name, run_id: *run_id, name, value };
                 let parameters = declared(command, &given.parameters).into_iter();
                 texts.extend(parameters.map(|it| text(ParameterRow::TABLE, it.name, it.value)));
-                texts.extend(given.tags.into_iter().map(|(name, value)| text(TagRow::TABLE, name, value)));
+                let amended = ledger.amendments_of_run(*run_id)?;
+                let is_amended = |name: &String| amended.iter().any(|it| it.tag.as_ref() == Some(name));
+                let tags = given.tags.into_iter().filter(|(name, _)| !is_amended(name));
+                texts.extend(tags.map(|(name, value)| text(RunTagRow::TABLE, name, value)));
             }
             self.texts = Some(texts);
         }

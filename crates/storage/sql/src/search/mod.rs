@@ -61,6 +61,8 @@ pub struct RunSearch {
     pub order: Vec<(String, bool)>,
     /// Names whose values are wanted.
     pub columns: Vec<String>,
+    /// Whether hidden runs are found too.
+    pub with_hidden: bool,
     /// Which part of all that is found.
     pub page: Page,
 }
@@ -120,7 +122,7 @@ pub fn search_runs(ledger: &Ledger, home: &Path, search: &RunSearch) -> Result<F
         RowPredicate::new(&condition.to_sql(is_text))
     });
     let (asked, live) = names.into_parts();
-    let rows = Rows { ledger, asked, live };
+    let rows = Rows { ledger, with_hidden: search.with_hidden, asked, live };
     let mut walk = Walk::new(&rows, condition.as_ref(), order, search.page)?;
     walk.go()?;
     let mut found = walk.found;

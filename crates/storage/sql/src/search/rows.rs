@@ -27,15 +27,25 @@ pub(super) struct Row {
     pub values: Vec<Value>,
 }
 
+/// Leaves out runs that are hidden. They are few: SQLite reads them from an index that has only them.
+const LISTED: &str = " AND run_id NOT IN (SELECT run_id FROM runs WHERE hidden_at IS NOT NULL)";
+
 /// Reads rows.
 pub(super) struct Rows<'a> {
     pub ledger: &'a Ledger,
+    /// Hidden runs are read too.
+    pub with_hidden: bool,
     pub asked: Vec<Asked>,
     /// What attempts that are not sealed have.
     pub live: Live,
 }
 
 impl Rows<'_> {
+    /// A test for the end of a `WHERE` clause over `runs`.
+    fn listed(&self) -> &'static str {
+        if self.with_hidden { "" } else { LISTED }
+    }
+
     /// Runs with their values: those of a `WHERE` clause, in its order.
     fn read(&self, clause: &str, parameters: &[Value]) -> Result<Vec<Row>, LedgerError> {
         let of_runs: Vec<(usize, usize)> = self
@@ -79,7 +89,7 @@ impl Rows<'_> {
         count_max: usize,
     ) -> Result<Vec<Row>, LedgerError> {
         let mut parameters = Vec::new();
-        let mut clause = format!("WHERE {}", before.of_runs(&mut parameters));
+        let mut clause = format!("WHERE {}{}", before.of_runs(&mut parameters), self.listed());
         if let Some((created_at, run_id)) = after {
             clause += " AND (created_at, run_id) < (?, ?)";
             parameters.extend([Value::Timestamp(*created_at), Value::from(run_id.as_str())]);
@@ -94,7 +104,7 @@ impl Rows<'_> {
         let ids = marks(parameters.len());
         parameters.push(LaunchKind::Train.to_value());
         // Not `kind = ?`: SQLite would rather read all of an index that begins with it than look the ids up.
-        self.read(&format!("WHERE run_id IN ({ids}) AND (kind || '') = ?"), &parameters)
+        self.read(&format!("WHERE run_id IN ({ids}) AND (kind || '') = ?{}", self.listed()), &parameters)
     }
 
     /// Metrics, parameters and tags of these runs.

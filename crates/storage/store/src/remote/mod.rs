@@ -17,6 +17,8 @@ mod error;
 mod objects;
 mod options;
 mod transfer;
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+mod webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,8 @@ pub use objects::{Object, Objects};
 use options::Connection;
 pub use options::{RemoteOptions, Secret};
 pub use transfer::{Head, Sink, Transfer, TransferObserver};
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+pub use webhook::post_json;
 
 /// How often a create is sent that was answered with a conflict and found nothing there. The pauses between, each
 /// twice the one before, are at most 6.3 s together.

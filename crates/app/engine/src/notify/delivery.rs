@@ -1,0 +1,187 @@
+//! Sends notifications, beside the run: a queue with a bound, a thread, and tries whose time is bounded together.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trackway_api::notification::{Notification, NotificationAbout};
+use trackway_core::text::counted;
+use trackway_core::{Clock, RunId};
+use trackway_formats::EventKind;
+use trackway_ledger::{EventRow, Ledger};
+use trackway_redact::Redactor;
+use trackway_system::Cancel;
+
+use super::message::{Message, notification};
+
+/// Notifications that wait to be sent, at most; what comes then is not sent.
+const QUEUE_MAX: usize = 64;
+/// Tries of one notification; a single one while the webhook failed the last.
+pub const TRIES_MAX: u32 = 4;
+/// How long one try may take.
+const TRY_SECONDS: u64 = 3;
+/// The pause after the first try; each is twice the one before. All tries and pauses of a notification take 15.5 s at most.
+const FIRST_PAUSE_MILLIS: u64 = 500;
+/// How long the end of a run waits for what is still in the queue.
+const FINISH_SECONDS: u64 = 20;
+/// How long one look of this wait takes.
+const TURN: Duration = Duration::from_millis(100);
+/// Looks within a second.
+const TURNS_PER_SECOND: u64 = 10;
+
+/// Why a notification did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What the webhook answered, or why it did not.
+    pub why: String,
+    /// How often it was tried.
+    pub tries: u32,
+}
+
+/// What sends the notifications of a run.
+pub(super) struct Sender {
+    /// The address, which is a secret.
+    pub address: String,
+    pub run_id: RunId,
+    pub ledger: Ledger,
+    pub redactor: Arc<Redactor>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The queue of a run, and the thread behind it.
+pub(super) struct Delivery {
+    queue: SyncSender<Message>,
+    /// What was not delivered, when the thread has ended.
+    ended: Mutex<Receiver<Vec<String>>>,
+}
+
+impl Delivery {
+    pub fn start(sender: Sender) -> Self {
+        let (queue, messages) = sync_channel(QUEUE_MAX);
+        let (end, ended) = channel();
+        std::thread::spawn(move || {
+            // The run may have ended without waiting for it.
+            let _ = end.send(sender.deliver_all(&messages));
+        });
+        Self { queue, ended: Mutex::new(ended) }
+    }
+
+    /// Puts a message into the queue; false if that is full.
+    pub fn send(&self, message: Message) -> bool {
+        self.queue.try_send(message).is_ok()
+    }
+
+    /// Waits until everything was sent, its time is up, or a person wants the process to end. Returns what was not delivered.
+    pub fn finish(self, cancel: &Cancel) -> Vec<String> {
+        let Self { queue, ended } = self;
+        drop(queue);
+        let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let requests = cancel.stop_requests();
+        for _ in 0..FINISH_SECONDS * TURNS_PER_SECOND {
+            match ended.recv_timeout(TURN) {
+                Ok(failures) => return failures,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if cancel.stop_requests() > requests => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        vec!["notifications were not delivered before the supervisor ended".into()]
+    }
+}
+
+impl Sender {
+    fn deliver_all(&self, messages: &Receiver<Message>) -> Vec<String> {
+        let mut tries_max = TRIES_MAX;
+        let mut failures = Vec::new();
+        for message in messages {
+            let about = message.about();
+            let failure = self.document(message).map_or_else(
+                |why| Some(Failure { why, tries: 0 }),
+                |document| post_patiently(&self.address, &document, tries_max).err(),
+            );
+            tries_max = if failure.is_some() { 1 } else { TRIES_MAX };
+            failures.extend(failure.map(|failure| self.record(about, &failure)));
+        }
+        failures
+    }
+
+    /// The notification as it is sent: without secrets.
+    fn document(&self, message: Message) -> Result<Vec<u8>, String> {
+        let run = self.ledger.run(self.run_id).map_err(|error| error.to_string())?;
+        body(&notification(message, run.as_ref(), self.clock.now()), &self.redactor)
+    }
+
+    /// Writes down that a notification did not arrive, as far as the ledger takes it now.
+    fn record(&self, about: NotificationAbout, failure: &Failure) -> String {
+        let message = sentence(about, &self.address, failure);
+        let fields = json!({ "about": about, "tries": failure.tries });
+        let _ = self.ledger.append_event(&failed(&*self.clock, self.run_id, &message, Some(fields)));
+        message
+    }
+}
+
+/// `the notification (end) did not reach https://hooks.example.org after 4 tries: it answered with status 500`
+fn sentence(about: NotificationAbout, address: &str, failure: &Failure) -> String {
+    let Failure { why, tries } = failure;
+    let tries = counted(u64::from(*tries), "try");
+    format!("the notification ({about}) did not reach {} after {tries}: {why}", super::host_of(address))
+}
+
+/// The event of a notification that did not arrive.
+pub(super) fn failed(clock: &dyn Clock, run_id: RunId, message: &str, fields: Option<Value>) -> EventRow {
+    let at = clock.now();
+    EventRow {
+        event_id: format!("{run_id}:{}:{}", EventKind::NotificationFailed, at.as_micros()),
+        run_id,
+        attempt_id: None,
+        at,
+        kind: EventKind::NotificationFailed.as_str().into(),
+        step: None,
+        message: message.into(),
+        fields_json: fields,
+        source: "supervisor".into(),
+    }
+}
+
+/// The body of the request.
+pub(super) fn body(notification: &Notification, redactor: &Redactor) -> Result<Vec<u8>, String> {
+    let mut document = serde_json::to_value(notification).map_err(|error| error.to_string())?;
+    redactor.json(&mut document);
+    serde_json::to_vec(&document).map_err(|error| error.to_string())
+}
+
+/// Sends a document, at most so many times; an answer that another try does not change ends it.
+pub(super) fn post_patiently(address: &str, document: &[u8], tries_max: u32) -> Result<(), Failure> {
+    let mut pause = Duration::from_millis(FIRST_PAUSE_MILLIS);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let (why, may_pass) = match post(address, document) {
+            Ok(200..300) => return Ok(()),
+            Ok(status) => (format!("it answered with status {status}"), is_passing(status)),
+            Err(why) => (why, true),
+        };
+        if !may_pass || tries >= tries_max {
+            return Err(Failure { why, tries });
+        }
+        std::thread::sleep(pause);
+        pause *= 2;
+    }
+}
+
+/// Whether the same request may be answered otherwise later.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..)
+}
+
+#[cfg(any(feature = "s3", feature = "gcs", feature = "azure"))]
+fn post(address: &str, document: &[u8]) -> Result<u16, String> {
+    trackway_store::post_json(address, document.to_vec(), Duration::from_secs(TRY_SECONDS))
+}
+
+#[cfg(not(any(feature = "s3", feature = "gcs", feature = "azure")))]
+fn post(_: &str, _: &[u8]) -> Result<u16, String> {
+    let _ = TRY_SECONDS;
+    Err("this program was built without an HTTP client: build it with the feature s3, gcs or azure".into())
+}

@@ -1,0 +1,109 @@
+//! What a notification says.
+
+use trackway_api::notification::{
+    Notification, NotificationAbout, NotifiedDetection, NotifiedGate, NotifiedRun, VERSION,
+};
+use trackway_core::Timestamp;
+use trackway_core::registry::GateVerdict;
+use trackway_core::text::{counted, duration};
+use trackway_ledger::RunRow;
+
+/// What is to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Message {
+    End,
+    Detection(NotifiedDetection),
+    Gates(Vec<NotifiedGate>),
+    Test,
+}
+
+impl Message {
+    pub fn about(&self) -> NotificationAbout {
+        match self {
+            Self::End => NotificationAbout::End,
+            Self::Detection(_) => NotificationAbout::Detection,
+            Self::Gates(_) => NotificationAbout::Gate,
+            Self::Test => NotificationAbout::Test,
+        }
+    }
+}
+
+/// The notification of a message about a run as it is now.
+pub(super) fn notification(message: Message, run: Option<&RunRow>, at: Timestamp) -> Notification {
+    let about = message.about();
+    let text = sentence(&message, run);
+    let (detection, gates) = match message {
+        Message::Detection(found) => (Some(found), Vec::new()),
+        Message::Gates(gates) => (None, gates),
+        Message::End | Message::Test => (None, Vec::new()),
+    };
+    Notification { version: VERSION, about, at, text, run: run.map(notified_run), detection, gates }
+}
+
+fn notified_run(run: &RunRow) -> NotifiedRun {
+    NotifiedRun {
+        run_id: run.run_id,
+        name: run.name.clone(),
+        state: run.state,
+        owner: run.owner.clone(),
+        team: run.team.clone(),
+        attempt_count: run.attempt_count,
+        termination_reason: run.termination_reason,
+        last_committed_step: run.last_committed_step,
+        wall_seconds: run.wall_seconds,
+        cost_usd: run.cost_usd,
+    }
+}
+
+fn sentence(message: &Message, run: Option<&RunRow>) -> String {
+    let Some(run) = run else { return "Trackway can send notifications here".into() };
+    let name = &run.name;
+    match message {
+        Message::End => {
+            let reason = run.termination_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let attempts = counted(u64::from(run.attempt_count), "attempt");
+            format!("run `{name}` {}{reason} after {attempts} in {}", run.state, duration(run.wall_seconds))
+        }
+        Message::Detection(found) => format!("run `{name}`: {}", found.message),
+        Message::Gates(gates) => format!("run `{name}`: {}", of_gates(gates)),
+        Message::Test => format!("run `{name}`: a test"),
+    }
+}
+
+/// `1 of 2 gates is not met: accuracy >= 0.84 (fail)`
+fn of_gates(gates: &[NotifiedGate]) -> String {
+    let open: Vec<&NotifiedGate> = gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass).collect();
+    let all = counted(gates.len() as u64, "gate");
+    if open.is_empty() {
+        return format!("{all} met");
+    }
+    let rules: Vec<String> = open.iter().map(|gate| format!("{} ({})", gate.rule, gate.verdict)).collect();
+    format!("{} of {all} not met: {}", open.len(), rules.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that gates that are not met are named with their verdicts.
+    #[test]
+    fn gates_in_a_sentence() {
+        let gate = |rule: &str, verdict| NotifiedGate { rule: rule.into(), verdict, why: String::new() };
+        let gates = [gate("a > 1", GateVerdict::Pass), gate("b > 2", GateVerdict::Inconclusive)];
+        assert_eq!(of_gates(&gates), "1 of 2 gates not met: b > 2 (inconclusive)");
+        assert_eq!(of_gates(&gates[..1]), "1 gate met");
+    }
+
+    /// Proves that a notification has what it is about, and nothing of another subject.
+    #[test]
+    fn a_notification_is_about_one_thing() {
+        let gate = NotifiedGate { rule: "a > 1".into(), verdict: GateVerdict::Fail, why: "0".into() };
+        let made = notification(Message::Gates(vec![gate.clone()]), None, Timestamp::from_micros(1));
+        assert_eq!(
+            (made.about, &made.detection, &made.gates[..]),
+            (NotificationAbout::Gate, &None, &[gate][..])
+        );
+        let made = notification(Message::Test, None, Timestamp::from_micros(1));
+        assert!(made.run.is_none() && made.gates.is_empty() && !made.text.is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! Notifications, as a real server gets them: one that takes them, one that fails, one that does not answer, and none.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trackway_api::catalogue::DOCUMENTS;
+use trackway_api::validate::faults;
+
+use crate::harness::Home;
+
+/// What a server of a test does with a request.
+#[derive(Clone, Copy, PartialEq)]
+enum Does {
+    Answer(u16),
+    Hang,
+}
+
+/// A server on this machine; its address, and the documents that it gets.
+fn server(does: Does) -> (String, Receiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/hooks/s3cret-path", listener.local_addr().unwrap());
+    let (sender, documents) = channel();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut size = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+                    break;
+                }
+                let line = line.to_lowercase();
+                size = line.strip_prefix("content-length:").map_or(size, |text| text.trim().parse().unwrap());
+            }
+            let mut body = vec![0; size];
+            if reader.read_exact(&mut body).is_err()
+                || sender.send(serde_json::from_slice(&body).unwrap()).is_err()
+            {
+                return;
+            }
+            match does {
+                Does::Answer(status) => {
+                    let head =
+                        format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                    let _ = stream.write_all(head.as_bytes());
+                }
+                Does::Hang => open.push(stream),
+            }
+        }
+    });
+    (address, documents)
+}
+
+/// A home whose commands know the address, and a run file that prints a loss that is not a number.
+fn home(address: &str, script: &str) -> Home {
+    let home = Home::with(&[("HOOK".into(), address.into())]);
+    home.write("train.sh", script);
+    home.write(
+        "hooked.toml",
+        "[run]\nname = \"hooked\"\ncommand = [\"sh\", \"train.sh\"]\n[notify]\nwebhook = { env = \"HOOK\" }\n",
+    );
+    home
+}
+
+fn run(home: &Home) -> crate::harness::Answer {
+    home.trackway(&["run", "hooked.toml", "--skip-preflight", "--why", "a test"])
+}
+
+fn failures(home: &Home) -> Vec<Value> {
+    home.sql("select message, fields_json from events where kind = 'notification_failed' order by at")
+}
+
+/// Proves that a webhook gets what a detector found and then the end, as documents of the schema and without secrets, and that a
+/// run with notifications has no other receipt.
+#[test]
+fn a_webhook_gets_detections_and_the_end() {
+    let (address, documents) = server(Does::Answer(204));
+    let lines = "for step in 1 2 3; do echo \"step $step: loss 0.5\"; done; sleep 1; \
+                 echo 'step 4: loss nan'; sleep 1; echo 'step 5: loss 0.5'; sleep 1";
+    let home = home(&address, &format!("{lines}\n"));
+    let done = run(&home);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let schema = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap().schema();
+    let next = || {
+        let document = documents.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(faults(&schema, &document), Vec::<String>::new(), "{document}");
+        document
+    };
+    let found = next();
+    assert_eq!(
+        (&found["about"], &found["detection"]["detector"]),
+        (&json!("detection"), &json!("non_finite"))
+    );
+    assert_eq!((&found["version"], &found["run"]["name"]), (&json!(1), &json!("hooked")));
+    let end = loop {
+        let document = next();
+        if document["about"] == "end" {
+            break document;
+        }
+    };
+    assert_eq!(
+        (&end["run"]["state"], &end["run"]["attempt_count"]),
+        (&json!("completed"), &json!(1)),
+        "{end}"
+    );
+    assert!(end["text"].as_str().unwrap().starts_with("run `hooked` completed"), "{end}");
+    assert_eq!(failures(&home), Vec::<Value>::new());
+    let stored = home.sql("select config_json from runs")[0].to_string();
+    assert!(!stored.contains("s3cret-path") && stored.contains("HOOK"), "{stored}");
+}
+
+/// Proves that a webhook that answers 500 is tried four times, that the run completes, and that the failure is in `explain`
+/// without the secret part of the address.
+#[test]
+fn a_failing_webhook_fails_no_run() {
+    let (address, documents) = server(Does::Answer(500));
+    let home = home(&address, "echo 'step 1: loss 0.5'\n");
+    let done = run(&home);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(documents.try_iter().count(), 4);
+    let recorded = failures(&home);
+    assert_eq!(recorded.len(), 1, "{recorded:?}");
+    let text = home.trackway(&["explain", "hooked"]).stdout;
+    assert!(text.contains("after 4 tries: it answered with status 500"), "{text}");
+    assert!(text.contains("http://127.0.0.1:"), "{text}");
+    assert!(!(text + &done.stderr).contains("s3cret-path"));
+}
+
+/// Proves that a webhook that refuses is tried once, and that one that is not there, or does not answer, is a bounded wait at
+/// the end of a run and a failure that is recorded.
+#[test]
+fn a_webhook_that_is_not_there() {
+    let (address, documents) = server(Does::Answer(404));
+    let refusing = home(&address, "echo 'step 1: loss 0.5'\n");
+    assert_eq!(run(&refusing).code, 0);
+    assert_eq!(documents.try_iter().count(), 1);
+    let (address, _documents) = server(Does::Hang);
+    let hanging = home(&address, "echo 'step 1: loss 0.5'\n");
+    let began = std::time::Instant::now();
+    assert_eq!(run(&hanging).code, 0);
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    let absent = home("http://127.0.0.1:9/hooks/s3cret-path", "echo 'step 1: loss 0.5'\n");
+    let done = run(&absent);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    for home in [&refusing, &hanging, &absent] {
+        let recorded = failures(home);
+        assert_eq!(recorded.len(), 1, "{recorded:?}");
+        assert!(!recorded[0].to_string().contains("s3cret-path"), "{recorded:?}");
+    }
+    let unset = Home::new();
+    unset.write(
+        "hooked.toml",
+        "[run]\nname = \"a\"\ncommand = [\"true\"]\n[notify]\nwebhook = { env = \"HOOK_NOT_SET\" }\n",
+    );
+    let done = run(&unset);
+    assert!(
+        done.code == 0 && done.stderr.contains("`HOOK_NOT_SET` of `notify.webhook` is not set"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(failures(&unset).len(), 1);
+}
+
+/// Proves that a test notification goes to the webhook of the settings or of a run file, that `--json` prints what is sent, and
+/// that the exit code says whether it was taken.
+#[test]
+fn a_test_notification_is_sent() {
+    let (address, documents) = server(Does::Answer(200));
+    let home = Home::with(&[("TRACKWAY_WEBHOOK".into(), address.clone()), ("HOOK".into(), address)]);
+    let sent = home.json(&["notify"]);
+    assert_eq!((&sent["about"], documents.recv().unwrap()), (&json!("test"), sent.clone()));
+    home.write(
+        "hooked.toml",
+        "[run]\nname = \"a\"\ncommand = [\"true\"]\n[notify]\nwebhook = { env = \"HOOK\" }\n",
+    );
+    let answer = home.trackway(&["notify", "hooked.toml"]);
+    assert!(answer.code == 0 && answer.stderr.contains("has taken a test notification"), "{}", answer.stderr);
+    assert_eq!(documents.recv().unwrap()["about"], "test");
+    let shown = home.trackway(&["config"]).stdout;
+    assert!(shown.contains("http://127.0.0.1:") && !shown.contains("s3cret-path"), "{shown}");
+    let nowhere = Home::new();
+    let answer = nowhere.trackway(&["notify"]);
+    assert_eq!((answer.code, answer.stderr.contains("no webhook is set")), (2, true), "{}", answer.stderr);
+    let (address, _documents) = server(Does::Answer(403));
+    let refused = Home::with(&[("TRACKWAY_WEBHOOK".into(), address)]).trackway(&["notify"]);
+    assert_eq!((refused.code, refused.stderr.contains("status 403")), (1, true), "{}", refused.stderr);
+}

@@ -1,0 +1,98 @@
+//! What a person changes of a run at any time: its name, its note, its tags, and whether lists show it. Receipts are not touched;
+//! each change stays beside the run, with what was there before.
+
+use trackway_core::RunId;
+
+use crate::backend::{Backend, marks};
+use crate::error::LedgerError;
+use crate::ledger::{Ledger, update_run};
+use crate::records::{RunAmendmentRow, RunField, RunRow, RunTagRow};
+use crate::value::Field as _;
+
+impl Ledger {
+    /// Makes changes of one run, all or none and durably. The same again changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another amendment has the id of one; [`LedgerError::NotFound`] when there is no such run.
+    pub fn amend_run(&self, run_id: RunId, amendments: &[RunAmendmentRow]) -> Result<RunRow, LedgerError> {
+        self.write_about(run_id, true, |backend| {
+            for amendment in amendments {
+                backend.insert_once(amendment)?;
+            }
+            make_true(backend, run_id, amendments)?.ok_or_else(|| LedgerError::NotFound {
+                what: "run",
+                name: run_id.to_string(),
+                hint: String::new(),
+            })
+        })
+    }
+
+    /// The tags of several runs as they are now, by run; of one name the value of the newest attempt comes last.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn tags_of_runs(&self, runs: &[RunId]) -> Result<Vec<RunTagRow>, LedgerError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<_> = runs.iter().map(RunId::to_value).collect();
+        let tail = format!("WHERE run_id IN ({}) ORDER BY run_id, attempt_id, name", marks(ids.len()));
+        self.backend().select(&tail, &ids)
+    }
+}
+
+/// Puts back changes that are not in the ledger, and makes what they say of their runs true again: the row of a run may have
+/// been put back from before them.
+pub(crate) fn restore_run_amendments(
+    backend: &mut Backend,
+    kept: &[RunAmendmentRow],
+) -> Result<bool, LedgerError> {
+    let mut added = false;
+    for amendment in kept {
+        added |= backend.insert_if_absent(amendment)?;
+    }
+    let mut runs: Vec<RunId> = kept.iter().map(|amendment| amendment.run_id).collect();
+    runs.dedup();
+    for run_id in runs {
+        let tail = "WHERE run_id = ? ORDER BY at, amendment_id";
+        let all: Vec<RunAmendmentRow> = backend.select(tail, &[run_id.to_value()])?;
+        make_true(backend, run_id, &all)?;
+    }
+    Ok(added)
+}
+
+/// Changes the row of a run as amendments say, and gives it as it is stored then; none without such a run.
+fn make_true(
+    backend: &mut Backend,
+    run_id: RunId,
+    amendments: &[RunAmendmentRow],
+) -> Result<Option<RunRow>, LedgerError> {
+    let Some(run) = run_of(backend, run_id)? else { return Ok(None) };
+    let amended = amended(run.clone(), amendments);
+    if amended != run {
+        update_run(backend, &amended)?;
+    }
+    run_of(backend, run_id)
+}
+
+fn run_of(backend: &mut Backend, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
+    let tail = match backend {
+        Backend::Sqlite(_) => "WHERE run_id = ?",
+        Backend::Postgres(_) => "WHERE run_id = ? FOR NO KEY UPDATE",
+    };
+    Ok(backend.select(tail, &[run_id.to_value()])?.pop())
+}
+
+/// The run after these changes, in their order. Tags are read from the changes themselves.
+fn amended(mut run: RunRow, amendments: &[RunAmendmentRow]) -> RunRow {
+    for amendment in amendments {
+        let new_text = amendment.new_text.clone();
+        match amendment.field {
+            RunField::Name => run.name = new_text.unwrap_or(run.name),
+            RunField::Note => run.note = new_text,
+            RunField::Hidden => run.hidden_at = new_text.map(|_| amendment.at),
+            RunField::Tag => {}
+        }
+    }
+    run
+}
