@@ -42,6 +42,7 @@ def kill_later():
 
 
 def say(step, loss):
+    time.sleep(0.02)  # what a step takes
     print(f"step {step} loss {float(loss):.6f}", flush=True)
     stamp(step)
     say.steps = getattr(say, "steps", 0) + 1
@@ -49,7 +50,6 @@ def say(step, loss):
         kill_now()
     elif say.steps == say.kill_at and not KILL_AFTER:
         kill_later()
-    time.sleep(0.02)
 
 
 def stamp(what):

@@ -34,6 +34,8 @@ pub struct Patterns {
     working_directory: PathBuf,
     /// As glob reads them: absolute. None: what can be recognised below the working directory.
     absolute: Option<Vec<String>>,
+    /// Where nothing is looked for by what it is.
+    excluded: Option<PathBuf>,
 }
 
 impl Patterns {
@@ -54,13 +56,15 @@ impl Patterns {
             }
         };
         let absolute = Some(patterns.iter().map(absolute).collect::<Result<_, _>>()?);
-        Ok(Self { working_directory: working_directory.to_owned(), absolute })
+        Ok(Self { working_directory: working_directory.to_owned(), absolute, excluded: None })
     }
 
-    /// No patterns: every path below the working directory from which a training can clearly continue.
+    /// No patterns: every path below the working directory from which a training can clearly continue, but not what Trackway itself
+    /// keeps in its home.
     #[must_use]
-    pub fn detecting(working_directory: &Path) -> Self {
-        Self { working_directory: working_directory.to_owned(), absolute: None }
+    pub fn detecting(working_directory: &Path, home: &Path) -> Self {
+        let excluded = (!working_directory.starts_with(home)).then(|| home.to_owned());
+        Self { working_directory: working_directory.to_owned(), absolute: None, excluded }
     }
 
     /// Whether nothing was named, and checkpoints are found by what they are.
@@ -72,7 +76,10 @@ impl Patterns {
     /// What they name now, in the order of the paths; at most [`CANDIDATES_MAX`] paths are looked at.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<PathBuf> {
-        let Some(absolute) = &self.absolute else { return detected(&self.working_directory) };
+        let Some(absolute) = &self.absolute else {
+            let is_own = |path: &PathBuf| self.excluded.as_ref().is_some_and(|home| path.starts_with(home));
+            return detected(&self.working_directory).into_iter().filter(|path| !is_own(path)).collect();
+        };
         let found = absolute.iter().filter_map(|pattern| glob::glob_with(pattern, OPTIONS).ok()).flatten();
         // A folder that cannot be read, or is gone by now, has no checkpoints.
         found.filter_map(Result::ok).take(CANDIDATES_MAX).collect()

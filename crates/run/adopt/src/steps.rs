@@ -6,8 +6,9 @@ use trackway_core::Step;
 
 /// The most steps that are remembered; the oldest are forgotten first.
 const STEPS_MAX: usize = 65_536;
-/// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show.
-const TICK_NS: i64 = 10_000_000;
+/// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show, where a second has 250
+/// ticks. Steps that follow each other faster are not distinguished by it.
+const TICK_NS: i64 = 4_000_000;
 
 /// The steps that a script recorded or printed, and when.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +46,7 @@ mod tests {
         for step in 1..=4 {
             steps.reached(100 * MS * step as i64, step);
         }
-        let expected = [(0, 1), (100, 1), (250, 2), (296, 3), (300, 3), (950, 4)];
+        let expected = [(0, 1), (100, 1), (250, 2), (295, 2), (296, 3), (300, 3), (950, 4)];
         for (at, step) in expected {
             assert_eq!(steps.when_written(at * MS), Some(step), "written at {at} ms");
         }

@@ -62,10 +62,10 @@ impl Adopt {
     ///
     /// # Errors
     /// The first of the globs that is not a pattern.
-    pub fn patterns(&self, working_directory: &Path) -> Result<Option<Patterns>, PatternError> {
+    pub fn patterns(&self, working_directory: &Path, home: &Path) -> Result<Option<Patterns>, PatternError> {
         match self {
             Self::Nothing => Ok(None),
-            Self::Detected => Ok(Some(Patterns::detecting(working_directory))),
+            Self::Detected => Ok(Some(Patterns::detecting(working_directory, home))),
             Self::Paths(paths) => Patterns::new(working_directory, paths).map(Some),
         }
     }

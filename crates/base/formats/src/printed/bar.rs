@@ -17,9 +17,11 @@ const JUDGING: [(&str, &str); 7] = [
     ("infer", "predict"),
     ("dev", "val"),
 ];
-/// Words of bars that prepare.
-const PREPARING: [&str; 10] =
-    ["load", "download", "map", "filter", "generat", "token", "fetch", "cach", "prepar", "warm"];
+/// Words of bars that prepare or store.
+const PREPARING: [&str; 14] = [
+    "load", "download", "map", "filter", "generat", "token", "fetch", "cach", "prepar", "warm", "writ",
+    "sav", "upload", "shard",
+];
 
 /// What a bar is drawn for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,6 +264,7 @@ mod tests {
         assert_eq!(purpose("Sanity Checking", "it/s"), Purpose::Judging("sanity"));
         assert_eq!(purpose("Evaluating", "it/s"), Purpose::Judging("eval"));
         assert_eq!(purpose("Map", " examples/s"), Purpose::Other);
+        assert_eq!(purpose("Writing model shards", "it/s"), Purpose::Other);
         assert_eq!(purpose("model.safetensors", "MB/s"), Purpose::Other);
         assert_eq!(purpose("Epochs", "it/s"), Purpose::Epochs);
         assert_eq!(purpose("Epoch 7", "s/it"), Purpose::Training);

@@ -57,7 +57,7 @@ impl Adopting {
         clock: Arc<dyn Clock>,
     ) -> Option<Self> {
         // The patterns were checked before the launch.
-        let patterns = launch.adopt.patterns(&launch.working_directory).ok()??;
+        let patterns = launch.adopt.patterns(&launch.working_directory, launch.home()).ok()??;
         let spec = AdopterSpec {
             patterns,
             checkpoint_root: launch.checkpoint_root.clone(),

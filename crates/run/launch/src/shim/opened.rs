@@ -255,7 +255,8 @@ impl Watch {
 
 /// The checkpoints that are there, those that were written to last first.
 fn checkpoints(launch: &StoredLaunch) -> Vec<(Subject, Vec<PathBuf>)> {
-    let Ok(Some(patterns)) = launch.adopt.patterns(&launch.working_directory) else { return Vec::new() };
+    let patterns = launch.adopt.patterns(&launch.working_directory, launch.home());
+    let Ok(Some(patterns)) = patterns else { return Vec::new() };
     let candidate = |path: PathBuf| Candidate::at(&path).ok()?;
     let mut candidates: Vec<Candidate> = patterns.paths().into_iter().filter_map(candidate).collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
