@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use glob::MatchOptions;
 use trackway_layouts::{
     Component, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError, Listing, Recognised,
     Root, Wholeness, find, list, list_to_search, recognise, wholeness,
 };
+
+use crate::reads::{Reads, Remembering};
 
 /// Most paths that the patterns of a run may name at a time.
 pub const CANDIDATES_MAX: usize = 1000;
@@ -36,6 +39,7 @@ pub struct Patterns {
     absolute: Option<Vec<String>>,
     /// Where nothing is looked for by what it is.
     excluded: Option<PathBuf>,
+    reads: Arc<Reads>,
 }
 
 impl Patterns {
@@ -56,7 +60,12 @@ impl Patterns {
             }
         };
         let absolute = Some(patterns.iter().map(absolute).collect::<Result<_, _>>()?);
-        Ok(Self { working_directory: working_directory.to_owned(), absolute, excluded: None })
+        Ok(Self {
+            working_directory: working_directory.to_owned(),
+            absolute,
+            excluded: None,
+            reads: Arc::default(),
+        })
     }
 
     /// No patterns: every path below the working directory from which a training can clearly continue, but not what Trackway itself
@@ -64,7 +73,12 @@ impl Patterns {
     #[must_use]
     pub fn detecting(working_directory: &Path, home: &Path) -> Self {
         let excluded = (!working_directory.starts_with(home)).then(|| home.to_owned());
-        Self { working_directory: working_directory.to_owned(), absolute: None, excluded }
+        Self {
+            working_directory: working_directory.to_owned(),
+            absolute: None,
+            excluded,
+            reads: Arc::default(),
+        }
     }
 
     /// Whether nothing was named, and checkpoints are found by what they are.
@@ -78,11 +92,21 @@ impl Patterns {
     pub fn paths(&self) -> BTreeSet<PathBuf> {
         let Some(absolute) = &self.absolute else {
             let is_own = |path: &PathBuf| self.excluded.as_ref().is_some_and(|home| path.starts_with(home));
-            return detected(&self.working_directory).into_iter().filter(|path| !is_own(path)).collect();
+            return self.detected().into_iter().filter(|path| !is_own(path)).collect();
         };
         let found = absolute.iter().filter_map(|pattern| glob::glob_with(pattern, OPTIONS).ok()).flatten();
         // A folder that cannot be read, or is gone by now, has no checkpoints.
         found.filter_map(Result::ok).take(CANDIDATES_MAX).collect()
+    }
+
+    /// The checkpoints below the working directory from which a training can continue. A folder that cannot be listed, or has too many
+    /// files, has none.
+    fn detected(&self) -> BTreeSet<PathBuf> {
+        let folder = &self.working_directory;
+        let Ok(listing) = list_to_search(folder) else { return BTreeSet::new() };
+        let found = find(&listing, &Remembering::new(folder, &listing, &self.reads)).checkpoints;
+        let states = found.iter().filter(|found| !found.path.is_empty() && holds_a_training(found));
+        states.take(CANDIDATES_MAX).map(|found| folder.join(&found.path)).collect()
     }
 
     /// A path as a receipt shows it: relative to the working directory, else absolute.
@@ -96,14 +120,6 @@ impl Patterns {
     pub fn absolute(&self, shown: &str) -> PathBuf {
         self.working_directory.join(shown)
     }
-}
-
-/// The checkpoints below a folder from which a training can continue. A folder that cannot be listed, or has too many files, has none.
-fn detected(folder: &Path) -> BTreeSet<PathBuf> {
-    let Ok(listing) = list_to_search(folder) else { return BTreeSet::new() };
-    let found = find(&listing, &Folder::new(folder)).checkpoints;
-    let states = found.iter().filter(|found| !found.path.is_empty() && holds_a_training(found));
-    states.take(CANDIDATES_MAX).map(|found| folder.join(&found.path)).collect()
 }
 
 /// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what was seen in it.

@@ -13,6 +13,7 @@ mod committed;
 mod idle;
 mod kinds;
 mod links;
+mod reads;
 mod restore;
 mod steps;
 #[cfg(test)]

@@ -237,13 +237,13 @@ fn without_a_commit_what_is_torn_is_moved() {
     assert!(world.work("out/step-10.safetensors").exists());
 }
 
-/// Proves that without patterns the state of a trainer is found, wherever it is, and neither a model without one nor what is in hidden folders; and
-/// that nothing is committed for a script that saves through Trackway.
+/// Proves that without patterns the state of a trainer is found, wherever it is, and neither a model without one nor what is in hidden folders or
+/// the home; and that nothing is committed for a script that saves through Trackway.
 #[test]
 fn without_patterns_only_states_of_trainings_are_found() {
     let mut world = World::new();
-    let mut adopter = world.adopter_of(1, Patterns::detecting(&world.work("")));
-    for folder in ["runs/a/checkpoint-10", ".cache/checkpoint-10"] {
+    let mut adopter = world.adopter_of(1, Patterns::detecting(&world.work(""), &world.work("home")));
+    for folder in ["runs/a/checkpoint-10", ".cache/checkpoint-10", "home/checkpoints/b/checkpoint-10"] {
         write(&world.work(&format!("{folder}/model.safetensors")), &tensors(100, 1));
         write(&world.work(&format!("{folder}/trainer_state.json")), br#"{"global_step": 10}"#);
     }
@@ -256,7 +256,8 @@ fn without_patterns_only_states_of_trainings_are_found() {
     let mut root = world.own_root(2);
     root.save(5, &[], |writer| writer.file("model", trackway_checkpoint::Kind::Weights, b"x")).unwrap();
     let attempt_id = root.list().unwrap().last().unwrap().attempt_id;
-    let mut adopter = world.adopter_for(2, attempt_id, Patterns::detecting(&world.work("")));
+    let mut adopter =
+        world.adopter_for(2, attempt_id, Patterns::detecting(&world.work(""), &world.work("home")));
     write(&world.work("runs/a/checkpoint-20/model.safetensors"), &tensors(100, 1));
     write(&world.work("runs/a/checkpoint-20/trainer_state.json"), br#"{"global_step": 20}"#);
     let look = world.follow(&mut adopter, 5);

@@ -202,6 +202,12 @@ impl LaunchSpec {
 }
 
 impl StoredLaunch {
+    /// Trackway's home: the root of a run's checkpoints is `HOME/checkpoints/RUN/ROOT`.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.checkpoint_root.ancestors().nth(3).unwrap_or(&self.checkpoint_root)
+    }
+
     /// Reads `launch.json`; `None` when the attempt was never launched.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ pub(super) fn prepare(
     row: &AttemptRow,
     reporter: &dyn Reporter,
 ) -> Result<Adoption, AppError> {
-    let Some(patterns) = patterns_of(prepared, row.kind)? else { return Ok(Adoption::default()) };
+    let Some(patterns) = patterns_of(context, prepared, row.kind)? else { return Ok(Adoption::default()) };
     let mut adoption = Adoption { adopt: adopt_of(&prepared.job.plan.checkpoint), ..Adoption::default() };
     let Some(previous) = previous else { return Ok(adoption) };
     let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
@@ -121,12 +121,16 @@ pub(super) fn adopt_of(section: &CheckpointSection) -> Adopt {
     }
 }
 
-fn patterns_of(prepared: &Prepared, kind: LaunchKind) -> Result<Option<Patterns>, AppError> {
+fn patterns_of(
+    context: &Context,
+    prepared: &Prepared,
+    kind: LaunchKind,
+) -> Result<Option<Patterns>, AppError> {
     if kind != LaunchKind::Train {
         return Ok(None);
     }
     let adopt = adopt_of(&prepared.job.plan.checkpoint);
-    adopt.patterns(&prepared.job.working_directory()).map_err(|error| {
+    adopt.patterns(&prepared.job.working_directory(), context.home.layout.folder()).map_err(|error| {
         let message =
             format!("`checkpoint.adopt` has `{}`, which is not a pattern: {}", error.pattern, error.why);
         AppError::new(ErrorKind::Usage, message)
@@ -255,7 +259,7 @@ pub(super) fn adopt_what_is_left(
     if files.exit_json().exists() {
         return Ok(());
     }
-    let Some(patterns) = patterns_of(prepared, previous.kind)? else { return Ok(()) };
+    let Some(patterns) = patterns_of(context, prepared, previous.kind)? else { return Ok(()) };
     let spec = AdopterSpec {
         patterns,
         checkpoint_root: context.home.layout.checkpoint_root(previous.run_id, previous.kind, &previous.rung),

@@ -272,3 +272,20 @@ gates = ["accuracy >= 0.5"]
     let registered = home.trackway(&["registry", "register", "own", "--run", "last"]);
     assert_eq!(registered.code, 0, "{}", registered.stderr);
 }
+
+/// Proves that a checkpoint which was there before, and that the script does not read, is not called its beginning: neither looking for checkpoints nor
+/// a script that writes other files changes that.
+#[test]
+fn what_trackway_reads_is_not_read_by_the_script() {
+    let home = home(LOOKS, "pass", FILE);
+    home.write("out/checkpoint-20/trainer_state.json", "{\"global_step\": 20}");
+    home.write("ckpt.pkl", "no pickle");
+    let script = "import time\nfor step in range(3):\n    open(f'log-{step}.txt', 'w').write('x')\n    time.sleep(1.2)\nprint('step 1 loss 0.5')\n";
+    home.write("plain.py", script);
+    let ended = home.trackway(&["run", "--", "python3", "plain.py"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("continued from"), "{}", ended.stderr);
+    let events = home
+        .sql("select fields_json from events where kind in ('checkpoint_opened', 'checkpoint_other_resume')");
+    assert!(events.iter().all(|event| event["fields_json"]["by"] == "none"), "{events:?}");
+}

@@ -118,9 +118,10 @@ impl<'a> Attempt<'a> {
 
     /// Starts the script. If that fails the exit record has the reason.
     pub fn start(&mut self, argv: &[String]) {
-        let watch = Watch::of(&self.launch);
         let (records, clock) = (self.files.records(), Arc::clone(&self.clock));
+        // First, since it reads what is there: what is read from then on is read by the script.
         self.adopting = Adopting::begin(&self.launch, records, self.steps.clone(), clock);
+        let watch = Watch::of(&self.launch);
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
         let spawned = pipes.map_err(|error| (error, script::FailedAt::Execute)).and_then(|(out, err)| {
