@@ -36,7 +36,7 @@ test-s3: $(VENV)/moto examples ## what needs an S3 server over a socket (moto's 
 
 test-python: module ## the tests of the Python package (FRAMEWORKS=1: with all frameworks), and its lints
 	$(PYTHON_VENV)/bin/ruff check --no-cache crates/edges/python/python crates/edges/python/tests
-	PATH="$(CURDIR)/target/debug:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
+	PATH="$$(realpath $${CARGO_TARGET_DIR:-target})/debug:$$PATH" TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
 	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch diagnose::the_torch probe::the_torch rehearsals::the_ example_evaluators:: saved_models::)
 
 test-layouts: $(PYTHON_VENV)/ready1 ## checkpoints that the installed frameworks write, and whether they are recognised

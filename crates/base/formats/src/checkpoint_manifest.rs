@@ -150,11 +150,15 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// What a resume from it has to start over, because only weights of it were saved; empty if there are no weights, and where one
-    /// file may hold the rest.
+    /// What a resume from it has to start over, because it was not saved with the rest; empty where one file may hold all of it. The
+    /// weights, if there is only the position in the data and in the random numbers.
     #[must_use]
     pub fn missing(&self) -> Vec<Kind> {
         let has = |kind: Kind| self.files.iter().any(|file| file.kind == kind);
+        let is_place = |file: &ManifestFile| matches!(file.kind, Kind::Rng | Kind::DataCursor);
+        if !self.files.is_empty() && self.files.iter().all(is_place) {
+            return vec![Kind::Weights];
+        }
         let is_missing = |kind: &Kind| has(Kind::Weights) && !has(Kind::State) && !has(*kind);
         BESIDE_WEIGHTS.into_iter().filter(is_missing).collect()
     }

@@ -12,6 +12,8 @@ closed_list!(
         Artifact = "artifact",
         /// A file that could not be logged, and why.
         ArtifactFailed = "artifact_failed",
+        /// What a script of W&B says of the files that it logged: type, aliases and metadata.
+        ArtifactDetails = "artifact_details",
         /// An exception that ended the script: `type`, `message`, `traceback`.
         Exception = "exception",
         /// The rank of the process that wrote the segment.

@@ -378,7 +378,7 @@ fn store_plan(
     std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
 }
 
-/// A validation set that decided about very many configurations decides little.
+/// A validation set that decided about very many configurations decides little. The run that is to be launched is one more.
 fn note_worn_sets(
     context: &Context,
     used: &[RunDataRow],
@@ -388,7 +388,7 @@ fn note_worn_sets(
     let is_validation = |row: &&RunDataRow| row.role.as_deref() == Some(DataRole::Validation.as_str());
     for row in used.iter().filter(is_validation).filter(|_| kind == LaunchKind::Train) {
         let found = context.ledger_read(|ledger| ledger.validation_set(&row.data_sha256))?;
-        if let Some(worn) = found.and_then(|set| worn(set.config_count)) {
+        if let Some(worn) = found.and_then(|set| worn(set.config_count + 1)) {
             reporter.notice(&Notice::Note { text: format!("validation set `{}`: {worn}", row.name) });
         }
     }

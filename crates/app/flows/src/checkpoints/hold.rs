@@ -172,7 +172,8 @@ impl Checkpoints {
             let message = format!("no checkpoint of {} has a value of `{}`", self.title(), best.metric);
             let hint = match names.is_empty() {
                 true => format!(
-                    "`keep = {{ best = \"{}\" }}` in `[checkpoint]` commits it with each",
+                    "`keep = {{ best = \"{}{}\" }}` in `[checkpoint]` commits it with each",
+                    if best.more_is_better { "max " } else { "" },
                     best.metric
                 ),
                 false => format!("they have {}", names.into_iter().collect::<Vec<_>>().join(", ")),

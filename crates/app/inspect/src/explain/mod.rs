@@ -605,9 +605,11 @@ fn run_file_action(run: &RunRow) -> Option<String> {
         .then(|| format!("for retries and checks, write its run file: trackway init --from {}", run.run_id))
 }
 
-/// How to continue a run that has ended before its work was done, where something is left to continue from.
+/// How to continue a run that has ended before its work was done, where something is left to continue from. The last checkpoint of a
+/// training that diverged is one of what it became.
 fn resume_action(run: &RunRow, reason: TerminationReason) -> Option<String> {
-    let has_ended = run.state.is_final() && run.state != RunState::Completed && !reason.is_success();
+    let is_sound = !reason.is_success() && reason != TerminationReason::NumericDivergence;
+    let has_ended = run.state.is_final() && run.state != RunState::Completed && is_sound;
     let step = run.last_committed_step.filter(|_| has_ended)?;
     Some(format!("to continue from the checkpoint of step {step}: trackway resume {}", run.run_id))
 }

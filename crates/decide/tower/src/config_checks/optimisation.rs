@@ -1,4 +1,5 @@
 use trackway_core::checks::{CheckResult, NoRows};
+use trackway_core::text;
 
 use super::{TrainingConfig, block, warning};
 use crate::memory::Precision;
@@ -195,7 +196,7 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
                 return CheckResult::pass(
                     NAME,
                     NoRows::Settings,
-                    format!("checkpoints are due every {minutes:.0} minutes{}", if_asked(config)),
+                    format!("checkpoints are due every {}{}", interval_text(seconds), if_asked(config)),
                 );
             }
             let message = format!(
@@ -210,4 +211,9 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
             )
         }
     }
+}
+
+/// An interval in whole minutes, or what is below one.
+fn interval_text(seconds: f64) -> String {
+    if seconds < 60.0 { text::duration(seconds) } else { format!("{:.0} minutes", seconds / 60.0) }
 }

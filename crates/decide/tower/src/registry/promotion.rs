@@ -154,7 +154,7 @@ pub fn refusals(to: ModelStage, facts: &PromotionFacts, policy: &Policy, now: Ti
         ModelStage::Candidate | ModelStage::Archived => Vec::new(),
         ModelStage::Staging => first.into_iter().flatten().collect(),
         ModelStage::Production => {
-            let is_evaluated = first[1].is_none();
+            let is_evaluated = facts.evaluation.is_some();
             let gates = if is_evaluated { ungated(facts, policy) } else { Vec::new() };
             let worn = worn(facts, policy).filter(|_| is_evaluated);
             let further = facts.test_sets.iter().filter(|_| is_evaluated);

@@ -278,6 +278,7 @@ gates = ["accuracy >= 0.5"]
 #[test]
 fn what_trackway_reads_is_not_read_by_the_script() {
     let home = home(LOOKS, "pass", FILE);
+    std::fs::create_dir_all(home.path().join("out/checkpoint-20")).unwrap();
     home.write("out/checkpoint-20/trainer_state.json", "{\"global_step\": 20}");
     home.write("ckpt.pkl", "no pickle");
     let script = "import time\nfor step in range(3):\n    open(f'log-{step}.txt', 'w').write('x')\n    time.sleep(1.2)\nprint('step 1 loss 0.5')\n";

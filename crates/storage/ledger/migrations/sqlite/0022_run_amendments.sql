@@ -53,3 +53,16 @@ WHERE amended.tag IS NOT NULL AND amended.new_text IS NOT NULL AND NOT EXISTS (
     WHERE later.run_id = amended.run_id AND later.tag = amended.tag
     AND (later.at > amended.at OR (later.at = amended.at AND later.amendment_id > amended.amendment_id))
 );
+
+-- A run that was never launched was not steered by anything.
+DROP VIEW validation_sets;
+CREATE VIEW validation_sets AS
+SELECT d.data_sha256,
+    min(d.path) AS path,
+    count(DISTINCT d.run_id) AS run_count,
+    count(DISTINCT r.config_sha256) AS config_count,
+    min(r.created_at) AS first_used_at,
+    max(r.created_at) AS last_used_at
+FROM run_data d JOIN runs r ON r.run_id = d.run_id
+WHERE d.role = 'validation' AND r.kind = 'train' AND r.attempt_count > 0
+GROUP BY d.data_sha256;
