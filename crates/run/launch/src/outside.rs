@@ -15,7 +15,7 @@ use crate::process::ProcessIdentity;
 
 /// What the process needs to be the attempt: the variables of Trackway, as a JSON object.
 pub const ENVIRONMENT_FILE: &str = "environment.json";
-/// How the process ended, written by itself: `{"code": 0}`.
+/// How the process ended, written by itself: `{"code": 0}`, with the text of the exception that ended it as `error`.
 pub const RESULT_FILE: &str = "result.json";
 /// Written when the result was read.
 pub const TAKEN_FILE: &str = "taken";
@@ -24,11 +24,13 @@ const VARIABLE_PREFIX: &str = "TRACKWAY_";
 /// How often the process is looked at.
 const TURN: Duration = Duration::from_millis(100);
 /// A larger result is none.
-const RESULT_BYTES_MAX: usize = 4 << 10;
+const RESULT_BYTES_MAX: usize = 256 << 10;
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 struct Outcome {
     code: u8,
+    #[serde(default)]
+    error: String,
 }
 
 /// Gives the process its variables, waits until it has ended, and returns its exit code. If it ended without saying how, this
@@ -48,7 +50,9 @@ pub fn stand_in(process: ProcessIdentity, folder: &Path) -> io::Result<u8> {
     loop {
         // In this order: a result may be the last thing that the process did.
         let is_alive = process.is_alive()?;
-        if let Some(code) = result_in(folder) {
+        if let Some(Outcome { code, error }) = result_in(folder) {
+            // As a script would have printed it: here the reason of the end is looked for.
+            io::stderr().write_all(error.as_bytes())?;
             TempFile::write(&folder.join(TAKEN_FILE), b"")?;
             return Ok(code);
         }
@@ -61,10 +65,10 @@ pub fn stand_in(process: ProcessIdentity, folder: &Path) -> io::Result<u8> {
     }
 }
 
-fn result_in(folder: &Path) -> Option<u8> {
+fn result_in(folder: &Path) -> Option<Outcome> {
     let bytes =
         std::fs::read(folder.join(RESULT_FILE)).ok().filter(|bytes| bytes.len() <= RESULT_BYTES_MAX)?;
-    serde_json::from_slice::<Outcome>(&bytes).ok().map(|outcome| outcome.code)
+    serde_json::from_slice(&bytes).ok()
 }
 
 #[cfg(test)]
@@ -77,14 +81,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |bytes: &[u8]| std::fs::write(folder.path().join(RESULT_FILE), bytes).unwrap();
         assert_eq!(result_in(folder.path()), None);
-        for (bytes, code) in [
-            (&b"{\"code\": 3}"[..], Some(3)),
+        for (bytes, expected) in [
+            (&b"{\"code\": 3}"[..], Some((3, ""))),
+            (b"{\"code\": 1, \"error\": \"KeyError\"}", Some((1, "KeyError"))),
             (b"{\"code\": ", None),
             (b"{\"code\": 300}", None),
             (&vec![b' '; RESULT_BYTES_MAX + 1], None),
         ] {
             write(bytes);
-            assert_eq!(result_in(folder.path()), code);
+            let found = result_in(folder.path());
+            assert_eq!(found.as_ref().map(|outcome| (outcome.code, outcome.error.as_str())), expected);
         }
     }
 }

@@ -144,6 +144,8 @@ fn an_older_ledger_is_healed() {
         "DROP INDEX runs_by_for_run_id".to_owned(),
         "DROP TABLE drift_results".to_owned(),
         "DROP TABLE diagnoses".to_owned(),
+        "DROP VIEW run_tags".to_owned(),
+        "DROP TABLE run_amendments".to_owned(),
         "DROP INDEX runs_hidden".to_owned(),
     ];
     older.extend(

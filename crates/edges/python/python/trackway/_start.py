@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,8 @@ LAUNCH_SECONDS = 60.0
 # Seconds until the attempt has given its variables, or has read how the process ended.
 ANSWER_SECONDS = 10.0
 _TURN_SECONDS = 0.02
+# The end of a traceback that is recorded.
+ERROR_CHARACTERS_MAX = 32_000
 # The exit code of a process that Ctrl-C ended.
 _INTERRUPTED = 130
 
@@ -59,21 +62,21 @@ class StartedRun(Run):
         except BaseException:
             self._end(1)
             raise
-        self._end(_code_of(error))
+        self._end(_code_of(error), "".join(traceback.format_exception(error))[-ERROR_CHARACTERS_MAX:] if error else "")
 
     def _at_exit(self) -> None:
         super()._at_exit()
         if os.getpid() == self._process:
             self._end(0 if self._told_error is None else 1)
 
-    def _end(self, code: int) -> None:
+    def _end(self, code: int, error: str = "") -> None:
         global _started
         if self._has_ended:
             return
         self._has_ended = True
         path = os.path.join(self._folder, "result.json")
         with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump({"code": code}, file)
+            json.dump({"code": code, "error": error}, file)
         os.replace(path + ".part", path)
         _exists_within(os.path.join(self._folder, "taken"), ANSWER_SECONDS)
         shutil.rmtree(self._folder, ignore_errors=True)
