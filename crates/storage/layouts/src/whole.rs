@@ -74,8 +74,18 @@ pub fn wholeness(listing: &Listing, source: &dyn Source, checkpoint: &Recognised
     match marker::marker(listing, source, checkpoint) {
         Marker::Missing(what) => Wholeness::Unfinished { what },
         Marker::Agrees(file) => Wholeness::Whole { by: By::Marker(file) },
-        Marker::None => structure,
+        Marker::None => match begun(files) {
+            Some(what) => Wholeness::Unfinished { what },
+            None => structure,
+        },
     }
+}
+
+/// A file under a temporary name that nothing is newer than: the save that it belongs to did not end.
+fn begun(files: &[Entry]) -> Option<String> {
+    let newest = files.iter().max_by_key(|file| file.modified_ns)?;
+    let why = names::temporary(names::base(&newest.path))?;
+    (files.len() > 1).then(|| format!("`{}` is its newest file: {why}", newest.path))
 }
 
 /// The structure of every file: torn if one is, whole if at least one has a format and all that have one are whole.

@@ -88,7 +88,15 @@ impl<'a> Candidate<'a> {
             matches!(name, "optimizer.pt" | "scheduler.pt" | "rng_state.pth" | "rng_state_0.pth")
         };
         let parts = self.any(|name| states(name) || marker::is_weights(name) || name == "training_args.bin");
-        if !(numbered.is_some() && (parts || state.is_some()) || state.is_some() && self.any(states)) {
+        // What comes before the weights: a save that was only begun.
+        let begun = self.any(|name| {
+            matches!(
+                name,
+                "config.json" | "generation_config.json" | "adapter_config.json" | "tokenizer_config.json"
+            )
+        });
+        if !(numbered.is_some() && (parts || begun || state.is_some()) || state.is_some() && self.any(states))
+        {
             return None;
         }
         // Scripts with Accelerate also call their folders `checkpoint-N` (those of Diffusers do).

@@ -1,7 +1,7 @@
 //! Checkpoints of several files: the last file, parts that are missing, and saves over older ones.
 
 use super::{build, recognised};
-use crate::{By, Layout, Source, Tree, Wholeness, wholeness};
+use crate::{By, Layout, LayoutConfidence, Recognised, Root, Source, Tree, Wholeness, wholeness};
 
 fn of(tree: &Tree, path: &str) -> Wholeness {
     wholeness(&tree.listing(), tree, &recognised(tree, path))
@@ -44,6 +44,27 @@ fn the_trainers_state_is_last() {
     assert!(unfinished(&tree, path).contains("is of step 19, the folder of step 20"));
     tree.remove("out/checkpoint-20/trainer_state.json");
     assert!(unfinished(&tree, path).contains("`trainer_state.json` is missing"));
+}
+
+/// Proves that a Trainer's save which ended before the weights is unfinished, and so is any folder whose newest file is a temporary one.
+#[test]
+fn a_save_that_was_only_begun_is_unfinished() {
+    let mut tree = Tree::default();
+    tree.add("out/checkpoint-40/config.json", "{}");
+    assert!(unfinished(&tree, "out/checkpoint-40").contains("`trainer_state.json` is missing"));
+    tree.add("out/checkpoint-40/generation_config.json", "{}");
+    tree.add("out/checkpoint-40/.tmpt99FP1", build::safetensors(""));
+    assert!(unfinished(&tree, "out/checkpoint-40").contains("`trainer_state.json` is missing"));
+
+    let unknown = Recognised::new("out/step-3", Root::Folder, Layout::Unknown, LayoutConfidence::Guess);
+    let mut tree = Tree::default();
+    tree.add("out/step-3/model.safetensors", build::safetensors(""));
+    tree.add("out/step-3/.tmpt99FP1", build::safetensors(""));
+    let found = wholeness(&tree.listing(), &tree, &unknown);
+    assert!(matches!(found, Wholeness::Unfinished { what } if what.contains("is its newest file")));
+    // Left by an earlier save, and saved again since.
+    tree.add("out/step-3/model.safetensors", build::safetensors(""));
+    assert!(matches!(wholeness(&tree.listing(), &tree, &unknown), Wholeness::Whole { .. }));
 }
 
 /// Proves that a rotation that stopped half way is noticed, though the last file is still there: by parts that belong together,
