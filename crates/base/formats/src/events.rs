@@ -14,6 +14,12 @@ closed_list!(
         ArtifactFailed = "artifact_failed",
         /// What a script of W&B says of the files that it logged: type, aliases and metadata.
         ArtifactDetails = "artifact_details",
+        /// An alert of a script of W&B: title, text, level.
+        Alert = "alert",
+        /// The exit code with which a script of W&B finished its run.
+        ReportedExitCode = "reported_exit_code",
+        /// The status with which a script of MLflow ended its run, if it is not FINISHED.
+        ReportedStatus = "reported_status",
         /// An exception that ended the script: `type`, `message`, `traceback`.
         Exception = "exception",
         /// The rank of the process that wrote the segment.
