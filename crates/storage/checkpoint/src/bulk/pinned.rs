@@ -13,14 +13,21 @@ const DEINITIALIZED: c_int = 4;
 /// Registered for every context of the process.
 const PORTABLE: c_uint = 1;
 
+/// `cuMemHostRegister`: address, size and flags.
+type Register = unsafe extern "C" fn(*mut c_void, usize, c_uint) -> c_int;
+/// A function of an address or a context.
+type OfPointer = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// A function that writes a context.
+type GivesContext = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+
 /// Functions of the driver, as `cuda.h` declares them. Their names and signatures do not change within a version suffix.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Driver {
-    pub register: unsafe extern "C" fn(*mut c_void, usize, c_uint) -> c_int,
-    pub unregister: unsafe extern "C" fn(*mut c_void) -> c_int,
-    pub current_context: unsafe extern "C" fn(*mut *mut c_void) -> c_int,
-    pub push_context: unsafe extern "C" fn(*mut c_void) -> c_int,
-    pub pop_context: unsafe extern "C" fn(*mut *mut c_void) -> c_int,
+    pub register: Register,
+    pub unregister: OfPointer,
+    pub current_context: GivesContext,
+    pub push_context: OfPointer,
+    pub pop_context: GivesContext,
 }
 
 impl Driver {
@@ -47,11 +54,11 @@ impl Driver {
         // SAFETY: the types are those of `cuda.h` for these names.
         unsafe {
             Some(Self {
-                register: std::mem::transmute::<*mut c_void, _>(register),
-                unregister: std::mem::transmute::<*mut c_void, _>(unregister),
-                current_context: std::mem::transmute::<*mut c_void, _>(current),
-                push_context: std::mem::transmute::<*mut c_void, _>(push),
-                pop_context: std::mem::transmute::<*mut c_void, _>(pop),
+                register: std::mem::transmute::<*mut c_void, Register>(register),
+                unregister: std::mem::transmute::<*mut c_void, OfPointer>(unregister),
+                current_context: std::mem::transmute::<*mut c_void, GivesContext>(current),
+                push_context: std::mem::transmute::<*mut c_void, OfPointer>(push),
+                pop_context: std::mem::transmute::<*mut c_void, GivesContext>(pop),
             })
         }
     }
