@@ -526,8 +526,9 @@ fn data_comes_back(ledger: &Ledger) {
         "content is stored once"
     );
     assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
-    let reader =
+    let mut reader =
         RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "reader"), "c", json!({}), at(2));
+    reader.attempt_count = 1;
     let data = RunDataRow {
         run_id: reader.run_id,
         name: "train".into(),
@@ -536,6 +537,10 @@ fn data_comes_back(ledger: &Ledger) {
         role: Some("validation".into()),
     };
     ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
+    // One that was never launched was not steered by it.
+    let blocked =
+        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "blocked"), "d", json!({}), at(3));
+    ledger.insert_run(&blocked, &[RunDataRow { run_id: blocked.run_id, ..data.clone() }]).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
     let used = ledger.validation_set("d1").unwrap().unwrap();
     assert_eq!((used.run_count, used.config_count, used.first_used_at), (1, 1, at(2)));
