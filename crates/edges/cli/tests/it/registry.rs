@@ -447,7 +447,12 @@ fn a_policy_file_decides_what_production_needs() {
     let (code, policy) = registry(&home, &["policy", "income", "--file", "policy.toml"]);
     assert_eq!((code, &policy["rung_fraction_min"]), (0, &json!(1.0)), "{policy}");
     let refused = registry(&home, &["promote", "income", "2"]);
-    let rules = ["registry.incomplete_receipt", "registry.not_approved"];
+    let rules = [
+        "registry.incomplete_receipt",
+        "registry.missing_gate",
+        "registry.worn_test_set",
+        "registry.not_approved",
+    ];
     assert_eq!((refused.0, refusals(&refused)), (5, rules.to_vec()), "{}", refused.1);
     home.write(
         "policy.toml",
