@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures how long a killed training needs until its first new step: alone, started again at once by a loop (torchrun:
-by its own restarts), and under `trackway run`, which puts its checkpoints in order first and writes a receipt.
+"""Measures how long a killed training needs until its script starts again, and until its first new step: alone, started again at
+once by a loop (torchrun: by its own restarts), and under `trackway run`, which puts its checkpoints in order first and writes a receipt.
 
 Usage: bench/checkpoint/recovery.py --ours PATH/trackway --python PATH/TO/PYTHON [--rounds 5] [NAME ...]
 
@@ -56,12 +56,12 @@ def measured(start, name: str, arguments: argparse.Namespace, *of_start) -> dict
 
 
 def read(text: str) -> dict:
-    """The seconds from the kill to the first step after it, and the steps that were trained again."""
-    lines = [line.split() for line in text.splitlines()]
+    """The seconds from the kill to the start of the script and to the first step after it, and the steps that were trained again."""
+    lines = [(float(at), what) for at, what in (line.split() for line in text.splitlines())]
     killed = next(number for number, (_, what) in enumerate(lines) if what == "killed")
-    after = lines[killed + 1]
-    again = int(lines[killed - 1][1]) - int(after[1]) + 1
-    return {"seconds": float(after[0]) - float(lines[killed][0]), "again": again, "ended": lines[-1][1] == "60"}
+    started, step = next(at for at, what in lines[killed:] if what == "started"), next(line for line in lines[killed:] if line[1].isdigit())
+    at, again = lines[killed][0], int(lines[killed - 1][1]) - int(step[1]) + 1
+    return {"start": started - at, "step": step[0] - at, "again": again, "ended": lines[-1][1] == "60"}
 
 
 def main() -> None:
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("names", nargs="*", default=["transformers", "lightning", "torch_dcp"])
     arguments = parser.parse_args()
-    print(f"killed after step {KILLED_AFTER_STEP}; seconds to the first new step, medians [least .. most]")
+    print(f"killed after step {KILLED_AFTER_STEP}; seconds to the start of the script and to its first new step, medians [least .. most]")
     for name in arguments.names:
         rounds = [
             (measured(alone, name, arguments), measured(under_trackway, name, arguments, arguments.ours)) for _ in range(arguments.rounds)
@@ -80,8 +80,10 @@ def main() -> None:
         for who, index in (("alone", 0), ("trackway", 1)):
             again = [one[index]["again"] for one in rounds]
             ended = sum(one[index]["ended"] for one in rounds)
-            print(f"  {name + ', ' + who:<28}{spread([one[index]['seconds'] for one in rounds])}   steps trained again {min(again)}..{max(again)}, ended {ended} of {len(rounds)}")
-        print(f"  {name + ', difference':<28}{spread([ours['seconds'] - theirs['seconds'] for theirs, ours in rounds])}", flush=True)
+            seconds = [spread([one[index][figure] for one in rounds]) for figure in ("start", "step")]
+            print(f"  {name + ', ' + who:<28}{'   '.join(seconds)}   steps trained again {min(again)}..{max(again)}, ended {ended} of {len(rounds)}")
+        differences = [spread([ours[figure] - theirs[figure] for theirs, ours in rounds]) for figure in ("start", "step")]
+        print(f"  {name + ', difference':<28}{'   '.join(differences)}", flush=True)
 
 
 if __name__ == "__main__":

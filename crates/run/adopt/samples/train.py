@@ -53,8 +53,8 @@ def say(step, loss):
 
 
 def stamp(what):
-    """For `bench/checkpoint/recovery.py`: when each step was, and the kill."""
-    if os.environ.get("TRAIN_STAMPS"):
+    """For `bench/checkpoint/recovery.py`: when the script started, each step, and the kill."""
+    if os.environ.get("TRAIN_STAMPS") and os.environ.get("RANK", "0") == "0":
         with open(os.environ["TRAIN_STAMPS"], "a") as stamps:
             stamps.write(f"{time.time()} {what}\n")
 
@@ -352,5 +352,6 @@ def sklearn():
 
 
 if __name__ == "__main__":
+    stamp("started")
     OUT.mkdir(exist_ok=True)
     globals()[sys.argv[1]]()

@@ -62,6 +62,8 @@ pub struct Facts<'f> {
     pub writers_ended: bool,
     /// Whether a process has one of these files, by device and inode, open for writing; none if that is not known.
     pub is_open_for_writing: &'f IsOpen<'f>,
+    /// Whether to leave off at the next chunk of a copy; what is not committed is waited for.
+    pub is_interrupted: &'f dyn Fn() -> bool,
 }
 
 /// A checkpoint that was committed.
@@ -177,7 +179,7 @@ impl Adopter {
             paths.into_iter().filter_map(|path| self.observe(&path, facts, &mut look)).collect();
         complete.sort_by_key(|one| one.step);
         for one in complete {
-            self.commit(one, &mut look);
+            self.commit(one, facts, &mut look);
         }
         look
     }
@@ -234,8 +236,8 @@ impl Adopter {
         }
     }
 
-    fn commit(&mut self, complete: Complete, look: &mut Look) {
-        let saved = self.save(&complete);
+    fn commit(&mut self, complete: Complete, facts: &Facts<'_>, look: &mut Look) {
+        let saved = self.save(&complete, facts);
         let Complete { candidate, recognised, fingerprint, because, step_origin, .. } = complete;
         let shown = self.spec.patterns.shown(&candidate.path);
         let layout = recognised.layout.as_str();
@@ -245,6 +247,7 @@ impl Adopter {
                 known.done = Some(fingerprint);
                 look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin });
             }
+            Err(_) if (facts.is_interrupted)() => look.is_waiting = true,
             Err(CheckpointError::SourceChanged { .. }) => {
                 known.settling.rewritten();
                 look.is_waiting = true;
@@ -262,7 +265,7 @@ impl Adopter {
         }
     }
 
-    fn save(&mut self, complete: &Complete) -> Result<Commit, CheckpointError> {
+    fn save(&mut self, complete: &Complete, facts: &Facts<'_>) -> Result<Commit, CheckpointError> {
         let Complete { candidate, fingerprint, .. } = complete;
         let count = candidate.files().len();
         if count >= MAX_MANIFEST_FILES {
@@ -279,13 +282,18 @@ impl Adopter {
         if let Some(why) = self.refusal(complete) {
             return Err(CheckpointError::state(why));
         }
+        let unless_interrupted = || match (facts.is_interrupted)() {
+            true => Err(CheckpointError::state("the copy was interrupted")),
+            false => Ok(()),
+        };
+        unless_interrupted()?;
         let (origin, sources) = origin_of(complete, &self.spec.patterns);
         let root = self.root()?;
         root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {
                 let opened = open(path)?;
                 let source = ForeignFile { name: &file.name, kind: *kind, path, file: &opened };
-                writer.copy_of(&source, &mut |_| Ok(()))?;
+                writer.copy_of(&source, &mut |_| unless_interrupted())?;
             }
             // Every file was whole for itself; together they are what was judged only if none came, went or changed.
             let again = Candidate::at(&candidate.path).ok().flatten();

@@ -1,5 +1,6 @@
 #![allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ struct World {
     last_step: Option<u64>,
     is_open: bool,
     ended: bool,
+    /// How often a copy may continue before it is interrupted.
+    interrupted_after: u32,
 }
 
 impl World {
@@ -29,7 +32,17 @@ impl World {
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
         let (folder, run_id) = (tempfile::tempdir().unwrap(), RunId::new(ids.as_ref()));
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, clock, ids, run_id, at_ns: 0, last_step: None, is_open: false, ended: false }
+        Self {
+            folder,
+            clock,
+            ids,
+            run_id,
+            at_ns: 0,
+            last_step: None,
+            is_open: false,
+            ended: false,
+            interrupted_after: u32::MAX,
+        }
     }
 
     fn work(&self, path: &str) -> PathBuf {
@@ -83,11 +96,15 @@ impl World {
     fn look(&mut self, adopter: &mut Adopter) -> Look {
         self.at_ns += SECOND_NS;
         let (is_open, last_step) = (self.is_open, self.last_step);
+        let interrupted_after = Cell::new(self.interrupted_after);
         adopter.look(&Facts {
             at_ns: self.at_ns,
             step_when_written: &|_| last_step,
             writers_ended: self.ended,
             is_open_for_writing: &|_| Some(is_open),
+            is_interrupted: &|| {
+                interrupted_after.get().checked_sub(1).map(|left| interrupted_after.set(left)).is_none()
+            },
         })
     }
 
@@ -153,6 +170,24 @@ fn what_is_torn_is_not_committed() {
     assert!(refused.adopted.is_empty() && refused.not_adopted[0].why.contains("not whole"), "{refused:?}");
     assert!(world.follow(&mut adopter, 20).not_adopted.is_empty(), "it is said once");
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 10);
+}
+
+/// Proves that a copy which is interrupted before it begins or in its middle commits nothing, and that the next look commits the same state.
+#[test]
+fn an_interrupted_copy_is_made_by_the_next_look() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["ckpt.safetensors"]);
+    write(&world.work("ckpt.safetensors"), &tensors(20 << 20, 1));
+    world.look(&mut adopter);
+    world.ended = true;
+    for chunks in [0, 2] {
+        world.interrupted_after = chunks;
+        let look = world.look(&mut adopter);
+        assert!(look.is_waiting && look.adopted.is_empty() && look.not_adopted.is_empty(), "{look:?}");
+    }
+    world.interrupted_after = u32::MAX;
+    assert_eq!(world.look(&mut adopter).adopted.len(), 1);
+    assert_eq!(world.view().resume_target().unwrap().unwrap().files().len(), 2, "the file and its origin");
 }
 
 /// Proves that a checkpoint which was there before the attempt is not its work, unless it changes.

@@ -66,9 +66,11 @@ pub enum Because {
     Marker,
     /// It was renamed into place and is whole.
     Renamed,
+    /// It is whole, and every process that could write it has ended.
+    Ended,
     /// It is whole and has not changed for the quiet period.
     Quiet,
-    /// Its format cannot be checked; it is closed and has not changed for several quiet periods.
+    /// Its format cannot be checked; it is closed and has not changed for several quiet periods, or for one since its writers ended.
     QuietUnverified,
 }
 
@@ -78,8 +80,9 @@ pub enum Because {
 pub struct Settling {
     quiet_ns: u64,
     max_quiet_ns: u64,
-    /// Whether it changed after it was complete: then a marker alone is not enough.
+    /// Whether it changed after it was complete: then neither a marker nor the end of its writers is enough alone.
     was_rewritten: bool,
+    writers_ended: bool,
     fingerprint: Option<Fingerprint>,
     last_ns: u64,
     unchanged_ns: u64,
@@ -94,6 +97,7 @@ impl Settling {
             quiet_ns,
             max_quiet_ns: quiet_ns.max(MAX_QUIET_NS),
             was_rewritten: false,
+            writers_ended: false,
             fingerprint: None,
             last_ns: 0,
             unchanged_ns: 0,
@@ -120,12 +124,19 @@ impl Settling {
             self.unchanged_ns = 0;
             return Answer::Gone;
         };
+        if seen.writers_ended && !self.writers_ended {
+            // Those that wrote it again and again have ended; from now on a change is by an unknown process.
+            (self.writers_ended, self.was_rewritten) = (true, false);
+        }
         let is_open = seen.is_open_for_writing == Some(true) && !seen.writers_ended;
         self.count(fingerprint, seen.at_ns, is_open);
         let quiet = self.unchanged_ns >= self.quiet_ns;
+        let ended = seen.writers_ended && !self.was_rewritten;
         let complete = |because| Answer::Complete { because };
         match &seen.wholeness {
-            Wholeness::Torn { file, what } if quiet => Answer::Torn { what: format!("`{file}`: {what}") },
+            Wholeness::Torn { file, what } if quiet || ended => {
+                Answer::Torn { what: format!("`{file}`: {what}") }
+            }
             Wholeness::Torn { .. } => self.wait(seen.at_ns, self.quiet_ns),
             _ if seen.reported_complete => complete(Because::Reported),
             _ if is_open => self.wait(seen.at_ns, self.quiet_ns),
@@ -136,11 +147,14 @@ impl Settling {
                 complete(Because::Renamed)
             }
             Wholeness::Whole { .. } if quiet => complete(Because::Quiet),
+            Wholeness::Whole { .. } if ended => complete(Because::Ended),
             Wholeness::Whole { .. } => self.wait(seen.at_ns, self.quiet_ns),
-            Wholeness::Unfinished { what } if quiet && seen.writers_ended => {
+            Wholeness::Unfinished { what } if ended || quiet && seen.writers_ended => {
                 Answer::Torn { what: what.clone() }
             }
             Wholeness::Unfinished { .. } => self.wait(seen.at_ns, self.unverified_ns()),
+            // Nothing else shows that the last process to write it was one of those that ended.
+            Wholeness::CannotTell { .. } if quiet && ended => complete(Because::QuietUnverified),
             Wholeness::CannotTell { .. } => {
                 let is_closed = seen.writers_ended || seen.is_open_for_writing == Some(false);
                 if is_closed && self.unchanged_ns >= self.unverified_ns() {

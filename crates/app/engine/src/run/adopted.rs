@@ -77,12 +77,13 @@ impl Adoption {
     }
 }
 
-/// Makes the checkpoint of `row` what the script will find. In the first attempt of a run nothing of the user's is touched.
+/// Makes the checkpoint of `row` what the script will find; `loaded`: that one, if it was verified just now. In the first attempt of a run
+/// nothing of the user's is touched.
 pub(super) fn prepare(
     context: &Context,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    row: &AttemptRow,
+    (row, loaded): (&AttemptRow, Option<LoadedCheckpoint>),
     reporter: &dyn Reporter,
 ) -> Result<Adoption, AppError> {
     let Some(patterns) = patterns_of(context, prepared, row.kind)? else { return Ok(Adoption::default()) };
@@ -94,7 +95,11 @@ pub(super) fn prepare(
         false => None,
     };
     let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns };
-    let moved = match (target(context, row)?, previous.rung == row.rung) {
+    let target = match loaded {
+        None => fetched(context, row)?,
+        loaded => loaded,
+    };
+    let moved = match (target, previous.rung == row.rung) {
         (Some(target), _) => match clearing.put_back(&target) {
             // It was saved through Trackway: the script loads it.
             Err(RestoreError::NotAdopted) => return Ok(adoption),
@@ -141,8 +146,8 @@ fn nanoseconds(at: Timestamp) -> i64 {
     at.as_micros().saturating_mul(1000)
 }
 
-/// The checkpoint that the attempt is to continue from, as it was verified before.
-fn target(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoint>, AppError> {
+/// The checkpoint that the attempt is to continue from, verified, where it came from a remote.
+fn fetched(context: &Context, row: &AttemptRow) -> Result<Option<LoadedCheckpoint>, AppError> {
     let Some(manifest) = &row.resumed_from_manifest_sha256 else { return Ok(None) };
     let view = view(&context.home.layout.checkpoint_root(row.run_id, row.kind, &row.rung))?;
     let found = view.list().into_iter().rev().find(|info| info.manifest_sha256.as_ref() == Some(manifest));
@@ -284,6 +289,7 @@ pub(super) fn adopt_what_is_left(
         step_when_written: &|_| previous.last_step,
         writers_ended: true,
         is_open_for_writing: &|_| Some(false),
+        is_interrupted: &|| false,
     };
     let look = adopter.look(&facts);
     for adopted in &look.adopted {

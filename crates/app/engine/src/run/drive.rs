@@ -3,14 +3,16 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
-use trackway_launch::Seen;
+use trackway_launch::{Observation, Seen};
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
+use trackway_tower::LogScanner;
 use trackway_tower::decide::{DecisionRule, SpentBeside};
 
 use super::adopted;
@@ -23,7 +25,7 @@ use super::job::Job;
 use super::ladder::Ladder;
 use super::launch::{Additions, Launched, launch_next, listed, may_be_starting};
 use super::live_record::LiveRecord;
-use super::prepare::Prepared;
+use super::prepare::{Prepared, begin_capture};
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::sight::PATIENCE_SECONDS;
@@ -34,6 +36,7 @@ use super::watchdog::Limits;
 use crate::Context;
 use crate::actions::{self, ActionKind};
 use crate::budgets::spent_beside;
+use crate::capture::Capture;
 use crate::checkpoints::{mirror_now, mirror_run};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
@@ -68,6 +71,9 @@ pub fn drive(
     let rung = ladder::rung_now(context, &prepared.run)?;
     let mut sending = Sending::start(prepared.remote.as_ref(), rung);
     let mut detecting = detecting_of(&prepared.job, rung);
+    // The first receipt would wait for it.
+    std::thread::Builder::new().name("signatures".into()).spawn(LogScanner::compile).ok();
+    let mut capturing: Option<JoinHandle<Capture>> = None;
     let mut asked_for = true;
     let mut next = first_step(context, &prepared, reporter)?;
     loop {
@@ -87,6 +93,7 @@ pub fn drive(
                     rung: Some(rung),
                     exclude_hosts: changes.exclude_hosts,
                     isolation: None,
+                    capture: capturing.take().and_then(|capturing| capturing.join().ok()),
                 };
                 launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
@@ -114,7 +121,8 @@ pub fn drive(
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
             Ended::Superseded(holder) => return Err(superseded(run_id, &holder)),
         }
-        let sealed = seal_patiently(context, &launched)?;
+        let (sealed, begun) = seal_and_capture(context, &prepared.job, &launched)?;
+        capturing = begun;
         let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
         tell_other_resume(&launched.row, &sealed.row, &events, reporter);
         adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
@@ -129,6 +137,25 @@ pub fn drive(
     let outcome = run::outcome(context, run_id)?;
     mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// Seals. What a launch that may follow at once starts from is captured meanwhile; after a wait it could be out of date.
+fn seal_and_capture(
+    context: &Context,
+    job: &Job,
+    launched: &Launched,
+) -> Result<(Sealed, Option<JoinHandle<Capture>>), AppError> {
+    let capturing = if ended_well(context, launched) { None } else { begin_capture(context, job) };
+    let sealed = seal_patiently(context, launched)?;
+    let waits = sealed.decision.delay_seconds.is_some_and(|seconds| seconds > 0.0);
+    Ok((sealed, capturing.filter(|_| !waits)))
+}
+
+/// Whether the script ended with code 0, so that a further attempt is not likely.
+fn ended_well(context: &Context, launched: &Launched) -> bool {
+    let seen =
+        context.launchers.of(&launched.placement).ok().and_then(|it| it.observe(&launched.placement).ok());
+    seen.is_some_and(|seen| matches!(seen.state, Observation::Exited(exit) if exit.exit_code == Some(0)))
 }
 
 fn detecting_of(job: &Job, rung: Rung) -> Detecting {

@@ -9,7 +9,7 @@ use trackway_formats::runfile::OnDataChange;
 use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows, RunState};
 
 use super::job::data_sha256;
-use super::prepare::{Prepared, capture_surroundings, keep_states, record_data, resolve_data};
+use super::prepare::{Prepared, keep_states, record_data, resolve_data};
 use crate::Context;
 use crate::capture::Capture;
 use crate::error::{AppError, ErrorKind};
@@ -24,22 +24,18 @@ pub struct LaunchInputs<'p> {
 }
 
 impl<'p> LaunchInputs<'p> {
-    /// Looks again at what may have changed since the attempt before. Unchanged files cost a stat each. `fresh`: the run was
-    /// prepared just now.
+    /// Looks again at what may have changed since the attempt before. Unchanged files cost a stat each. `capture`: its surroundings, as they
+    /// were captured just now.
     ///
     /// # Errors
     /// [`ErrorKind::Blocked`] when the data changed and the run file forbids that; when something cannot be stored.
     pub fn now(
         context: &Context,
-        prepared: &'p Prepared,
+        prepared: &Prepared,
         previous: Option<&AttemptRow>,
-        fresh: bool,
+        capture: Cow<'p, Capture>,
         reporter: &dyn Reporter,
     ) -> Result<Self, AppError> {
-        let capture = match fresh {
-            true => Cow::Borrowed(&prepared.capture),
-            false => Cow::Owned(capture_surroundings(context, &prepared.job)),
-        };
         let Some(previous) = previous.filter(|_| !prepared.job.plan.data.is_empty()) else {
             return Ok(Self { capture, data_sha256: prepared.run.data_sha256.clone() });
         };

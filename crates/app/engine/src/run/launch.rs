@@ -1,10 +1,11 @@
 //! Puts the next attempt of a run in place.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use trackway_checkpoint::CheckpointInfo;
+use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
 use trackway_formats::Variable;
@@ -23,7 +24,7 @@ use super::job::Job;
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
-use super::prepare::Prepared;
+use super::prepare::{Prepared, capture_surroundings};
 use super::remote::RemotePlan;
 use super::remote::fetch::fetch;
 use super::roll_back;
@@ -90,6 +91,8 @@ pub struct Additions {
     pub exclude_hosts: Vec<String>,
     /// Where its changes to the working directory go instead.
     pub isolation: Option<Isolation>,
+    /// What it starts from, if that was captured just now.
+    pub capture: Option<Capture>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -105,7 +108,12 @@ pub fn launch_next(
     if let Some(previous) = previous {
         roll_back::carry_out(context, &prepared.run, previous, reporter)?;
     }
-    let inputs = LaunchInputs::now(context, prepared, previous, asked_for, reporter)?;
+    let capture = match &additions.capture {
+        Some(capture) => Cow::Borrowed(capture),
+        None if asked_for => Cow::Borrowed(&prepared.capture),
+        None => Cow::Owned(capture_surroundings(context, &prepared.job)),
+    };
+    let inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
     let mut row = planned_row(context, prepared, previous, &inputs, additions);
     // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
@@ -123,7 +131,7 @@ pub fn launch_next(
     }
     let additions = &additions;
     let follows = previous_here.filter(|_| !asked_for);
-    start_from(context, prepared, &mut row, follows, reporter)?;
+    let target = start_from(context, prepared, &mut row, follows, reporter)?;
     // Every byte of what it continues from was read.
     let checked = row.resumed_from_manifest_sha256.iter().map(|manifest| (manifest.clone(), true)).collect();
     mirror_run(context, &prepared.run, &checked)?;
@@ -132,7 +140,7 @@ pub fn launch_next(
         Some(_) => None,
     };
     note_warm_start(&mut row, warm_start.as_ref());
-    let adoption = adopted::prepare(context, prepared, previous, &row, reporter)?;
+    let adoption = adopted::prepare(context, prepared, previous, (&row, target), reporter)?;
     row.command.extend(adoption.args.iter().cloned());
     let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
     record_planned(context, &row, previous)?;
@@ -177,21 +185,22 @@ pub fn launch_next(
     Ok(launched)
 }
 
-/// Notes the checkpoint that the attempt continues from, brought to this disk where it is only at the remote.
+/// Notes the checkpoint that the attempt continues from, brought to this disk where it is only at the remote. Returns it where every byte of
+/// it was read here.
 fn start_from(
     context: &Context,
     prepared: &Prepared,
     row: &mut AttemptRow,
     follows: Option<&AttemptRow>,
     reporter: &dyn Reporter,
-) -> Result<(), AppError> {
+) -> Result<Option<LoadedCheckpoint>, AppError> {
     match &prepared.remote {
         None => {
             let target = resume_target(context, prepared, row, reporter)?;
-            note_resume(row, target);
-            Ok(())
+            note_resume(row, target.as_ref());
+            Ok(target)
         }
-        Some(remote) => fetch_for(context, &remote.at(rung_of(row)), row, follows, reporter),
+        Some(remote) => fetch_for(context, &remote.at(rung_of(row)), row, follows, reporter).map(|()| None),
     }
 }
 
@@ -295,10 +304,10 @@ fn begin_rung(context: &Context, row: &AttemptRow) -> Result<(), AppError> {
     Ok(())
 }
 
-fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
+fn note_resume(row: &mut AttemptRow, target: Option<&LoadedCheckpoint>) {
     if let Some(target) = target {
-        row.resumed_from_step = Some(target.step);
-        row.resumed_from_manifest_sha256 = target.manifest_sha256;
+        row.resumed_from_step = Some(target.info.step);
+        row.resumed_from_manifest_sha256.clone_from(&target.info.manifest_sha256);
     }
 }
 
@@ -343,7 +352,7 @@ fn resume_target(
     prepared: &Prepared,
     row: &AttemptRow,
     reporter: &dyn Reporter,
-) -> Result<Option<CheckpointInfo>, AppError> {
+) -> Result<Option<LoadedCheckpoint>, AppError> {
     let run = context.run_by_id(prepared.run.run_id)?;
     let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &row.rung);
     let why = match view(&root)?.resume_target() {
@@ -359,7 +368,7 @@ fn resume_target(
             if let Some(text) = fall_back_notice(&loaded, pace) {
                 reporter.notice(&Notice::Note { text });
             }
-            return Ok(Some(loaded.info));
+            return Ok(Some(loaded));
         }
         Err(error) => error.to_string(),
     };

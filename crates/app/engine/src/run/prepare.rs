@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use trackway_core::name::{Name, Named};
@@ -329,11 +330,22 @@ fn refuse_known_data_error(context: &Context, start: &Start) -> Result<(), AppEr
 
 /// The script's own environment is what this process has and what the plan adds.
 pub fn capture_surroundings(context: &Context, job: &Job) -> Capture {
+    surroundings(job, context.home.folder())
+}
+
+/// The same in a thread, for a launch that may follow: starting an interpreter takes longer than sealing a receipt. `None`: no thread can
+/// be had.
+pub(super) fn begin_capture(context: &Context, job: &Job) -> Option<JoinHandle<Capture>> {
+    let (job, home) = (job.clone(), context.home.folder().to_path_buf());
+    std::thread::Builder::new().name("capture".into()).spawn(move || surroundings(&job, &home)).ok()
+}
+
+fn surroundings(job: &Job, home: &Path) -> Capture {
     let mut environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     environment.extend(job.plan.run.environment.clone());
-    let exclude: [PathBuf; 1] = [context.home.folder().to_path_buf()];
+    let exclude: [PathBuf; 1] = [home.to_path_buf()];
     capture(&CaptureInputs {
         argv: &job.plan.run.command,
         working_directory: &job.working_directory(),

@@ -91,6 +91,11 @@ impl LogScanner {
         }
     }
 
+    /// Compiles the signatures now, so that the first scan does not wait for it.
+    pub fn compile() {
+        Compiled::get();
+    }
+
     /// Scans a whole log at once.
     #[must_use]
     pub fn scan(bytes: &[u8]) -> LogEvidence {

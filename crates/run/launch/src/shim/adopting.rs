@@ -1,13 +1,16 @@
-//! Commits checkpoints that the script writes itself, in a thread that leaves processor and disk to the training.
+//! Commits checkpoints that the script writes itself, in a thread that leaves processor and disk to the training. The last ones are
+//! committed by another thread once the script has ended: nothing is left to yield to, and the next attempt waits for them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use trackway_adopt::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, Steps, yield_to_others};
+use trackway_adopt::{
+    Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted, Steps, processor_time, yield_to_others,
+};
 use trackway_core::{Clock, Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
@@ -18,11 +21,11 @@ use crate::process::{all_processes, descendants};
 
 /// How often the paths are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A look that takes long is followed by a wait this many times as long: below a hundredth of one processor.
+/// A look is followed by a wait this many times as long as the processor worked for it: below a hundredth of one processor.
 const REST_PER_LOOK: u32 = 100;
 /// Files that do not change for so long count as complete, where nothing else shows it.
 const QUIET_NS: u64 = 2_000_000_000;
-/// The longest the end of the attempt waits for the last copies.
+/// The longest the end of the attempt waits for what yields to leave off, and then for the last copies.
 const LAST_LOOK: Duration = Duration::from_secs(600);
 
 /// The steps that the script printed, as another thread sees them.
@@ -45,7 +48,8 @@ impl PrintedSteps {
 pub(super) struct Adopting {
     /// Closed once every process of the attempt has ended.
     stop: Sender<()>,
-    done: Receiver<()>,
+    /// Gets what looked, to look once more.
+    stopped: Receiver<Follower>,
 }
 
 impl Adopting {
@@ -73,23 +77,33 @@ impl Adopting {
             origin: Origin::Telemetry,
         };
         let adopter = Adopter::new(spec, Arc::clone(&clock), Arc::new(SystemIds));
-        let (stop, stopped) = channel();
-        let (tell, done) = channel();
+        let (stop, stop_seen) = channel();
+        let (give_back, stopped) = channel();
         let work = move || {
             yield_to_others();
             let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
-            Follower { adopter, writer, steps, clock }.run(&stopped);
+            let mut follower = Follower { adopter, writer, steps, clock };
+            follower.follow(&stop_seen);
             // The receiver is gone when the last look took too long.
-            tell.send(()).ok();
+            give_back.send(follower).ok();
         };
         std::thread::Builder::new().name("adopting".into()).spawn(work).ok()?;
-        Some(Self { stop, done })
+        Some(Self { stop, stopped })
     }
 
-    /// Commits what is complete now that nothing writes any more, and ends.
+    /// Commits what is complete now that nothing writes any more, and ends. A thread that yields cannot stop yielding, so that another one
+    /// does it.
     pub fn finish(self) {
         drop(self.stop);
-        self.done.recv_timeout(LAST_LOOK).ok();
+        let Ok(follower) = self.stopped.recv_timeout(LAST_LOOK) else { return };
+        let (tell, done) = channel();
+        let work = move || {
+            follower.finish();
+            tell.send(()).ok();
+        };
+        if std::thread::Builder::new().name("adopting-last".into()).spawn(work).is_ok() {
+            done.recv_timeout(LAST_LOOK).ok();
+        }
     }
 }
 
@@ -101,32 +115,38 @@ struct Follower {
 }
 
 impl Follower {
-    fn run(mut self, stopped: &Receiver<()>) {
+    /// Looks until every process of the attempt has ended, which also interrupts a copy: the last look makes it without yielding.
+    fn follow(&mut self, stop: &Receiver<()>) {
         let mut rest = LOOK_EVERY;
-        loop {
-            let ended = stopped.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected);
-            let started = self.clock.monotonic_micros();
-            let look = self.look(ended);
-            let took = self.clock.monotonic_micros().saturating_sub(started);
-            rest = LOOK_EVERY.max(Duration::from_micros(u64::try_from(took).unwrap_or(0)) * REST_PER_LOOK);
-            if ended && !look.is_waiting || look.is_fenced {
+        while stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
+            let started = processor_time();
+            if self.look(false, &|| stop.try_recv() == Err(TryRecvError::Disconnected)).is_fenced {
                 break;
             }
-            if ended {
-                // What is not yet quiet becomes so without a writer.
-                std::thread::sleep(Duration::from_nanos(QUIET_NS / 4));
-                rest = Duration::ZERO;
+            rest = LOOK_EVERY.max(processor_time().saturating_sub(started) * REST_PER_LOOK);
+        }
+    }
+
+    /// Looks until nothing can become complete any more.
+    fn finish(mut self) {
+        loop {
+            let look = self.look(true, &|| false);
+            if !look.is_waiting || look.is_fenced {
+                break;
             }
+            // What is not yet quiet becomes so without a writer.
+            std::thread::sleep(Duration::from_nanos(QUIET_NS / 4));
         }
         self.writer.finish();
     }
 
-    fn look(&mut self, writers_ended: bool) -> Look {
+    fn look(&mut self, writers_ended: bool, is_interrupted: &dyn Fn() -> bool) -> Look {
         let facts = Facts {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
             step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
             writers_ended,
             is_open_for_writing: &is_open_for_writing,
+            is_interrupted,
         };
         let look = self.adopter.look(&facts);
         look.adopted.iter().for_each(|adopted| self.record(adopted));

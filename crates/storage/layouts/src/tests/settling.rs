@@ -65,7 +65,7 @@ fn look(settling: &mut Settling, from: u64, observation: &Observation) -> Option
 #[test]
 fn one_look() {
     type Change = fn(&mut Observation);
-    let cases: [(&str, Change, Option<Answer>); 12] = [
+    let cases: [(&str, Change, Option<Answer>); 18] = [
         ("whole", |_| {}, None),
         ("reported", |o| o.reported_complete = true, Some(complete(Because::Reported))),
         (
@@ -82,6 +82,28 @@ fn one_look() {
         ("renamed, open", |o| (o.renamed_into_place, o.is_open_for_writing) = (true, Some(true)), None),
         ("torn", |o| o.wholeness = torn(), None),
         ("gone", |o| o.fingerprint = None, Some(Answer::Gone)),
+        ("ended", |o| o.writers_ended = true, Some(complete(Because::Ended))),
+        (
+            "ended, open by a dead process",
+            |o| (o.is_open_for_writing, o.writers_ended) = (Some(true), true),
+            Some(complete(Because::Ended)),
+        ),
+        (
+            "ended, marker",
+            |o| (o.wholeness, o.writers_ended) = (marker(), true),
+            Some(complete(Because::Marker)),
+        ),
+        (
+            "ended, torn",
+            |o| (o.wholeness, o.writers_ended) = (torn(), true),
+            Some(Answer::Torn { what: "`f`: it ends early".to_owned() }),
+        ),
+        (
+            "ended, unfinished",
+            |o| (o.wholeness, o.writers_ended) = (unfinished(), true),
+            Some(Answer::Torn { what: "`last` is missing".to_owned() }),
+        ),
+        ("ended, cannot tell", |o| (o.wholeness, o.writers_ended) = (cannot_tell(), true), None),
     ];
     for (name, change, wanted) in cases {
         let mut observation = seen(100 * S);
@@ -103,7 +125,7 @@ fn after_waiting() {
     type Change = fn(&mut Observation);
     type Case = (&'static str, Change, Option<(Answer, u64)>);
     let unverified = 2 * UNVERIFIED_PERIODS;
-    let cases: [Case; 9] = [
+    let cases: [Case; 8] = [
         ("whole", |_| {}, Some((complete(Because::Quiet), 2))),
         (
             "whole, not known whether open",
@@ -111,11 +133,6 @@ fn after_waiting() {
             Some((complete(Because::Quiet), 2)),
         ),
         ("whole, open", |o| o.is_open_for_writing = Some(true), None),
-        (
-            "whole, open by a dead process",
-            |o| (o.is_open_for_writing, o.writers_ended) = (Some(true), true),
-            Some((complete(Because::Quiet), 2)),
-        ),
         (
             "cannot tell",
             |o| o.wholeness = cannot_tell(),
@@ -129,9 +146,9 @@ fn after_waiting() {
         ("torn", |o| o.wholeness = torn(), Some((Answer::Torn { what: "`f`: it ends early".to_owned() }, 2))),
         ("unfinished", |o| o.wholeness = unfinished(), None),
         (
-            "unfinished, the script has ended",
-            |o| (o.wholeness, o.writers_ended) = (unfinished(), true),
-            Some((Answer::Torn { what: "`last` is missing".to_owned() }, 2)),
+            "cannot tell, the script has ended",
+            |o| (o.wholeness, o.writers_ended) = (cannot_tell(), true),
+            Some((complete(Because::QuietUnverified), 2)),
         ),
     ];
     for (name, change, wanted) in cases {
@@ -188,6 +205,19 @@ fn rewriting_doubles_the_quiet_period() {
         settling.rewritten();
     }
     assert_eq!(settling.quiet_ns(), MAX_QUIET_NS);
+}
+
+/// Proves that a file which the script wrote again and again while it was copied is complete at the end of the script, and that one which
+/// changes after that end must be quiet first.
+#[test]
+fn the_end_of_the_writers_outweighs_their_rewriting() {
+    let mut settling = Settling::new(DEFAULT_QUIET_NS);
+    (0..100).for_each(|_| settling.rewritten());
+    let ended = Observation { writers_ended: true, ..seen(S) };
+    assert_eq!(settling.observe(&ended), complete(Because::Ended));
+    settling.rewritten();
+    assert!(matches!(settling.observe(&ended), Answer::Wait { .. }), "it changed, by whomever");
+    assert_eq!(look(&mut settling, 2 * S, &ended), Some((complete(Because::Quiet), MAX_QUIET_NS / S - 1)));
 }
 
 /// Proves that what was deleted and written again is a new state.
