@@ -15,29 +15,16 @@ pub struct ReadConfig {
 
 /// Why a `config.json` gives no shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ConfigError {
-    /// It is not a JSON object.
     #[error("a model's config is a JSON object")]
     NotAnObject,
-    /// Keys that the family needs are not there.
     #[error("the config of a `{family}` model has no {}", quoted(keys))]
-    MissingKeys {
-        /// The `model_type` it names, or `unknown`.
-        family: String,
-        /// Every key that is missing.
-        keys: Vec<String>,
-    },
-    /// Its counts make more parameters than any model has.
+    MissingKeys { family: String, keys: Vec<String> },
     #[error("the config describes more than 10^15 parameters")]
     TooLarge,
-    /// A key has a value that cannot be: 0, negative, or no whole number.
     #[error("`{key}` of the config is {found}, not a count above 0")]
-    NotACount {
-        /// The key.
-        key: String,
-        /// Its value.
-        found: String,
-    },
+    NotACount { key: String, found: String },
 }
 
 fn quoted(keys: &[String]) -> String {

@@ -26,19 +26,13 @@ pub enum Target {
 
 /// Why a column cannot be predicted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum TargetError {
-    /// Not in the frame.
     #[error("there is no column `{0}` of numbers or strings")]
     NoColumn(String),
     /// More than [`CLASSES_MAX`] strings.
     #[error("`{column}` has {classes} classes, more than the {CLASSES_MAX} that the quick model supports")]
-    TooManyClasses {
-        /// The column.
-        column: String,
-        /// How many.
-        classes: usize,
-    },
-    /// One value, or none.
+    TooManyClasses { column: String, classes: usize },
     #[error("`{0}` has fewer than two values")]
     Constant(String),
 }

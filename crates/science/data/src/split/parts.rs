@@ -18,38 +18,23 @@ pub const FOLD_COUNT_MAX: usize = 100;
 
 /// Why a split cannot be made as requested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SplitError {
-    /// Fewer than two parts, or more than 255.
     #[error("a split has 2 to 255 parts, not {0}")]
     Parts(usize),
-    /// An invalid fraction.
     #[error("`{name}` has a fraction of {share}; it must be between 0 and 1")]
-    Share {
-        /// The part.
-        name: String,
-        /// What was given.
-        share: f64,
-    },
-    /// Fractions that are not the whole.
+    Share { name: String, share: f64 },
     #[error("the fractions sum to {0}, not to 1")]
     Sum(f64),
-    /// Two parts of one name.
     #[error("two parts are called `{0}`")]
     Name(String),
-    /// Too few different timestamps for the parts.
     #[error("there are too few different times to make so many parts")]
     Moments,
-    /// A number of folds that makes no sense.
     #[error(
         "{folds} folds of {groups} groups: choose 2 to {} folds, and no more than there are groups",
         FOLD_COUNT_MAX
     )]
-    Folds {
-        /// The requested number.
-        folds: usize,
-        /// How many groups there are.
-        groups: usize,
-    },
+    Folds { folds: usize, groups: usize },
 }
 
 /// How far from one fractions may sum, for 1/3 + 1/3 + 1/3 written in decimals.
