@@ -17,7 +17,6 @@ use crate::units::{duration, metric, timestamp};
 /// Characters of a note in the list; `trackway explain` shows all of it.
 const NOTE_CHARACTERS_MAX: usize = 60;
 
-/// The tags of runs.
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
