@@ -11,7 +11,7 @@ use trackway_checkpoint::{
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::control::{Command, Line};
 use trackway_formats::record::{ControlOutcome, PROGRESSIVE_LOSS};
-use trackway_formats::{EventKind, SaveReason, Variable};
+use trackway_formats::{EventKind, Variable};
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::control::ControlReader;

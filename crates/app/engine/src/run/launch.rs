@@ -54,9 +54,6 @@ pub struct Launched {
 
 impl Launched {
     /// Records where the attempt is, unless the ledger has it: once it runs it is not left alone to wait for a ledger.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written now.
     pub fn note_now(&self, context: &Context) -> Result<(), AppError> {
         if !self.noted.get() {
             context.ledger_write_now(|ledger| ledger.update_attempt(&self.row))?;
@@ -66,9 +63,6 @@ impl Launched {
     }
 
     /// The same when it has ended, and for as long as the ledger is away.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub fn note(&self, context: &Context) -> Result<(), AppError> {
         if !self.noted.replace(true) {
             context.ledger_write(|ledger| ledger.update_attempt(&self.row))?;

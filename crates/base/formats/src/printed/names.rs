@@ -255,7 +255,6 @@ fn is_in(sorted: &[&str], word: &str) -> bool {
     sorted.binary_search(&word).is_ok()
 }
 
-/// The parts of a name.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     name.split(['_', '/', '.', '-', '@'])
 }

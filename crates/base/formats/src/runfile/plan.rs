@@ -161,13 +161,6 @@ impl Plan {
     pub fn config_sha256(&self) -> String {
         crate::sha256_hex(canonical_json(&self.config()).as_bytes())
     }
-
-    /// The whole plan as canonical JSON.
-    #[must_use]
-    pub fn to_canonical_json(&self) -> String {
-        let value = serde_json::to_value(self).expect("a plan has only text keys and finite numbers");
-        canonical_json(&value)
-    }
 }
 
 fn name_of(argv: &[String]) -> String {

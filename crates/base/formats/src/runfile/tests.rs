@@ -632,7 +632,10 @@ fn the_config_hash_follows_what_decides_the_result() {
         assert_eq!(hash(&[does_not]), original, "{does_not}");
     }
     let plan = Plan::from(read(FULL).unwrap());
-    assert_eq!(serde_json::from_str::<Plan>(&plan.to_canonical_json()).unwrap(), plan);
+    assert_eq!(
+        serde_json::from_str::<Plan>(&canonical_json(&serde_json::to_value(&plan).unwrap())).unwrap(),
+        plan
+    );
 }
 
 /// Proves that the hash of a given plan never changes by accident: receipts of different versions compare by it.

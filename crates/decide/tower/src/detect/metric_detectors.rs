@@ -21,7 +21,6 @@ use super::validation::Validation;
 /// Most detectors that look at one metric.
 const DETECTORS_OF_ONE_MAX: usize = 5;
 
-/// What one value changed.
 pub(super) type Changes = [Option<(Detector, DetectorChange)>; DETECTORS_OF_ONE_MAX];
 
 const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];

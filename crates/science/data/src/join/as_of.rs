@@ -89,9 +89,6 @@ pub struct ColumnLeak {
 }
 
 /// Joins two tables into a file that is there whole or not at all. The rows of the left side keep their order.
-///
-/// # Errors
-/// [`JoinError`].
 pub fn as_of(
     left: Source,
     right: Source,

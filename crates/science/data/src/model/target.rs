@@ -40,9 +40,6 @@ pub enum TargetError {
 impl Target {
     /// A column as a target: strings, booleans and whole numbers of at most [`CLASS_NUMBERS_MAX`] values are classes,
     /// other numbers are continuous.
-    ///
-    /// # Errors
-    /// [`TargetError`].
     pub fn of(frame: &Frame, column: &str) -> Result<Self, TargetError> {
         let index = frame.index_of(column).ok_or_else(|| TargetError::NoColumn(column.to_owned()))?;
         let target = match &frame.columns()[index].cells {

@@ -96,9 +96,6 @@ pub struct SourceFile {
 }
 
 /// The files of one source that are, byte by byte, files of another one: both paths.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn same_files(one: &Source, other: &Source) -> Result<Vec<(String, String)>, DataError> {
     let mut same = Vec::new();
     for there in &other.files {

@@ -13,7 +13,6 @@ use super::{FileKind, SourceFile, bytes, display};
 use crate::error::DataError;
 use crate::format::{format_of, is_text};
 use crate::identity::Identity;
-use crate::infer::ColumnType;
 use crate::read_context::ReadContext;
 use crate::remote::url_of;
 
@@ -56,7 +55,7 @@ impl Opener<'_> {
             let parquet = ParquetFile::open(Arc::clone(&bytes), limits.page_bytes_max).map_err(corrupt)?;
             let columns = parquet.columns();
             check_count(columns.len())?;
-            let tallies = columns.iter().map(|column| certain(column.kind)).collect();
+            let tallies = columns.iter().map(|column| Tally::certain(column.kind)).collect();
             let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
             let columns = columns.into();
             return Ok((SourceFile { path: shown, size_bytes, opened, bytes, kind, columns }, tallies));
@@ -80,13 +79,6 @@ impl Opener<'_> {
         let columns = columns.into();
         Ok((SourceFile { path: shown.clone(), size_bytes, opened, bytes, kind, columns }, tallies))
     }
-}
-
-/// The tally of a column whose type the file declares.
-fn certain(kind: ColumnType) -> Tally {
-    let mut tally = Tally::default();
-    tally.add(kind, u64::from(u32::MAX));
-    tally
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

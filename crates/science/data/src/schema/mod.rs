@@ -180,9 +180,6 @@ pub enum SchemaError {
 
 impl Schema {
     /// Reads a schema and looks whether its rules make sense.
-    ///
-    /// # Errors
-    /// [`SchemaError`].
     pub fn from_toml(text: &str) -> Result<Self, SchemaError> {
         let schema: Self = toml::from_str(text)?;
         if schema.version != SCHEMA_VERSION {

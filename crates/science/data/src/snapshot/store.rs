@@ -206,9 +206,6 @@ impl SnapshotStore {
 
     /// Keeps the profile of data that a run reads, unless one is kept already or it is larger than
     /// [`RUN_PROFILE_BYTES_MAX`].
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn keep_profile_of_data(&self, data_sha256: &str, profile: &Profile) -> Result<(), SnapshotError> {
         let path = self.run_profile(data_sha256);
         if path.is_file() || self.folder_of(data_sha256).is_dir() {
@@ -271,9 +268,6 @@ impl SnapshotStore {
     }
 
     /// All names with their history, sorted.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn names(&self) -> Result<Vec<NamedSnapshot>, SnapshotError> {
         let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
         let stems = entries(&self.names_folder()).into_iter().filter_map(stem);
@@ -290,9 +284,6 @@ impl SnapshotStore {
     }
 
     /// Makes a name point to a snapshot from now on. Whether that is a change.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn point(&self, name: &Name, entry: &NameEntry) -> Result<bool, SnapshotError> {
         if self.history(name)?.last().is_some_and(|last| last.data_sha256 == entry.data_sha256) {
             return Ok(false);

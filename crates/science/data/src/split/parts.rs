@@ -1,7 +1,5 @@
 //! Parts by hash: of rows, of groups, and within each class.
 
-use trackway_formats::subset::unit_of;
-
 /// The index of a part, in the order of [`Shares`].
 pub type Part = u8;
 
@@ -88,15 +86,9 @@ impl Shares {
     }
 }
 
-/// The part of the row, or the group, with this key. Needs no other row, so it works on a stream; sizes are as
-/// requested up to randomness (for 10,000 rows and a fraction of 0.1: 1,000 ± 60).
-#[must_use]
-pub fn by_hash(shares: &Shares, seed: u64, key: &[u8]) -> Part {
-    shares.part_at(unit_of(seed, "split", key))
-}
-
-/// The part of each row so that every class is divided as requested, to the row. `units` come from [`unit_of`] with
-/// purpose `split`, `classes` are small numbers, one for each label. Rows of equal unit (equal keys) stay together.
+/// The part of each row so that every class is divided as requested, to the row. `units` come from
+/// [`trackway_formats::subset::unit_of`] with purpose `split`, `classes` are small numbers, one for each label. Rows of
+/// equal unit (equal keys) stay together.
 #[must_use]
 pub fn by_hash_within_classes(shares: &Shares, units: &[f64], classes: &[u32]) -> Vec<Part> {
     assert_eq!(units.len(), classes.len(), "every row has a class");

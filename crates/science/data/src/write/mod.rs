@@ -124,9 +124,6 @@ impl TableFile {
     }
 
     /// Adds rows, whose columns are those of the schema.
-    ///
-    /// # Errors
-    /// [`WriteError`].
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         match self.rows.as_mut().expect("rows are taken away at the end only") {
             Rows::Parquet(writer) => writer.write(batch).map_err(content(&self.path)),

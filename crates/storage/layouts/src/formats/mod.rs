@@ -403,7 +403,6 @@ pub(crate) fn msgpack_keys(source: &dyn Source, file: &Entry) -> Option<Keys> {
     Some(keys)
 }
 
-/// The metadata of a safetensors file.
 pub(crate) fn safetensors_metadata(source: &dyn Source, file: &Entry) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let _ = tensors::safetensors(&mut Reader::searching(source, file), &mut |key, text| {

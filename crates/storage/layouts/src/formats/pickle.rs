@@ -197,7 +197,7 @@ impl Walk {
         }
     }
 
-    fn integer(&mut self, operation: u8, reader: &mut Reader) -> Result<Literal, Fault> {
+    fn integer(&mut self, operation: u8, reader: &mut Reader) -> Result<Literal<'static>, Fault> {
         Ok(Literal::Integer(match operation {
             b'J' => i64::from(i32::from_le_bytes(reader.array()?)),
             b'K' => i64::from(reader.byte()?),
