@@ -127,7 +127,7 @@ impl Job {
         }
         let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, &error))?;
         let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
-        Self::new(Plan::from(file), base, Some(absolute), overrides.to_vec(), redactor)
+        Self::new(file.plan, base, Some(absolute), overrides.to_vec(), redactor)
     }
 
     /// A plan from somewhere else than a run file.
