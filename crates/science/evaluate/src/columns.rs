@@ -138,31 +138,10 @@ impl Columns {
     /// The names of all columns that are known.
     pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
         let roles = [
-            &self.label,
-            &self.prediction,
-            &self.score,
-            &self.id,
-            &self.group,
-            &self.loss,
-            &self.tokens,
-            &self.bytes,
-            &self.correct,
-            &self.reference,
-            &self.hypothesis,
-            &self.query,
-            &self.relevance,
-            &self.rank,
-            &self.treatment,
-            &self.true_positive,
-            &self.false_positive,
-            &self.false_negative,
-            &self.image,
-            &self.class,
-            &self.kind,
-            &self.x_min,
-            &self.y_min,
-            &self.x_max,
-            &self.y_max,
+            &self.label, &self.prediction, &self.score, &self.id, &self.group, &self.loss, &self.tokens,
+            &self.bytes, &self.correct, &self.reference, &self.hypothesis, &self.query, &self.relevance,
+            &self.rank, &self.treatment, &self.true_positive, &self.false_positive, &self.false_negative,
+            &self.image, &self.class, &self.kind, &self.x_min, &self.y_min, &self.x_max, &self.y_max,
         ];
         let roles = roles.into_iter().flatten();
         roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
@@ -171,14 +150,8 @@ impl Columns {
     /// The names of the columns that hold what a model predicted, or how that compares with the label.
     pub fn predicted(&self) -> impl Iterator<Item = &str> {
         let roles = [
-            &self.prediction,
-            &self.score,
-            &self.loss,
-            &self.tokens,
-            &self.bytes,
-            &self.correct,
-            &self.hypothesis,
-            &self.rank,
+            &self.prediction, &self.score, &self.loss, &self.tokens, &self.bytes, &self.correct,
+            &self.hypothesis, &self.rank,
         ];
         let roles = roles.into_iter().flatten();
         roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)

@@ -66,18 +66,8 @@ pub fn read_config(config: &Value) -> Result<ReadConfig, ConfigError> {
 }
 
 const LIKE_LLAMA: [&str; 12] = [
-    "llama",
-    "mistral",
-    "mixtral",
-    "qwen2",
-    "qwen3",
-    "qwen3_moe",
-    "gemma",
-    "gemma2",
-    "gemma3",
-    "gemma3_text",
-    "phi3",
-    "smollm3",
+    "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "gemma3_text",
+    "phi3", "smollm3",
 ];
 
 /// Keys that are read, and those that were not there.
@@ -278,23 +268,9 @@ mod tests {
 
     const FAMILIES: [&str; 8] = ["llama", "gpt2", "bloom", "bert", "t5", "phi", "mixtral", "novel"];
     const KEYS: [&str; 17] = [
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "head_dim",
-        "intermediate_size",
-        "vocab_size",
-        "num_local_experts",
-        "num_experts_per_tok",
-        "n_embd",
-        "n_layer",
-        "n_head",
-        "n_positions",
-        "d_model",
-        "d_ff",
-        "d_kv",
-        "num_layers",
+        "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+        "intermediate_size", "vocab_size", "num_local_experts", "num_experts_per_tok", "n_embd", "n_layer",
+        "n_head", "n_positions", "d_model", "d_ff", "d_kv", "num_layers",
     ];
 
     proptest! {

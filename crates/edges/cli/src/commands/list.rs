@@ -147,17 +147,8 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Res
     } else {
         printer.table(
             &[
-                "attempt",
-                "#",
-                "rung",
-                "state",
-                "ended by",
-                "confidence",
-                "status",
-                "from",
-                "last step",
-                "committed",
-                "took",
+                "attempt", "#", "rung", "state", "ended by", "confidence", "status", "from", "last step",
+                "committed", "took",
             ],
             attempts.iter().map(attempt_cells).collect(),
         );

@@ -87,15 +87,7 @@ fn print_model(printer: Printer, view: &ModelDetails) {
         ]
     });
     let header = [
-        "version",
-        "stage",
-        "aliases",
-        "step",
-        "size",
-        "manifest",
-        "evaluation",
-        "gates",
-        "approved by",
+        "version", "stage", "aliases", "step", "size", "manifest", "evaluation", "gates", "approved by",
         "registered",
     ];
     printer.table(&header, rows.collect());

@@ -181,24 +181,9 @@ fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
 
 /// Names that the searches below use.
 const NAMES: [&str; 18] = [
-    "state",
-    "name",
-    "model_family",
-    "seed",
-    "attempt_count",
-    "wall_seconds",
-    "gpu_seconds",
-    "cost_usd",
-    "val_loss",
-    "first.val_loss",
-    "min.loss",
-    "max.loss",
-    "epoch",
-    "param.lr",
-    "param.optimizer",
-    "param.mixed",
-    "param.late",
-    "tag.team",
+    "state", "name", "model_family", "seed", "attempt_count", "wall_seconds", "gpu_seconds", "cost_usd",
+    "val_loss", "first.val_loss", "min.loss", "max.loss", "epoch", "param.lr", "param.optimizer",
+    "param.mixed", "param.late", "tag.team",
 ];
 
 /// Conditions of one name.

@@ -31,14 +31,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     let mut columns: Vec<&ColumnDrift> = report.columns.iter().collect();
     columns.sort_by_key(|column| !column.drifted);
     let header = [
-        "column",
-        "result",
-        "test",
-        "distance",
-        "threshold",
-        "noise",
-        "p (corrected)",
-        "missing before → now",
+        "column", "result", "test", "distance", "threshold", "noise", "p (corrected)", "missing before → now",
     ];
     printer.table(&header, columns.iter().map(|column| cells(printer, column)).collect());
     printer.line("");
