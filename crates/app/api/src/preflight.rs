@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trackway_core::RunId;
 use trackway_core::checks::{CheckResult, Verdict};
+use trackway_core::{RunId, closed_list};
 use trackway_data::drift::DriftReport;
 use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
@@ -68,28 +68,17 @@ impl PreflightReport {
     }
 }
 
-/// What the data of a run is compared with before the launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DriftReference {
-    /// The reference that the run file names.
-    Reference,
-    /// The same data set of the last good run of the same name.
-    LastGoodRun,
-    /// The training set of the run.
-    TrainingSet,
-}
-
-impl DriftReference {
-    /// Its name in the ledger.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reference => "reference",
-            Self::LastGoodRun => "last_good_run",
-            Self::TrainingSet => "training_set",
-        }
+closed_list!(
+    /// What the data of a run is compared with before the launch.
+    DriftReference, "reference of a comparison", {
+        /// The reference that the run file names.
+        Reference = "reference",
+        /// The same data set of the last good run of the same name.
+        LastGoodRun = "last_good_run",
+        /// The training set of the run.
+        TrainingSet = "training_set",
     }
-}
+);
 
 /// A data set beside what it was compared with.
 #[derive(Debug, Clone, PartialEq)]

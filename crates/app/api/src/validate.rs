@@ -14,15 +14,7 @@ const DEFINITIONS: &str = "#/$defs/";
 const NUMBER_KEYS: &str = r"^\d+$";
 /// Keywords that restrict nothing here: annotations, and formats that types prove when they read a value.
 const ANNOTATIONS: [&str; 10] = [
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "format",
-    "pattern",
-    "minimum",
+    "$schema", "$defs", "title", "description", "default", "examples", "format", "pattern", "minimum",
     "maximum",
 ];
 

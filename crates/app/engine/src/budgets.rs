@@ -112,7 +112,7 @@ mod tests {
         let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7, refill = \"never\" }\nhang = { refill = \"30m\" }\n\
             network_error = { attempts = 9, backoff = \"1s..2s\", max_usd = 3 }\n\
             device_oom = { plan = [{ set = { BATCH = \"16\" } }] }\nmax_usd = 200\n";
-        let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
+        let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap().plan;
         let policy = policy_of(&file.retry);
         assert_eq!(policy.preempted.attempts, 7);
         assert_eq!(

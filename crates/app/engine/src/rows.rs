@@ -39,18 +39,12 @@ impl Context {
     }
 
     /// The training attempts of a run, oldest first.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn attempts_of(&self, run_id: RunId) -> Result<Vec<AttemptRow>, AppError> {
         self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
     }
 
     /// The tags of runs as they are now: those of their attempts, those given to runs whose attempts are not sealed yet, and what
     /// was amended.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn tags_of_runs(
         &self,
         runs: &[RunRow],
@@ -76,18 +70,12 @@ impl Context {
     }
 
     /// Changes of what a run is called or how lists show it, oldest first.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn amendments_of_run(&self, run_id: RunId) -> Result<Vec<RunAmendment>, AppError> {
         let rows = self.ledger_read(|ledger| ledger.amendments_of_run(run_id))?;
         Ok(rows.into_iter().map(run_amendment).collect())
     }
 
     /// The rungs of a run's ladder that were launched, from the smallest.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn rungs_of(&self, run_id: RunId) -> Result<Vec<RungSummary>, AppError> {
         let rows = self.ledger_read(|ledger| ledger.rungs_of_run(run_id))?;
         Ok(rows.into_iter().map(rung_summary).collect())
@@ -133,9 +121,6 @@ impl Context {
     }
 
     /// Records that a run of another kind was for a training run, whose money it spent.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub fn is_for(&self, run_id: RunId, training: RunId) -> Result<(), AppError> {
         let run = self.change_run(run_id, |run| run.for_run_id = Some(training))?;
         self.keep(run_id, RowCopy::State, &KeptRows::of_run(&run, &[], &[]));
@@ -143,9 +128,6 @@ impl Context {
     }
 
     /// Sets the state of a run, and the end of one that is at its end.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
         let now = self.clock.now();
         let run = self.change_run(run_id, |run| {

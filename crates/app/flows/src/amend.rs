@@ -72,9 +72,6 @@ pub fn amend(
 }
 
 /// The late facts about an attempt, oldest first.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn amendments_of(context: &Context, attempt_id: AttemptId) -> Result<Vec<Amendment>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.amendments_of(attempt_id))?;
     Ok(rows.into_iter().map(wire).collect())

@@ -41,9 +41,6 @@ pub fn log_file(
 }
 
 /// Classifies a log as it is read, in one pass and bounded memory. `progress` is called with the bytes done.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn log(
     log: &mut dyn Read,
     known: &Known,

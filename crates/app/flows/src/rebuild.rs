@@ -22,7 +22,6 @@ use trackway_ledger::{AttemptRow, KeptRows, Ledger, RunRow};
 
 use crate::reconcile;
 
-/// What is only in a ledger.
 const ONLY_IN_THE_LEDGER: [&str; 4] = [
     "resume proofs and notes of commands beside attempts",
     "the lists of files of data sets (`data_snapshot_files`): `trackway data snapshot` records them again",
@@ -224,7 +223,6 @@ impl Filling<'_> {
         }
     }
 
-    /// What a run was for, from its launches.
     fn kind_of(&self, run_id: RunId) -> LaunchKind {
         let launches = attempt_folders(self.home).into_iter().filter_map(|attempt_id| {
             StoredLaunch::read(self.home.layout.attempt(attempt_id).folder()).ok().flatten()

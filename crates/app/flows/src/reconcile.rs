@@ -14,9 +14,6 @@ use crate::evaluate;
 ///
 /// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that cannot
 /// be sealed now is set aside silently ([`trackway_engine::deferred_seals`]): it must not disturb the current command.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
     // A read-only user changes nothing: the owner's next command seals.
     if !context.home.is_writable() || context.ledger_is_read_only() {
@@ -42,9 +39,6 @@ pub fn reconcile(context: &Context) -> Result<Vec<String>, AppError> {
 
 /// Seals every attempt of this home that ended, whether it was set aside or not; returns how many. `locks`: those of
 /// all runs, if the caller has them; else each is taken.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub(crate) fn seal_ended(context: &Context, locks: &[RunLock]) -> Result<usize, AppError> {
     let open = context.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
     let own = open.iter().filter(|attempt| context.home.layout.attempt(attempt.attempt_id).folder().is_dir());

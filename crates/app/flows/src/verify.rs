@@ -39,9 +39,6 @@ enum Looked {
 }
 
 /// Verifies everything, or what belongs to one run.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn verify(
     context: &Context,
     run: Option<RunId>,

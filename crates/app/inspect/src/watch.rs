@@ -21,9 +21,7 @@ use crate::progressive::{attempts_beside, card, window_of};
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
 
-/// Curves that are shown.
 const CURVES_SHOWN: usize = 6;
-/// Detections that are shown.
 const DETECTIONS_SHOWN: usize = 10;
 
 /// Looks at one run again and again.
@@ -54,9 +52,6 @@ pub fn watch(context: &Context, run: RunId) -> Result<Watcher<'_>, AppError> {
 
 impl Watcher<'_> {
     /// Looks once.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
     pub fn look(&mut self) -> Result<RunSample, AppError> {
         let run = self.context.run_by_id(self.run_id)?;
         let attempts = self.context.attempts_of(self.run_id)?;

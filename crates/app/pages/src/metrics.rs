@@ -22,7 +22,6 @@ use crate::residuals;
 
 /// Classes of a confusion matrix that are drawn.
 const CLASSES_SHOWN_MAX: usize = 40;
-/// Metrics of a class.
 const CLASS_METRICS: [&str; 3] = ["precision", "recall", "f1"];
 
 /// The page of an assessment of `subject`, such as the names of the files.

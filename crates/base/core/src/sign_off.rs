@@ -26,33 +26,14 @@ pub struct SignOff {
 
 /// What is wrong with a sign-off: it does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SignOffError {
-    /// It has run out.
     #[error("the sign-off for `{column}` by {approved_by} ended on {until}")]
-    Ended {
-        /// The column.
-        column: String,
-        /// The person that had signed.
-        approved_by: String,
-        /// Its last day.
-        until: String,
-    },
-    /// `until` is not a date.
+    Ended { column: String, approved_by: String, until: String },
     #[error("the sign-off for `{column}` has an invalid date: `until` is {until:?} (expected YYYY-MM-DD)")]
-    NoDate {
-        /// The column.
-        column: String,
-        /// Its value.
-        until: String,
-    },
-    /// No person, no reason, or nothing that is allowed.
+    NoDate { column: String, until: String },
     #[error("the sign-off for `{column}` is incomplete: `{what}` is not set")]
-    Empty {
-        /// The column.
-        column: String,
-        /// What is missing.
-        what: &'static str,
-    },
+    Empty { column: String, what: &'static str },
 }
 
 impl SignOff {

@@ -3,9 +3,6 @@
 
 use std::borrow::Cow;
 
-/// Replaces a character that is not displayed.
-pub const REPLACEMENT: char = '\u{fffd}';
-
 /// Whether a letter steers what displays it: the control characters (C0 with ESC, BEL, CR and line feed, DEL, C1; not
 /// the tab), line and paragraph separators, and Unicode's directional formatting characters (UAX #9: marks,
 /// embeddings, overrides, isolates, their deprecated relatives) and interlinear annotations.

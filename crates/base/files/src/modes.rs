@@ -70,9 +70,6 @@ pub fn restore_umask(command: &mut std::process::Command) {
 }
 
 /// Gives an output that a person named the rights that the umask of that person gives.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn give_to_user(path: &Path) -> io::Result<()> {
     let Some(umask) = user_umask() else { return Ok(()) };
     let found = fs::symlink_metadata(path)?;
@@ -86,9 +83,6 @@ pub fn give_to_user(path: &Path) -> io::Result<()> {
 }
 
 /// The same for a folder with everything in it.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn give_tree_to_user(folder: &Path) -> io::Result<()> {
     if user_umask().is_none() {
         return Ok(());
@@ -104,9 +98,6 @@ pub fn give_tree_to_user(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes a folder and those above it, for the user or the team alone. Existing ones stay as they are.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn make_folders(path: &Path) -> io::Result<()> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
@@ -147,9 +138,6 @@ pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// Writes a new file, or replaces the content of one, for the user or the team alone.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn write_own(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     open_own(OpenOptions::new().write(true).create(true).truncate(true), path)?.write_all(bytes)
@@ -214,9 +202,6 @@ pub fn may_write(path: &Path) -> bool {
 }
 
 /// Takes rights of others away from a file or folder of this user that is there. True: it had some.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn tighten(path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

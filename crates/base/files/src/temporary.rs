@@ -21,9 +21,6 @@ pub struct TempFile {
 
 impl TempFile {
     /// Makes `.NAME.part-PID-NUMBER` beside `target`, and opens it for writing.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn beside(target: &Path) -> io::Result<(Self, File)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -100,9 +97,6 @@ pub struct TempFolder {
 
 impl TempFolder {
     /// Makes `.NAME.part-PID-NUMBER` beside `target`.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn beside(target: &Path) -> io::Result<Self> {
         let (_, (folder, maker)) = new_name(target, |path| {
             let folder = OwnedFolder::create(path)?;
@@ -133,9 +127,6 @@ impl TempFolder {
 
     /// Removes folders that processes which were killed left of making `target`: those that hold one of `signs`, which
     /// only Trackway writes, or nothing, and whose maker is gone.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn clear_abandoned(target: &Path, signs: &[&str]) -> io::Result<()> {
         let (Some(folder), Some(name)) = (target.parent(), target.file_name().and_then(|name| name.to_str()))
         else {
@@ -201,9 +192,6 @@ impl Drop for TempFolder {
 
 impl OwnedFolder {
     /// Removes what processes which were killed left of writing files and folders directly in it.
-    ///
-    /// # Errors
-    /// When the disk refuses.
     pub fn clear_abandoned(&self) -> io::Result<()> {
         let is_temporary = |name: &str| {
             name.starts_with('.') && name.find(".part-").is_some_and(|at| ends_as_temporary(&name[at..]))

@@ -23,37 +23,9 @@ const VALUE_BYTES_MAX: usize = 256;
 const TRUE: &str = "true";
 /// Programs that start a script which their arguments name.
 const STARTERS: [&str; 31] = [
-    "Rscript",
-    "accelerate",
-    "bash",
-    "composer",
-    "conda",
-    "coverage",
-    "deepspeed",
-    "env",
-    "horovodrun",
-    "ionice",
-    "ipython",
-    "julia",
-    "micromamba",
-    "mpiexec",
-    "mpirun",
-    "nice",
-    "node",
-    "nohup",
-    "numactl",
-    "pipenv",
-    "poetry",
-    "pypy",
-    "pypy3",
-    "sh",
-    "srun",
-    "taskset",
-    "time",
-    "timeout",
-    "torchrun",
-    "uv",
-    "zsh",
+    "Rscript", "accelerate", "bash", "composer", "conda", "coverage", "deepspeed", "env", "horovodrun",
+    "ionice", "ipython", "julia", "micromamba", "mpiexec", "mpirun", "nice", "node", "nohup", "numactl",
+    "pipenv", "poetry", "pypy", "pypy3", "sh", "srun", "taskset", "time", "timeout", "torchrun", "uv", "zsh",
 ];
 /// What the names of scripts end with.
 const SCRIPTS: [&str; 6] = ["py", "sh", "R", "jl", "ipynb", "js"];
@@ -61,13 +33,7 @@ const SCRIPTS: [&str; 6] = ["py", "sh", "R", "jl", "ipynb", "js"];
 const STARTING_MODULES: [&str; 6] = ["torch.", "accelerate.", "deepspeed", "coverage", "cProfile", "debugpy"];
 /// Names of the number of steps that a training is to make.
 pub const TOTAL_STEPS: [&str; 8] = [
-    "steps",
-    "total_steps",
-    "max_steps",
-    "max_iters",
-    "train_iters",
-    "num_iterations",
-    "num_train_steps",
+    "steps", "total_steps", "max_steps", "max_iters", "train_iters", "num_iterations", "num_train_steps",
     "max_train_steps",
 ];
 

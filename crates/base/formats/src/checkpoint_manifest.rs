@@ -23,30 +23,18 @@ pub const MAX_FILE_NAME_BYTES: usize = 200;
 
 /// Why bytes are no manifest. All of these mean: do not load this checkpoint.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ManifestError {
-    /// Too large to be one.
     #[error("the manifest has {size_bytes} bytes; at most {MAX_MANIFEST_BYTES} are read")]
-    TooLarge {
-        /// Its size.
-        size_bytes: usize,
-    },
-    /// Not the JSON it must be.
+    TooLarge { size_bytes: usize },
     #[error("the manifest is not valid: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// Written by a later program.
     #[error(
         "the manifest has version {version}, but this program reads up to {MANIFEST_VERSION}: use a newer Trackway"
     )]
-    UnsupportedVersion {
-        /// The version it names.
-        version: u32,
-    },
-    /// It breaks a rule of the format.
+    UnsupportedVersion { version: u32 },
     #[error("the manifest breaks a rule: {rule}")]
-    Rule {
-        /// Which, with the value that breaks it.
-        rule: String,
-    },
+    Rule { rule: String },
 }
 
 closed_list!(

@@ -131,15 +131,8 @@ mod tests {
     fn every_path_has_a_name_of_its_own() {
         let long = format!("{}/model.safetensors", "x".repeat(300));
         let paths = [
-            "model.safetensors",
-            "a/b.pt",
-            "a-b.pt",
-            ".metadata",
-            "manifest.json",
-            "origin.json",
-            "ö ä.bin",
-            "",
-            &long,
+            "model.safetensors", "a/b.pt", "a-b.pt", ".metadata", "manifest.json", "origin.json", "ö ä.bin",
+            "", &long,
         ];
         let names = stored_names(paths);
         let unique: BTreeSet<&String> = names.iter().collect();

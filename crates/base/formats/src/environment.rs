@@ -168,14 +168,8 @@ mod tests {
     #[test]
     fn no_other_variable_is_used() {
         const OF_TESTS: [&str; 8] = [
-            "TRACKWAY_BLESS",
-            "TRACKWAY_FUZZ_KEEP",
-            "TRACKWAY_FUZZ_MUTANTS",
-            "TRACKWAY_KILLS",
-            "TRACKWAY_SEEDS",
-            "TRACKWAY_SHARED",
-            "TRACKWAY_TEST_",
-            "TRACKWAY_WRITE_VECTORS",
+            "TRACKWAY_BLESS", "TRACKWAY_FUZZ_KEEP", "TRACKWAY_FUZZ_MUTANTS", "TRACKWAY_KILLS",
+            "TRACKWAY_SEEDS", "TRACKWAY_SHARED", "TRACKWAY_TEST_", "TRACKWAY_WRITE_VECTORS",
         ];
         let mut found = Vec::new();
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), &mut found);

@@ -15,17 +15,8 @@ pub const POLICY_BYTES_MAX: usize = 1 << 16;
 
 /// Every key that a policy may hold; `docs/registry.md` describes each.
 pub const KEYS: [&str; 11] = [
-    "model",
-    "approvals",
-    "approval_lasts",
-    "own_approval",
-    "approvers",
-    "gates",
-    "baseline",
-    "rung",
-    "receipt",
-    "test_set_uses_max",
-    "test_sets",
+    "model", "approvals", "approval_lasts", "own_approval", "approvers", "gates", "baseline", "rung",
+    "receipt", "test_set_uses_max", "test_sets",
 ];
 
 /// What a policy file sets.

@@ -6,16 +6,8 @@ use trackway_tower::detect::Detectors;
 
 const STEPS: u64 = 2_000_000;
 const NAMES: [&str; 10] = [
-    "loss",
-    "val_loss",
-    "grad_norm",
-    "learning_rate",
-    "loss_scale",
-    "batch_wait_seconds",
-    "step_seconds",
-    "samples_per_second",
-    "memory_allocated_bytes",
-    "batch_digest",
+    "loss", "val_loss", "grad_norm", "learning_rate", "loss_scale", "batch_wait_seconds", "step_seconds",
+    "samples_per_second", "memory_allocated_bytes", "batch_digest",
 ];
 
 #[allow(clippy::disallowed_methods, clippy::print_stdout)] // a measuring program: it needs the clock and a place to print

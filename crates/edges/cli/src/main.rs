@@ -18,7 +18,7 @@ use trackway_engine::home::Home;
 use trackway_engine::{Context, Dependencies};
 use trackway_flows::reconcile;
 
-use args::{Cli, Command, LedgerCommand, ReproduceArgs};
+use args::{Cli, Command, LedgerCommand, ReproduceArgs, RunArgs, SqlArgs};
 use exit::Failure;
 use printer::Printer;
 use settings::{FoundFile, Settings};
@@ -71,83 +71,41 @@ fn failed(failure: &Failure, printer: Printer) -> ExitCode {
 }
 
 fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer) -> Result<u8, Failure> {
-    // A process that runs a query does not report this itself.
-    let refused = files.iter().filter(|_| commands::sql::worker_folder().is_none());
-    for (file, why) in refused.filter_map(|file| Some((file, file.refused()?))) {
-        printer.note(format!("the settings file `{}` is not used: {why}", file.path.display()));
-    }
+    note_refused(files, printer);
     let home = || open(settings, None, false, printer);
+    // For a command that may be the first one: the home of the run file, created if it does not exist.
+    let new_home = |run_file: Option<&Path>| open(settings, run_file, true, printer);
     let read = &settings.read_context();
     match &cli.command {
         Command::Init(init) => commands::init::init(init, home, printer),
         Command::Classify(classify) => commands::classify::classify(classify, printer),
         Command::Data(data) => {
-            let home = settings.home(None);
-            commands::data::data(data, &home, || open(settings, None, true, printer), read, printer)
+            commands::data::data(data, &settings.home(None), || new_home(None), read, printer)
         }
         Command::Probe(probe) => commands::probe(probe, read, printer),
         Command::Score(score) => commands::score(score, read, printer),
         Command::Slices(slices) => commands::slices::slices(slices, read, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, read, printer),
-        Command::Run(run) if run.detach => {
-            // What is wrong with the command line is said here, once.
-            commands::run::request(run)?;
-            let answer = commands::detach::start(std::env::args_os().skip(1), printer);
-            tell_home(settings, settings.home(run.file.as_deref()).folder(), printer);
-            answer
-        }
-        Command::Run(run) => {
-            let request = commands::run::request(run)?;
-            let context = open(settings, run.file.as_deref(), true, printer)?;
-            let answer = commands::run::run(&context, request, run, printer);
-            tell_home(settings, context.home.folder(), printer);
-            answer
-        }
+        Command::Run(run) => start_run(run, settings, printer),
         Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(&home, checkpoint, printer),
-        Command::Import(import) => {
-            let context = open(settings, None, true, printer)?;
-            commands::import::import(&context, import, printer)
-        }
-        Command::Preflight(preflight) => {
-            let context = open(settings, Some(&preflight.file), true, printer)?;
-            commands::preflight::preflight(&context, preflight, printer)
-        }
-        Command::Prove(prove) => {
-            let context = open(settings, Some(&prove.file), true, printer)?;
-            commands::prove::prove(&context, prove, printer)
-        }
-        Command::Doctor(_) => {
-            let home = settings.home(None);
-            commands::doctor::doctor(&home, printer)
-        }
+        Command::Import(import) => commands::import::import(&new_home(None)?, import, printer),
+        Command::Preflight(it) => commands::preflight::preflight(&new_home(Some(&it.file))?, it, printer),
+        Command::Prove(it) => commands::prove::prove(&new_home(Some(&it.file))?, it, printer),
+        Command::Doctor(_) => commands::doctor::doctor(&settings.home(None), printer),
         Command::Ledger(LedgerCommand::Rebuild(_)) => {
-            let home = settings.home(None);
-            commands::doctor::rebuild(&home, std::env::current_exe()?, printer)
+            commands::doctor::rebuild(&settings.home(None), std::env::current_exe()?, printer)
         }
         Command::Eval(eval) => {
             let file = commands::evaluate::file_of(eval);
             let context = open(settings, file.as_deref(), false, printer)?;
             commands::evaluate::evaluate(&context, eval, printer)
         }
-        Command::CrossValidate(args) => {
-            let context = open(settings, Some(&args.file), true, printer)?;
-            commands::cross_validate::cross_validate(&context, args, printer)
+        Command::CrossValidate(it) => {
+            commands::cross_validate::cross_validate(&new_home(Some(&it.file))?, it, printer)
         }
-        Command::Rehearse(rehearse) => {
-            let context = open(settings, Some(&rehearse.file), true, printer)?;
-            commands::rehearse::rehearse(&context, rehearse, printer)
-        }
-        Command::Sql(sql) => match commands::sql::worker_folder() {
-            // The parent process has sealed what there was to seal.
-            Some(spill) => {
-                commands::sql::answer(&open_home(settings, None, false, printer)?, sql, spill, printer)
-            }
-            None => {
-                home()?;
-                commands::sql::supervise(sql)
-            }
-        },
+        Command::Rehearse(it) => commands::rehearse::rehearse(&new_home(Some(&it.file))?, it, printer),
+        Command::Sql(sql) => query(sql, settings, printer),
         Command::Resume(resume) if resume.detach => {
             commands::detach::start(std::env::args_os().skip(1), printer)
         }
@@ -169,14 +127,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Explain(explain) => commands::explain(&home()?, explain, printer),
         Command::Postmortem(postmortem) => commands::postmortem::postmortem(&home()?, postmortem, printer),
         Command::Verify(verify) => commands::verify::verify_command(&home()?, verify, printer),
-        Command::Reproduce(ReproduceArgs { check: Some(folder), .. }) => {
-            let home = Home::new(commands::reproduce::home_of(folder), None);
-            commands::reproduce::compare(&open_this(home, settings, false, printer)?, folder, printer)
-        }
-        Command::Reproduce(ReproduceArgs { attempt, out, .. }) => {
-            let out = out.as_deref().unwrap_or(Path::new("reproduction"));
-            commands::reproduce::write(&home()?, attempt, out, printer)
-        }
+        Command::Reproduce(reproduce) => reproduce_attempt(reproduce, settings, printer),
         Command::Amend(amend) => commands::amend::amend(&home()?, amend, printer),
         Command::Stop(stop) => commands::stop(&home()?, stop, printer),
         Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
@@ -187,6 +138,55 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
         Command::Shim(shim) => Ok(commands::shim(shim)),
         Command::Await(process) => Ok(commands::await_process(process)),
     }
+}
+
+/// Reports settings files that are not used. A process that runs a query does not report this itself.
+fn note_refused(files: &[FoundFile], printer: Printer) {
+    let refused = files.iter().filter(|_| commands::sql::worker_folder().is_none());
+    for (file, why) in refused.filter_map(|file| Some((file, file.refused()?))) {
+        printer.note(format!("the settings file `{}` is not used: {why}", file.path.display()));
+    }
+}
+
+fn start_run(run: &RunArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+    // What is wrong with the command line is said here, once.
+    let request = commands::run::request(run)?;
+    if run.detach {
+        let answer = commands::detach::start(std::env::args_os().skip(1), printer);
+        tell_home(settings, settings.home(run.file.as_deref()).folder(), printer);
+        return answer;
+    }
+    let context = open(settings, run.file.as_deref(), true, printer)?;
+    let answer = commands::run::run(&context, request, run, printer);
+    tell_home(settings, context.home.folder(), printer);
+    answer
+}
+
+fn query(sql: &SqlArgs, settings: &Settings, printer: Printer) -> Result<u8, Failure> {
+    match commands::sql::worker_folder() {
+        // The parent process has sealed what there was to seal.
+        Some(spill) => {
+            commands::sql::answer(&open_home(settings, None, false, printer)?, sql, spill, printer)
+        }
+        None => {
+            open(settings, None, false, printer)?;
+            commands::sql::supervise(sql)
+        }
+    }
+}
+
+fn reproduce_attempt(
+    reproduce: &ReproduceArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    if let Some(folder) = &reproduce.check {
+        let home = Home::new(commands::reproduce::home_of(folder), None);
+        return commands::reproduce::compare(&open_this(home, settings, false, printer)?, folder, printer);
+    }
+    let out = reproduce.out.as_deref().unwrap_or(Path::new("reproduction"));
+    let context = open(settings, None, false, printer)?;
+    commands::reproduce::write(&context, &reproduce.attempt, out, printer)
 }
 
 /// Opens the home, and first of all seals what ended without a supervisor.

@@ -70,7 +70,6 @@ impl Shown {
         pieces.into_iter().reduce(|all, piece| all + separator + piece).unwrap_or_default()
     }
 
-    /// All of it in one tone.
     fn toned(self, tone: Tone) -> Self {
         Self(self.0.into_iter().map(|(_, text)| (Some(tone), text)).collect())
     }
@@ -266,6 +265,14 @@ impl Printer {
     /// An empty screen, for a page that is redrawn.
     pub fn clear_screen(self) {
         quit_on_closed_pipe(std::io::stdout().write_all(b"\x1b[H\x1b[J"));
+    }
+
+    /// The answer of a command: a JSON document for programs, what `print` prints for people.
+    pub fn answer(self, document: &impl Document, print: impl FnOnce()) {
+        match self.json {
+            true => self.document(document),
+            false => print(),
+        }
     }
 
     /// One JSON document on stdout.

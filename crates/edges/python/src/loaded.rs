@@ -53,7 +53,6 @@ impl Loaded {
         self.checkpoint.manifest.world_size
     }
 
-    /// Its folder.
     #[getter]
     fn folder(&self) -> &Path {
         &self.checkpoint.folder

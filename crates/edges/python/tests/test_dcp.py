@@ -118,7 +118,7 @@ def test_the_writer_of_one_process(attempt, tmp_path, recwarn):
         trackway_dcp.StorageReader(root).read_metadata()
 
 
-def test_what_dcp_cannot_do_is_told(attempt, tmp_path, monkeypatch, recwarn):
+def test_what_dcp_cannot_do_is_reported(attempt, tmp_path, monkeypatch, recwarn):
     """Proves the errors of a save without a step, of other ranks than the launcher's and of what is not there to be
     loaded, that they leave nothing half saved, and that outside an attempt nothing is saved."""
     import trackway

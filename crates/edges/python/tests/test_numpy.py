@@ -189,7 +189,7 @@ def test_the_last_process_to_save_owns_the_folder(tmp_path):
         (lambda path: checkpoint.save(path, {}, step=1) or checkpoint.load(path, framework="tf"), ["'tf'"]),
     ],
 )
-def test_wrong_input_is_told(tmp_path, call, words):
+def test_wrong_input_is_reported(tmp_path, call, words):
     """Proves that a mistake is answered with what is wrong and where."""
     with pytest.raises(InputError) as caught:
         call(tmp_path)
@@ -205,7 +205,7 @@ def test_wrong_input_is_told(tmp_path, call, words):
         ({"other": {"a": numpy.ones(4)}}, ["`other`", "`params`"]),
     ],
 )
-def test_what_does_not_fit_is_told(tmp_path, into, words):
+def test_what_does_not_fit_is_reported(tmp_path, into, words):
     """Proves that loading into another form names the difference."""
     checkpoint.save(tmp_path, {"params": {"a": numpy.ones(4)}}, step=1)
     with pytest.raises(InputError) as caught:

@@ -174,7 +174,7 @@ def test_parts_are_put_in_place():
         rejoined("table", Sharded(table), [{}, {}], 0, 3)
 
 
-def test_contradicting_variables_are_told(attempt):
+def test_contradicting_variables_are_reported(attempt):
     """Proves that a rank without a number of ranks gets an error when it resumes, not when it attaches."""
     run = attempt(RANK=1)
     with pytest.raises(InputError, match="`WORLD_SIZE` is ``"):

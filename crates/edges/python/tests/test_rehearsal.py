@@ -79,7 +79,7 @@ def test_an_evaluation_is_tried_at_once(attempt, said):
     assert said["probe"] == {"loss": 9.0, "zeroed": 0.0} and said["evaluation"] == {"calls": 1}
 
 
-def test_an_empty_loader_is_told(attempt):
+def test_an_empty_loader_is_reported(attempt):
     """Proves that a loader without batches is an error and no endless loop."""
     with pytest.raises(InputError, match="empty"):
         list(attempt(**ONE_BATCH).batches([]))

@@ -170,7 +170,7 @@ def cursors(folder, epoch=1):
     return [(step, int(told["batch"]), int(told["epoch"])) for kind, step, told in events if kind == "data_cursor"]
 
 
-def test_the_place_in_the_data_is_told(attempt, tmp_path):
+def test_the_place_in_the_data_is_reported(attempt, tmp_path):
     """Proves that the batch of every step follows from the record: once per epoch, and after a resume with the
     count of all batches."""
     run = attempt()
@@ -238,7 +238,7 @@ def test_batches_are_passed_over(attempt, tmp_path, loader):
     assert cursors(tmp_path, 3) == [(10, 14, 1)]
 
 
-def test_what_is_passed_over_is_told(attempt, monkeypatch):
+def test_what_is_passed_over_is_reported(attempt, monkeypatch):
     """Proves that a loop of another kind can get the ranges, that a damaged variable is not an empty one, and that outside an
     attempt nothing is skipped."""
     assert attempt(TRACKWAY_SKIP_BATCHES="1..3, 7..8").skipped_batches == [(1, 3), (7, 8)]
@@ -303,7 +303,7 @@ def test_a_newer_attempt_fences(attempt):
     assert old.should_stop()
 
 
-def test_damage_steps_back_and_is_told(attempt, tmp_path):
+def test_damage_steps_back_and_is_reported(attempt, tmp_path):
     """Proves that a damaged checkpoint is skipped with the reason, and that damage everywhere is an error."""
     run = attempt()
     for step in (1, 2):
@@ -330,7 +330,7 @@ def test_damage_steps_back_and_is_told(attempt, tmp_path):
         (lambda run: list(run.batches([], steps=3)), ["empty"]),
     ],
 )
-def test_wrong_input_is_told(attempt, call, words):
+def test_wrong_input_is_reported(attempt, call, words):
     """Proves that a mistake is answered with what is wrong and where."""
     with pytest.raises(InputError) as caught:
         call(attempt())
@@ -456,7 +456,7 @@ fail("at the end")
 """
 
 
-def test_exceptions_are_told(tmp_path):
+def test_exceptions_are_reported(tmp_path):
     """Proves that what nothing catches is an event with a digest, in threads too, that the script ends as it would, and
     that the digest is the same the next time."""
     environment = {**os.environ, **attempt_environment(tmp_path)}

@@ -104,7 +104,7 @@ def test_boosters_themselves(monkeypatch):
 
 
 @both
-def test_columns_that_a_model_does_not_take_are_told(library, monkeypatch):
+def test_columns_that_a_model_does_not_take_are_reported(library, monkeypatch):
     """Proves that a string for a model of numbers refuses its batch with the reason."""
     classifier, _ = models(library)
     table, two, _, _ = people()

@@ -175,7 +175,7 @@ def test_tensors_that_cannot_be_kept(tmp_path, value, words):
     assert all(one.state == "abandoned" or one.state == "writing" for one in checkpoint.list(tmp_path))
 
 
-def test_another_model_is_told(tmp_path):
+def test_another_model_is_reported(tmp_path):
     """Proves that a model which does not fit is named with what differs."""
     checkpoint.save(tmp_path, {"model": torch.nn.Linear(2, 2)}, step=1)
     with pytest.raises(InputError, match=r"(?s)model \(Linear\) does not take.*size mismatch"):
@@ -286,7 +286,7 @@ def test_replay_can_be_spared(attempt):
     assert first + batches(attempt(epoch=2), 16, replay=False) == whole
 
 
-def test_data_that_changed_is_told(attempt):
+def test_data_that_changed_is_reported(attempt):
     """Proves that a shorter data set is named instead of being trained on from somewhere."""
     for epoch, count in ((1, 40), (2, 12)):
         run = attempt(epoch=epoch)

@@ -15,26 +15,17 @@ use crate::candidates::{Candidate, Patterns};
 
 /// Why a checkpoint was not put back.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum RestoreError {
-    /// It was not adopted: the script did not write it itself.
     #[error("it was not written by the script itself")]
     NotAdopted,
-    /// Its origin cannot be read.
     #[error("its `{ORIGIN_FILE_NAME}` cannot be read: {0}")]
     Origin(String),
     /// Its files cannot be read.
     #[error(transparent)]
     Checkpoint(CheckpointError),
-    /// The disk refused.
     #[error("cannot {action} {}: {source}", path.display())]
-    Disk {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Disk { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// A file or folder that was in the way of a resume.

@@ -219,41 +219,14 @@ impl LaunchError {
 
 /// What can go wrong with launchers, in terms true for each of them.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum LaunchError {
-    /// The launch cannot work as it is; change it.
     #[error("cannot launch attempt `{attempt}`: {why}")]
-    Refused {
-        /// The attempt.
-        attempt: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The machine or the scheduler could not do it now; trying again may help.
+    Refused { attempt: String, why: String },
     #[error("the `{launcher}` launcher could not {what}: {why}")]
-    Unavailable {
-        /// The launcher.
-        launcher: &'static str,
-        /// What it tried.
-        what: &'static str,
-        /// What it met.
-        why: String,
-    },
-    /// A file of the attempt could not be written or read; see to the disk.
+    Unavailable { launcher: &'static str, what: &'static str, why: String },
     #[error("could not {what} `{path}`")]
-    File {
-        /// What was tried.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The placement was made by another launcher; a bug in the caller.
+    File { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error("a placement of launcher `{found}` was given to launcher `{expected}`")]
-    ForeignPlacement {
-        /// This launcher.
-        expected: &'static str,
-        /// The placement's launcher.
-        found: String,
-    },
+    ForeignPlacement { expected: &'static str, found: String },
 }

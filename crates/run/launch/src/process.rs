@@ -48,9 +48,6 @@ pub enum Whereabouts {
 
 impl MachineIdentity {
     /// This machine.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read.
     pub fn current() -> io::Result<Self> {
         let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
         Ok(Self {
@@ -132,17 +129,11 @@ impl ProcessStat {
 
 impl ProcessIdentity {
     /// The process with this number now; `None` when there is none.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read.
     pub fn of(pid: i32) -> io::Result<Option<Self>> {
         Ok(ProcessStat::read(pid)?.map(|stat| Self { pid, start_ticks: stat.start_ticks }))
     }
 
     /// Whether exactly this process is alive. Another one that got its number does not count, nor does a zombie.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read.
     pub fn is_alive(&self) -> io::Result<bool> {
         Ok(ProcessStat::read(self.pid)?.is_some_and(|stat| self.matches(&stat)))
     }

@@ -14,15 +14,7 @@ use trackway_recorder::Recorder;
 
 const CALLS: usize = 200_000;
 const NAMES: [&str; 10] = [
-    "loss",
-    "lr",
-    "grad_norm",
-    "accuracy",
-    "tokens",
-    "throughput",
-    "memory",
-    "temperature",
-    "weight_norm",
+    "loss", "lr", "grad_norm", "accuracy", "tokens", "throughput", "memory", "temperature", "weight_norm",
     "entropy",
 ];
 

@@ -23,7 +23,6 @@ pub const STEP_SECONDS: &str = "trackway/checkpoint_step_seconds";
 /// Metric: the fraction of its speed, 0 to 1, that the loop lost while a save ran in the background.
 pub const SLOWDOWN: &str = "trackway/checkpoint_slowdown";
 
-/// What one save cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SaveCost {
     pub reason: SaveReason,

@@ -38,6 +38,7 @@ mod artifacts_tests;
 mod best;
 mod board;
 mod cadence;
+mod checkpoint_record;
 mod control;
 pub mod cost;
 mod data_rung;

@@ -24,5 +24,4 @@ impl Hasher for Itself {
 /// For maps whose keys are hashes.
 pub(crate) type AlreadyHashed = BuildHasherDefault<Itself>;
 
-/// A set of hashes.
 pub(crate) type Keys = HashSet<u64, AlreadyHashed>;

@@ -48,7 +48,6 @@ pub trait RemoteFiles: Send + Sync {
     fn open(&self, url: &str) -> io::Result<Arc<dyn ByteSource>>;
 }
 
-/// The path as a URL, if it is one.
 pub(crate) fn url_of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.contains("://"))
 }

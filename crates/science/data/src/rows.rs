@@ -31,7 +31,6 @@ impl RowHashes {
         &self.0
     }
 
-    /// Adds a column.
     pub(crate) fn add(&mut self, column: &ArrayRef) {
         let states = &mut self.0;
         match column.data_type() {

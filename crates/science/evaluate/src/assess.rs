@@ -62,21 +62,7 @@ pub fn assess_watched(
     // A feature that is named like a treatment is still one.
     let roles = Columns { treatment: None, ..columns.clone() };
     let columns = columns.for_task(task);
-    if spec.costs.is_some() && task != Task::Classification {
-        return Err(AssessError::CostsWithoutClasses(task));
-    }
-    let known = KnownClasses { positive: spec.positive.as_deref(), names: &[], costs: spec.costs.as_ref() };
-    let mut items = items(frame, task, &columns, known)?;
-    if let Some(tasks) = &spec.tasks {
-        Arc::make_mut(&mut items.rows).with_tasks(&tasks.not_a_task, tasks.coverage.unanswered());
-    }
-    let judge = Judge {
-        resampling: Resampling { resamples: spec.resamples, seed: spec.seed, confidence: spec.confidence },
-        recall: spec.recall,
-        always_resample: spec.always_resample,
-        missing: spec.missing,
-    };
-    let items = in_order_of_scores(items);
+    let (items, judge) = (items_of(frame, task, &columns, spec)?, judge_of(spec));
     let scoring = Scoring::of(&items, spec.recall);
     let mut metrics = measure(&scoring, judge);
     items.rows.cover(&mut metrics, spec.missing, |_| true);
@@ -127,6 +113,28 @@ pub fn assess_watched(
         main_metric,
         columns,
     })
+}
+
+/// What is assessed, in the order of its scores.
+fn items_of(frame: &Frame, task: Task, columns: &Columns, spec: &Spec) -> Result<Items, AssessError> {
+    if spec.costs.is_some() && task != Task::Classification {
+        return Err(AssessError::CostsWithoutClasses(task));
+    }
+    let known = KnownClasses { positive: spec.positive.as_deref(), names: &[], costs: spec.costs.as_ref() };
+    let mut items = items(frame, task, columns, known)?;
+    if let Some(tasks) = &spec.tasks {
+        Arc::make_mut(&mut items.rows).with_tasks(&tasks.not_a_task, tasks.coverage.unanswered());
+    }
+    Ok(in_order_of_scores(items))
+}
+
+fn judge_of(spec: &Spec) -> Judge {
+    Judge {
+        resampling: Resampling { resamples: spec.resamples, seed: spec.seed, confidence: spec.confidence },
+        recall: spec.recall,
+        always_resample: spec.always_resample,
+        missing: spec.missing,
+    }
 }
 
 fn check(spec: &Spec, frame: &Frame) -> Result<(), AssessError> {

@@ -33,6 +33,19 @@ const IMAGE: &[&str] = &["image", "image_id"];
 const CLASS: &[&str] = &["class", "category"];
 const KIND: &[&str] = &["kind"];
 
+/// The column of a role, and the names that such columns usually have.
+type Role<'c> = (&'c mut Option<String>, &'static [&'static str]);
+
+/// Finds by its usual names each column that is not given, among those that are not given for another role.
+fn fill<const N: usize>(roles: [Role<'_>; N], frame: &Frame, taken: &[String]) {
+    for (role, names) in roles.into_iter().filter(|(role, _)| role.is_none()) {
+        *role = names.iter().find_map(|name| {
+            let found = frame.columns().iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
+            (!taken.contains(&found.name)).then(|| found.name.clone())
+        });
+    }
+}
+
 impl Columns {
     /// These columns, and by their names those that are not given. Columns that were given must be there.
     ///
@@ -48,50 +61,11 @@ impl Columns {
             return Err(AssessError::SameColumn(label.clone()));
         }
         let taken: Vec<String> = self.given().map(str::to_owned).collect();
-        let fill = |role: &mut Option<String>, names: &[&str]| {
-            if role.is_none() {
-                *role = names.iter().find_map(|name| {
-                    let is_it = |column: &&FrameColumn| column.name.eq_ignore_ascii_case(name);
-                    let found = frame.columns().iter().find(is_it)?;
-                    (!taken.contains(&found.name)).then(|| found.name.clone())
-                });
-            }
-        };
-        for (role, names) in [
-            (&mut self.label, LABEL),
-            (&mut self.prediction, PREDICTION),
-            (&mut self.score, SCORE),
-            (&mut self.id, ID),
-            (&mut self.loss, LOSS),
-            (&mut self.tokens, TOKENS),
-            (&mut self.bytes, BYTES),
-            (&mut self.correct, CORRECT),
-            (&mut self.reference, REFERENCE),
-            (&mut self.hypothesis, HYPOTHESIS),
-            (&mut self.query, QUERY),
-            (&mut self.relevance, RELEVANCE),
-            (&mut self.rank, RANK),
-        ] {
-            fill(role, names);
-        }
+        fill(self.roles_of_rows(), frame, &taken);
         let of_images = [&self.true_positive, &self.image, &self.kind].into_iter().any(Option::is_some);
         let is_named = || has_all(frame, &PIXELS) || has_all(frame, &BOXES);
-        let of_images = of_images || (self.prediction.is_none() && is_named());
-        if of_images {
-            for (role, names) in [
-                (&mut self.true_positive, TRUE_POSITIVE),
-                (&mut self.false_positive, FALSE_POSITIVE),
-                (&mut self.false_negative, FALSE_NEGATIVE),
-                (&mut self.image, IMAGE),
-                (&mut self.class, CLASS),
-                (&mut self.kind, KIND),
-                (&mut self.x_min, &["x_min"]),
-                (&mut self.y_min, &["y_min"]),
-                (&mut self.x_max, &["x_max"]),
-                (&mut self.y_max, &["y_max"]),
-            ] {
-                fill(role, names);
-            }
+        if of_images || (self.prediction.is_none() && is_named()) {
+            fill(self.roles_of_images(), frame, &taken);
             // What both sides of a comparison have in common is the image, not the box.
             self.id = self.image.clone().or(self.id);
         } else if self.treatment.is_none()
@@ -112,6 +86,41 @@ impl Columns {
         Ok(self)
     }
 
+    /// What columns of one row for each sample can be, with their usual names.
+    fn roles_of_rows(&mut self) -> [Role<'_>; 13] {
+        [
+            (&mut self.label, LABEL),
+            (&mut self.prediction, PREDICTION),
+            (&mut self.score, SCORE),
+            (&mut self.id, ID),
+            (&mut self.loss, LOSS),
+            (&mut self.tokens, TOKENS),
+            (&mut self.bytes, BYTES),
+            (&mut self.correct, CORRECT),
+            (&mut self.reference, REFERENCE),
+            (&mut self.hypothesis, HYPOTHESIS),
+            (&mut self.query, QUERY),
+            (&mut self.relevance, RELEVANCE),
+            (&mut self.rank, RANK),
+        ]
+    }
+
+    /// The same of counted pixels and of boxes.
+    fn roles_of_images(&mut self) -> [Role<'_>; 10] {
+        [
+            (&mut self.true_positive, TRUE_POSITIVE),
+            (&mut self.false_positive, FALSE_POSITIVE),
+            (&mut self.false_negative, FALSE_NEGATIVE),
+            (&mut self.image, IMAGE),
+            (&mut self.class, CLASS),
+            (&mut self.kind, KIND),
+            (&mut self.x_min, &["x_min"]),
+            (&mut self.y_min, &["y_min"]),
+            (&mut self.x_max, &["x_max"]),
+            (&mut self.y_max, &["y_max"]),
+        ]
+    }
+
     /// Without scores, quantiles and bytes that a table lacks: what else it lacks is an error.
     pub(crate) fn without_missing(mut self, frame: &Frame) -> Self {
         let is_there = |name: &String| frame.index_of(name).is_some();
@@ -129,31 +138,10 @@ impl Columns {
     /// The names of all columns that are known.
     pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
         let roles = [
-            &self.label,
-            &self.prediction,
-            &self.score,
-            &self.id,
-            &self.group,
-            &self.loss,
-            &self.tokens,
-            &self.bytes,
-            &self.correct,
-            &self.reference,
-            &self.hypothesis,
-            &self.query,
-            &self.relevance,
-            &self.rank,
-            &self.treatment,
-            &self.true_positive,
-            &self.false_positive,
-            &self.false_negative,
-            &self.image,
-            &self.class,
-            &self.kind,
-            &self.x_min,
-            &self.y_min,
-            &self.x_max,
-            &self.y_max,
+            &self.label, &self.prediction, &self.score, &self.id, &self.group, &self.loss, &self.tokens,
+            &self.bytes, &self.correct, &self.reference, &self.hypothesis, &self.query, &self.relevance,
+            &self.rank, &self.treatment, &self.true_positive, &self.false_positive, &self.false_negative,
+            &self.image, &self.class, &self.kind, &self.x_min, &self.y_min, &self.x_max, &self.y_max,
         ];
         let roles = roles.into_iter().flatten();
         roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
@@ -162,14 +150,8 @@ impl Columns {
     /// The names of the columns that hold what a model predicted, or how that compares with the label.
     pub fn predicted(&self) -> impl Iterator<Item = &str> {
         let roles = [
-            &self.prediction,
-            &self.score,
-            &self.loss,
-            &self.tokens,
-            &self.bytes,
-            &self.correct,
-            &self.hypothesis,
-            &self.rank,
+            &self.prediction, &self.score, &self.loss, &self.tokens, &self.bytes, &self.correct,
+            &self.hypothesis, &self.rank,
         ];
         let roles = roles.into_iter().flatten();
         roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)

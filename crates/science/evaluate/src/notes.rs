@@ -4,7 +4,7 @@ use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
 use crate::assessment::{Columns, Fairness, Metrics, Task};
-use crate::metrics::rows::{Content, Items};
+use crate::metrics::rows::{Classes, Content, Items};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{DETECTIONS_MAX, NDCG_PLACES};
 use crate::spec::Spec;
@@ -68,32 +68,55 @@ pub fn notes(
     }
     notes.extend(gaps(frame, items, spec));
     if let Content::Classes(rows) = &items.content {
-        if let (Some(positive), None) = (items.positive_class(), &spec.positive) {
-            notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
-        }
-        if columns.prediction.is_none() {
-            let how = match (&rows.score, rows.are_probabilities) {
-                (Some(_), true) => "the positive class from a probability of 0.5 on",
-                (Some(_), false) => "the positive class from a score of 0 on",
-                (None, _) => "the class with the highest score",
-            };
-            notes.push(format!("there is no prediction column: {how} was used"));
-        }
-        if !rows.are_probabilities && (rows.score.is_some() || !rows.class_scores.is_empty()) {
-            notes.push("scores are not probabilities: no log_loss, brier and ece".to_owned());
-        }
-        if rows.score.is_none() && rows.class_scores.is_empty() {
-            let what = if columns.score.is_some() {
-                "one score cannot rank more than two classes"
-            } else {
-                "no scores"
-            };
-            notes.push(format!("{what}: no roc_auc, average_precision, log_loss, brier and ece"));
-        }
+        notes.extend(of_classes(rows, items, columns, spec));
     }
     for metric in scoring.metrics.iter().filter(|metric| !metrics.contains_key(&metric.name)) {
         notes.push(format!("{} cannot be computed: division by zero, or not a finite number", metric.name));
     }
+    notes.extend(of_definitions(items, spec, metrics));
+    for fairness in fairness {
+        for (measure, class) in &fairness.worst_classes {
+            notes.push(format!("{measure} by `{}` differs most for the class `{class}`", fairness.column));
+        }
+    }
+    if let Some((_, groups)) = &items.groups
+        && *groups < GROUPS_FEW
+    {
+        notes.push(format!(
+            "intervals from {groups} groups are approximate: they are reliable from {GROUPS_FEW} groups on"
+        ));
+    }
+    notes
+}
+
+/// What classes were guessed from, and which of their metrics cannot be computed.
+fn of_classes(rows: &Classes, items: &Items, columns: &Columns, spec: &Spec) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let (Some(positive), None) = (items.positive_class(), &spec.positive) {
+        notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
+    }
+    if columns.prediction.is_none() {
+        let how = match (&rows.score, rows.are_probabilities) {
+            (Some(_), true) => "the positive class from a probability of 0.5 on",
+            (Some(_), false) => "the positive class from a score of 0 on",
+            (None, _) => "the class with the highest score",
+        };
+        notes.push(format!("there is no prediction column: {how} was used"));
+    }
+    if !rows.are_probabilities && (rows.score.is_some() || !rows.class_scores.is_empty()) {
+        notes.push("scores are not probabilities: no log_loss, brier and ece".to_owned());
+    }
+    if rows.score.is_none() && rows.class_scores.is_empty() {
+        let what =
+            if columns.score.is_some() { "one score cannot rank more than two classes" } else { "no scores" };
+        notes.push(format!("{what}: no roc_auc, average_precision, log_loss, brier and ece"));
+    }
+    notes
+}
+
+/// How metrics are defined that have several definitions.
+fn of_definitions(items: &Items, spec: &Spec, metrics: &Metrics) -> Vec<String> {
+    let mut notes = Vec::new();
     if metrics.contains_key("precision_at_recall") {
         notes.push(format!(
             "precision_at_recall is the best precision with a recall of at least {}",
@@ -111,18 +134,6 @@ pub fn notes(
             "map is as COCO defines it: all sizes, at most {DETECTIONS_MAX} predictions of a class in an image, no crowds"
         )),
         _ => {}
-    }
-    for fairness in fairness {
-        for (measure, class) in &fairness.worst_classes {
-            notes.push(format!("{measure} by `{}` differs most for the class `{class}`", fairness.column));
-        }
-    }
-    if let Some((_, groups)) = &items.groups
-        && *groups < GROUPS_FEW
-    {
-        notes.push(format!(
-            "intervals from {groups} groups are approximate: they are reliable from {GROUPS_FEW} groups on"
-        ));
     }
     notes
 }

@@ -11,7 +11,6 @@ mod undefined;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
 
-/// A column of numbers.
 pub(crate) fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> FrameColumn {
     let cells = Cells::Numbers(values.into_iter().collect());
     FrameColumn { name: name.to_owned(), kind: ColumnType::Float, cells }

@@ -1,7 +1,7 @@
 //! Intervals that contain the true value with a given confidence.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use statrs::distribution::{Beta, ChiSquared, ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// A closed interval. An end that is not known is infinite; JSON has null for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -135,20 +135,6 @@ pub fn wilson(successes: f64, trials: f64, confidence: f64) -> Interval {
     Interval { low, high }
 }
 
-/// A proportion's exact interval (Clopper and Pearson 1934): its coverage is never below the confidence, so it is
-/// wider.
-#[must_use]
-pub fn clopper_pearson(successes: f64, trials: f64, confidence: f64) -> Interval {
-    if trials <= 0.0 {
-        return Interval::UNIT;
-    }
-    let tail = (1.0 - confidence) / 2.0;
-    let failures = trials - successes;
-    let low = if successes <= 0.0 { 0.0 } else { beta_quantile(tail, successes, failures + 1.0) };
-    let high = if failures <= 0.0 { 1.0 } else { beta_quantile(1.0 - tail, successes + 1.0, failures) };
-    Interval { low, high }
-}
-
 /// The exact interval of the mean of a Poisson distribution of which `count` was seen (Garwood 1936).
 #[must_use]
 pub fn poisson_interval(count: f64, confidence: f64) -> Interval {
@@ -221,8 +207,4 @@ pub fn student_quantile(share: f64, degrees_of_freedom: f64) -> f64 {
 #[must_use]
 pub fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
-}
-
-fn beta_quantile(share: f64, alpha: f64, beta: f64) -> f64 {
-    Beta::new(alpha, beta).map_or(f64::NAN, |beta| beta.inverse_cdf(share))
 }

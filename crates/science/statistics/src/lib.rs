@@ -24,8 +24,8 @@ pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_st
 pub use estimate::{Estimate, Method};
 pub use exact::{binomial_p_value, hypergeometric_p_value, quantile_ranks};
 pub use interval::{
-    Interval, clopper_pearson, difference_interval, fold_mean_interval, mean_interval, normal_quantile,
-    poisson_interval, ratio_interval, student_quantile, wilson,
+    Interval, difference_interval, fold_mean_interval, mean_interval, normal_quantile, poisson_interval,
+    ratio_interval, student_quantile, wilson,
 };
 pub use noise::noise_floor;
 pub use resample::{fill_poisson_one, poisson};

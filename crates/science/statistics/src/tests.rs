@@ -117,22 +117,15 @@ fn independent_columns_are_not_associated() {
 #[test]
 fn intervals() {
     let cases = [
-        (0.0, 10.0, (0.0, 0.277_532_799_862_889_26), (0.0, 0.308_497_107_818_762_9)),
-        (
-            3.0,
-            10.0,
-            (0.107_791_267_406_301_02, 0.603_221_852_538_854_6),
-            (0.066_739_511, 0.652_452_850_060_008),
-        ),
-        (480.0, 1e3, (0.449_170_794_996_941_24, 0.510_982_275_342_481), (0.448_632_942, 0.511_485_117_547)),
-        (10.0, 10.0, (0.722_467_200_137_110_9, 1.0), (0.691_502_892_181_237_1, 1.0)),
+        (0.0, 10.0, (0.0, 0.277_532_799_862_889_26)),
+        (3.0, 10.0, (0.107_791_267_406_301_02, 0.603_221_852_538_854_6)),
+        (480.0, 1e3, (0.449_170_794_996_941_24, 0.510_982_275_342_481)),
+        (10.0, 10.0, (0.722_467_200_137_110_9, 1.0)),
     ];
-    for (successes, trials, score, exact) in cases {
-        let (found, sure) = (wilson(successes, trials, 0.95), clopper_pearson(successes, trials, 0.95));
+    for (successes, trials, score) in cases {
+        let found = wilson(successes, trials, 0.95);
         close(found.low, score.0, 1e-9);
         close(found.high, score.1, 1e-9);
-        close(sure.low, exact.0, 1e-7);
-        close(sure.high, exact.1, 1e-7);
     }
     let mean = mean_interval(5.0, 2.0, 10.0, 0.95);
     close(mean.low, 3.569_286_188_023_319_5, 1e-7);

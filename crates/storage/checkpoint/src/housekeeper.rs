@@ -33,9 +33,6 @@ pub struct Collected {
 
 impl Housekeeper {
     /// Opens a root and reads its whole log.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn open(root: &Path, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Result<Self, CheckpointError> {
         Self::open_on(Arc::new(RealDisk), root, clock, ids)
     }
@@ -108,9 +105,6 @@ impl Housekeeper {
 
     /// Marks every commit of a step after `step` suspect: the run goes back to that step. Those whose bytes are only at
     /// a second place are among them. Returns their steps, ascending. Doing it again adds nothing.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
         self.view.refresh()?;
         let there = |record: &CommitRecord| !record.retired || record.uploaded_to.is_some();

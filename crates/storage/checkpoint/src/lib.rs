@@ -48,7 +48,7 @@ mod fault_tests;
 #[cfg(test)]
 mod foreign_tests;
 #[cfg(test)]
-mod house_tests;
+mod housekeeper_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trackway_core::{Step, Timestamp};
+use trackway_core::{Step, Timestamp, closed_list};
 use trackway_formats::Variable;
 
 use crate::history::{CommitRecord, History};
@@ -103,30 +103,17 @@ pub enum KeepReason {
     PerhapsPinned,
 }
 
-/// Why a checkpoint goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum RetireReason {
-    /// No rule keeps it.
-    Superseded,
-    /// It does not verify or cannot be loaded.
-    Suspect,
-    /// It was left behind: a resume never reaches it.
-    DeadBranch,
-}
-
-impl RetireReason {
-    /// The word in JSON and in tables.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Superseded => "superseded",
-            Self::Suspect => "suspect",
-            Self::DeadBranch => "dead_branch",
-        }
+closed_list!(
+    /// Why a checkpoint goes.
+    RetireReason, "reason of a deletion", {
+        /// No rule keeps it.
+        Superseded = "superseded",
+        /// It does not verify or cannot be loaded.
+        Suspect = "suspect",
+        /// It was left behind: a resume never reaches it.
+        DeadBranch = "dead_branch",
     }
-}
+);
 
 /// What stays and what goes.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -191,9 +191,6 @@ impl CheckpointRoot {
 
     /// Every checkpoint, in the order of the log. Those deleted long ago may be left out: [`CheckpointView::open`]
     /// reads the whole log.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn list(&mut self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
         self.view.refresh()?;
         Ok(self.view.list())

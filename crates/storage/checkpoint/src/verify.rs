@@ -49,7 +49,6 @@ pub(crate) fn read_manifest(disk: &dyn Disk, folder: &Path) -> Result<Vec<u8>, D
     Ok(bytes)
 }
 
-/// Checks that bytes are the manifest of a commit.
 pub(crate) fn check_manifest(bytes: &[u8], commit: &CommitBody) -> Result<Manifest, Defect> {
     let found = sha256_hex(bytes);
     if found != commit.manifest_sha256 {

@@ -48,17 +48,11 @@ pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn open(root: &Path) -> Result<Self, CheckpointError> {
         Self::open_on(root, Arc::new(RealDisk))
     }
 
     /// The same through a given disk, so that its owner can watch what is read.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
         let unused = Arc::new(Unused);
         let mut view = Self::unread(root, disk, unused.clone(), unused);
@@ -89,9 +83,6 @@ impl CheckpointView {
     }
 
     /// Reads what was added to the log since.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn refresh(&mut self) -> Result<(), CheckpointError> {
         Ok(self.log.refresh()?)
     }

@@ -49,11 +49,10 @@ pub struct Listing {
 
 /// Why a folder could not be listed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ListError {
-    /// The folder has more files than a listing holds.
     #[error("`{}` has more than {} files and folders: name the checkpoints below it, not the whole folder", .0.display(), .1)]
     TooManyFiles(PathBuf, usize),
-    /// The file system said no.
     #[error("cannot list `{}`: {}", .0.display(), .1)]
     Io(PathBuf, #[source] io::Error),
 }

@@ -4,52 +4,20 @@ use trackway_formats::layout::PROJECT_FOLDER;
 
 /// Words before a number that say it is a step.
 const STEP_WORDS: [&str; 12] = [
-    "global_step",
-    "globalstep",
-    "steps",
-    "step",
-    "iteration",
-    "iterations",
-    "iters",
-    "iter",
-    "it",
-    "updates",
-    "update",
-    "num_updates",
+    "global_step", "globalstep", "steps", "step", "iteration", "iterations", "iters", "iter", "it",
+    "updates", "update", "num_updates",
 ];
 /// Words before a number that say it is an epoch.
 const EPOCH_WORDS: [&str; 3] = ["epochs", "epoch", "ep"];
 /// Words that people give to checkpoints of any tool.
 const CHECKPOINT_WORDS: [&str; 13] = [
-    "ckpt",
-    "checkpoint",
-    "checkpoints",
-    "weights",
-    "best",
-    "last",
-    "latest",
-    "final",
-    "snapshot",
-    "state",
-    "model",
-    "params",
-    "resume",
+    "ckpt", "checkpoint", "checkpoints", "weights", "best", "last", "latest", "final", "snapshot", "state",
+    "model", "params", "resume",
 ];
 /// Folders of other tools, and of code: no checkpoints of the run are in them.
 const OTHER_FOLDERS: [&str; 13] = [
-    "wandb",
-    "mlruns",
-    ".git",
-    ".hg",
-    PROJECT_FOLDER,
-    "__pycache__",
-    "node_modules",
-    "site-packages",
-    ".venv",
-    ".cache",
-    ".neptune",
-    ".ipynb_checkpoints",
-    ".hydra",
+    "wandb", "mlruns", ".git", ".hg", PROJECT_FOLDER, "__pycache__", "node_modules", "site-packages",
+    ".venv", ".cache", ".neptune", ".ipynb_checkpoints", ".hydra",
 ];
 
 /// The last part of a path.

@@ -539,9 +539,6 @@ pub fn parquet_properties() -> WriterProperties {
 }
 
 /// Writes a Parquet file aside, syncs it and renames it into place.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn write_whole(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), ParquetError>,

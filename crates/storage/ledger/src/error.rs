@@ -23,138 +23,42 @@ pub enum ErrorKind {
 
 /// An error of the ledger: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum LedgerError {
-    /// Another process holds the ledger for longer than a writer waits.
     #[error(
         "the ledger `{location}` has been locked by another process for {waited_seconds:.0} s: wait until it is done, or find it with `fuser {location}` and end it, then try again"
     )]
-    Locked {
-        /// The file or URL, without a password.
-        location: String,
-        /// How long was waited.
-        waited_seconds: f64,
-    },
-    /// The connection to the ledger's server was lost, or cannot be made again.
+    Locked { location: String, waited_seconds: f64 },
     #[error("the ledger `{location}` is unavailable: {why}")]
-    Unavailable {
-        /// The URL, without a password.
-        location: String,
-        /// The error of the server or the network.
-        why: String,
-    },
-    /// The ledger was made by a newer program.
+    Unavailable { location: String, why: String },
     #[error(
         "the ledger `{location}` has version {found}, but this program supports up to {known}: use a newer Trackway; nothing was changed"
     )]
-    Newer {
-        /// The file or URL.
-        location: String,
-        /// The ledger's version.
-        found: i64,
-        /// The newest version that this program supports.
-        known: i64,
-    },
-    /// The ledger cannot be opened at all.
+    Newer { location: String, found: i64, known: i64 },
     #[error("cannot open the ledger `{location}`: {why}")]
-    Open {
-        /// The file or URL.
-        location: String,
-        /// Why, and what to do.
-        why: String,
-    },
-    /// Nothing has this name.
+    Open { location: String, why: String },
     #[error("no {what} `{name}` in the ledger{hint}")]
-    NotFound {
-        /// run or attempt.
-        what: &'static str,
-        /// The requested name.
-        name: String,
-        /// Near names, or what there is.
-        hint: String,
-    },
-    /// A reference has several meanings.
+    NotFound { what: &'static str, name: String, hint: String },
     #[error("`{word}` is ambiguous: it matches {}{}", .meanings.join(", "), if *.more { " …" } else { "" })]
-    Ambiguous {
-        /// The requested reference.
-        word: String,
-        /// Its possible meanings, described.
-        meanings: Vec<String>,
-        /// Whether there are more.
-        more: bool,
-    },
-    /// The database, or the code before it, refused to change what must not change.
+    Ambiguous { word: String, meanings: Vec<String>, more: bool },
     #[error("the ledger `{location}` refused {doing}: {why}")]
-    Integrity {
-        /// The file or URL.
-        location: String,
-        /// What was tried.
-        doing: String,
-        /// Which rule did not hold.
-        why: String,
-    },
-    /// A run was changed between reading it and writing it back: read it again.
+    Integrity { location: String, doing: String, why: String },
     #[error("run {run_id} was changed by another process at the same time; nothing was written")]
-    Changed {
-        /// The run.
-        run_id: String,
-    },
-    /// The lease under which this process wrote about a run was granted to another one.
+    Changed { run_id: String },
     #[error("run {run_id} is now supervised by another process: {holder}; nothing was written")]
-    Superseded {
-        /// The run.
-        run_id: String,
-        /// Its supervisor, for people.
-        holder: String,
-    },
-    /// The database failed.
+    Superseded { run_id: String, holder: String },
     #[error("the ledger `{location}` failed at {doing}: {why}")]
-    Database {
-        /// The file or URL.
-        location: String,
-        /// What was tried.
-        doing: String,
-        /// The message of the database.
-        why: String,
-    },
-    /// This build lacks what is needed.
+    Database { location: String, doing: String, why: String },
     #[error("this build has no {what}: build it with feature `{feature}`")]
-    NotBuilt {
-        /// What is missing.
-        what: String,
-        /// The feature of the binary that adds it.
-        feature: &'static str,
-    },
-    /// A query is wrong.
+    NotBuilt { what: String, feature: &'static str },
     #[error("{0}")]
     Query(String),
-    /// A file of the home cannot be used.
     #[error("cannot {doing} `{path}`: {source}")]
-    File {
-        /// read, write …
-        doing: &'static str,
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Another tool's store cannot be imported.
+    File { doing: &'static str, path: PathBuf, source: std::io::Error },
     #[error("cannot import `{path}`: {why}")]
-    Import {
-        /// Which file or folder.
-        path: PathBuf,
-        /// Why, and what to do.
-        why: String,
-    },
-    /// A Parquet file cannot be read or written.
+    Import { path: PathBuf, why: String },
     #[error("cannot {doing} `{path}`: {why}")]
-    Parquet {
-        /// read, write …
-        doing: &'static str,
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Parquet { doing: &'static str, path: PathBuf, why: String },
 }
 
 impl LedgerError {

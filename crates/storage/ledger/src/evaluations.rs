@@ -114,35 +114,23 @@ impl Ledger {
     }
 
     /// Evaluations that have not ended, oldest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn running_evaluations(&self) -> Result<Vec<EvaluationRow>, LedgerError> {
         // A literal of the statement, not a parameter: so the index of those that run is used.
         self.backend().select("WHERE state = 'running' ORDER BY started_at, evaluation_id", &[])
     }
 
     /// The newest evaluations, newest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn newest_evaluations(&self, limit: u32) -> Result<Vec<EvaluationRow>, LedgerError> {
         self.backend().select(&format!("ORDER BY started_at DESC, evaluation_id DESC LIMIT {limit}"), &[])
     }
 
     /// Completed evaluations on a task set, newest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn evaluations_on(&self, task_set_sha256: &str) -> Result<Vec<EvaluationRow>, LedgerError> {
         let tail = "WHERE task_set_sha256 = ? AND state = ? ORDER BY started_at DESC, evaluation_id DESC";
         self.backend().select(tail, &[Value::from(task_set_sha256), Value::from("completed")])
     }
 
     /// How often task sets with these contents were looked at.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn test_sets(&self, task_set_sha256s: &[&str]) -> Result<Vec<TestSetRow>, LedgerError> {
         if task_set_sha256s.is_empty() {
             return Ok(Vec::new());
@@ -152,17 +140,11 @@ impl Ledger {
     }
 
     /// How many runs a validation set with this content decided about; none where it was in no training run.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn validation_set(&self, data_sha256: &str) -> Result<Option<ValidationSetRow>, LedgerError> {
         Ok(self.backend().select("WHERE data_sha256 = ?", &[Value::from(data_sha256)])?.pop())
     }
 
     /// An evaluation by its id.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn evaluation(&self, evaluation_id: &str) -> Result<Option<EvaluationRow>, LedgerError> {
         Ok(self.backend().select("WHERE evaluation_id = ?", &[Value::from(evaluation_id)])?.pop())
     }

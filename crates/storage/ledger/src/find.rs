@@ -117,9 +117,6 @@ impl Where {
 
 impl Ledger {
     /// Runs, newest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
         let clause = Where::default()
             .and("kind = ?", Some(&filter.kind))
@@ -135,9 +132,6 @@ impl Ledger {
     }
 
     /// The newest other training runs with the config, the data and the seed of a run; at most so many.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn runs_with_inputs_of(&self, run: &RunRow, limit: usize) -> Result<Vec<RunRow>, LedgerError> {
         let clause = Where::default()
             .and("config_sha256 = ?", Some(&run.config_sha256))
@@ -150,9 +144,6 @@ impl Ledger {
     }
 
     /// Training attempts, newest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn list_attempts(&self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, LedgerError> {
         let clause = Where::default()
             .and("run_id = ?", filter.run_id.as_ref())
@@ -166,9 +157,6 @@ impl Ledger {
 
     /// How the training attempts of one launcher ended that started at `since` or later: those of the run's model
     /// family or, without one, those of the runs of its name.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn ends_like(
         &self,
         run: &RunRow,
@@ -193,17 +181,11 @@ impl Ledger {
     }
 
     /// The training attempts of a run, oldest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn attempts_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
     }
 
     /// Runs by their ids, in no order.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn runs_by_id(&self, ids: &[RunId]) -> Result<Vec<RunRow>, LedgerError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -213,34 +195,22 @@ impl Ledger {
     }
 
     /// The runs of other kinds that exist for a run: its evaluations, diagnoses and rehearsals, oldest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn runs_for(&self, run_id: RunId) -> Result<Vec<RunRow>, LedgerError> {
         self.backend().select("WHERE for_run_id = ? ORDER BY run_id", &[run_id.to_value()])
     }
 
     /// The runs that read data with this hash, newest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn runs_of_data(&self, data_sha256: &str) -> Result<Vec<RunRow>, LedgerError> {
         let tail = "WHERE run_id IN (SELECT run_id FROM run_data WHERE data_sha256 = ?) ORDER BY run_id DESC";
         self.backend().select(tail, &[Value::from(data_sha256)])
     }
 
     /// What a training run took, and what its evaluations, diagnoses and rehearsals took.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn run_cost(&self, run_id: RunId) -> Result<Option<RunCostRow>, LedgerError> {
         Ok(self.backend().select("WHERE run_id = ?", &[run_id.to_value()])?.pop())
     }
 
     /// The launches of other kinds of several runs, by run, oldest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn launches_of_all(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
         if runs.is_empty() {
             return Ok(Vec::new());
@@ -251,9 +221,6 @@ impl Ledger {
     }
 
     /// The last training attempt of each of these runs, in no order; none of a run without attempts.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn last_attempts_of(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
         if runs.is_empty() {
             return Ok(Vec::new());
@@ -267,9 +234,6 @@ impl Ledger {
     }
 
     /// The metrics of several attempts by attempt and name; only those with these names, unless there are none.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn metric_summaries_of_all(
         &self,
         attempts: &[AttemptId],
@@ -288,18 +252,12 @@ impl Ledger {
     }
 
     /// The newest resume proof of a config.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn newest_resume_proof(&self, config_sha256: &str) -> Result<Option<ResumeProofRow>, LedgerError> {
         let tail = "WHERE config_sha256 = ? ORDER BY started_at DESC, proof_id DESC LIMIT 1";
         Ok(self.backend().select(tail, &[Value::from(config_sha256)])?.pop())
     }
 
     /// The content of the data sets that a run reads, by the names that it has for them.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn data_snapshots_of_run(
         &self,
         run_id: RunId,
@@ -315,9 +273,6 @@ impl Ledger {
     }
 
     /// The launches of one kind of a run, oldest first: its training attempts, or those of another kind.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn attempts_of_kind(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<AttemptRow>, LedgerError> {
         let tail = "WHERE run_id = ? AND kind = ? ORDER BY attempt_number";
         let values = [run_id.to_value(), kind.to_value()];
@@ -325,17 +280,11 @@ impl Ledger {
     }
 
     /// The launches of other kinds of a run, oldest first.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn launches_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select_from(LAUNCHES, "WHERE run_id = ? ORDER BY attempt_id", &[run_id.to_value()])
     }
 
     /// Attempts of every kind that are not sealed: alive, or left behind by a supervisor that is gone.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn unsealed_attempts(&self) -> Result<Vec<AttemptRow>, LedgerError> {
         let mut backend = self.backend();
         let mut found = backend.select("WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?;
@@ -358,9 +307,6 @@ fn end_count(values: Vec<Value>) -> Option<EndCount> {
 /// The lists that hang from a run or an attempt.
 impl Ledger {
     /// What happened of one kind in an attempt.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn events_of_attempt_of_kind(
         &self,
         attempt_id: AttemptId,
@@ -375,9 +321,6 @@ macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident($id:ident: $type:ty) -> $row:ty, $order:literal;)+) => {
         impl Ledger { $(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// Faults of the database.
             pub fn $name(&self, $id: $type) -> Result<Vec<$row>, LedgerError> {
                 let tail = concat!("WHERE ", stringify!($id), " = ? ORDER BY ", $order);
                 self.backend().select(tail, &[$id.to_owned().to_value()])

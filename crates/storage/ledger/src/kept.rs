@@ -311,9 +311,6 @@ impl Ledger {
     }
 
     /// Every attempt of any kind, by id.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn known_attempts(&self) -> Result<Vec<KnownAttempt>, LedgerError> {
         let mut found = Vec::new();
         for table in [AttemptRow::TABLE, LAUNCHES] {
@@ -338,9 +335,6 @@ impl Ledger {
     }
 
     /// The ids of all evaluations.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn evaluation_ids(&self) -> Result<Vec<String>, LedgerError> {
         let mut found = Vec::new();
         let sql = "SELECT evaluation_id FROM evaluations ORDER BY evaluation_id";
@@ -374,9 +368,6 @@ impl Ledger {
     }
 
     /// Whether the ledger holds no run at all.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn is_empty(&self) -> Result<bool, LedgerError> {
         let mut empty = true;
         let sql = "SELECT run_id FROM runs LIMIT 1";

@@ -12,8 +12,8 @@ use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    DetectionRow, DiagnosisRow, DriftResultRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow,
-    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow,
+    DetectionRow, DiagnosisRow, DriftResultRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow,
+    RetryRow, RollBackRow, RunDataRow, RunRow,
 };
 use crate::text::Door;
 use crate::value::{Field, Record, Value};
@@ -209,9 +209,6 @@ impl Ledger {
 
     /// Notes how far a live attempt is; `None` leaves a column as it is. A sealed attempt stays as it is, too: its
     /// receipt is more accurate. True when something was written.
-    ///
-    /// # Errors
-    /// [`LedgerError::Locked`] and faults of the database.
     pub fn touch_attempt(
         &self,
         run_id: RunId,
@@ -284,9 +281,6 @@ impl Ledger {
     }
 
     /// Stores the content of a data set, unless it is known already. True when it was new.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn insert_data_snapshot(
         &self,
         snapshot: &DataSnapshotRow,
@@ -314,14 +308,6 @@ impl Ledger {
                 of_run.iter().try_for_each(|row| upsert_checkpoint(backend, row))
             })
         })
-    }
-
-    /// Stores an evaluation or, while it runs, its newest state.
-    ///
-    /// # Errors
-    /// [`LedgerError::Integrity`] when it has ended already.
-    pub fn upsert_evaluation(&self, evaluation: &EvaluationRow) -> Result<(), LedgerError> {
-        self.backend().transaction(true, |backend| backend.upsert(evaluation, &["run_id"]))
     }
 
     /// Adds a resume proof. Adding the same one again changes nothing. True when it was new.
@@ -378,17 +364,11 @@ impl Ledger {
     }
 
     /// A run by its id.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn run(&self, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
         Ok(self.backend().select("WHERE run_id = ?", &[run_id.to_value()])?.pop())
     }
 
     /// An attempt of any kind by its id.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn attempt(&self, attempt_id: AttemptId) -> Result<Option<AttemptRow>, LedgerError> {
         let mut backend = self.backend();
         for table in [AttemptRow::TABLE, LAUNCHES] {

@@ -1,6 +1,7 @@
 //! The ledger: what every attempt really did, in SQLite (the default) or PostgreSQL.
 //!
-//! - [`Ledger`] opens and migrates a ledger and reads and writes its rows as plain structs.
+//! - [`Ledger`] opens and migrates a ledger and reads and writes its rows as plain structs. Every call of it may fail with a
+//!   fault of the database; the calls name the errors that they have besides.
 //! - [`Ledger::seal_attempt`] turns an attempt's row into a receipt that the database itself no longer lets change.
 //! - [`close_records`] turns the flight record of an attempt into one Parquet file, its summaries and its events.
 //! - [`scan`] is what a query engine reads a ledger by; `trackway-sql` is one.

@@ -42,17 +42,11 @@ impl Ledger {
     }
 
     /// The state of a model.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn model(&self, model: &str) -> Result<Option<ModelRow>, LedgerError> {
         Ok(self.backend().select("WHERE model = ?", &[model.to_owned().to_value()])?.pop())
     }
 
     /// All models, by name.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn models(&self) -> Result<Vec<ModelRow>, LedgerError> {
         self.backend().select("ORDER BY model", &[])
     }
@@ -66,9 +60,6 @@ impl Ledger {
     }
 
     /// A gate receipt by its id.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn gate_receipt(&self, gate_receipt_id: &str) -> Result<Option<GateReceiptRow>, LedgerError> {
         let found =
             self.backend().select("WHERE gate_receipt_id = ?", &[gate_receipt_id.to_owned().to_value()]);

@@ -28,9 +28,6 @@ impl Ledger {
     }
 
     /// The tags of several runs as they are now, by run; of one name the value of the newest attempt comes last.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn tags_of_runs(&self, runs: &[RunId]) -> Result<Vec<RunTagRow>, LedgerError> {
         if runs.is_empty() {
             return Ok(Vec::new());

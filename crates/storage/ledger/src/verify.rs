@@ -30,9 +30,6 @@ pub struct CheckedReceipt {
 
 impl Ledger {
     /// Recomputes every receipt, training attempts and other launches, or those of one run; `found` is called for each.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn check_receipts(
         &self,
         run_id: Option<RunId>,
@@ -51,9 +48,6 @@ impl Ledger {
     }
 
     /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn verify_receipt(&self, attempt_id: AttemptId) -> Result<Option<bool>, LedgerError> {
         let Some(attempt) = self.attempt(attempt_id)? else { return Ok(None) };
         let mut holds = None;
@@ -66,9 +60,6 @@ impl Ledger {
     }
 
     /// The evaluations, or those of one run, by id, after `after`; a page of them.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn evaluations_after(
         &self,
         run_id: Option<RunId>,
@@ -78,9 +69,6 @@ impl Ledger {
     }
 
     /// The receipts of gates, or those of one run, by id, after `after`; a page of them.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn gate_receipts_after(
         &self,
         run_id: Option<RunId>,
@@ -90,9 +78,6 @@ impl Ledger {
     }
 
     /// The checkpoints of all runs, or of one, by run and prefix, after `after`; a page of them.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn checkpoints_after(
         &self,
         run_id: Option<RunId>,

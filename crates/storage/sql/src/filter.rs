@@ -25,7 +25,6 @@ pub(crate) enum Test {
     IsNull(bool),
 }
 
-/// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Equal,

@@ -26,21 +26,12 @@ pub trait Backend: Send + Sync {
 
     /// The bytes of an object, at most `max_bytes + 1` of them (one more means that it is larger); `None`: absent. What
     /// a finished create put there is found by every read that begins later.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Puts an object in place, over an existing one too. For hints only: last writer wins, and a reader may see the
     /// old.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Removes an object; an absent one is fine. Never used on the log.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     fn remove(&self, name: &str) -> Result<(), StoreError>;
 }

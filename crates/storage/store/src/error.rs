@@ -24,75 +24,29 @@ pub enum ErrorKind {
 
 /// What went wrong with a storage or its log.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum StoreError {
-    /// The storage failed.
     #[error("cannot {action} {location}: {source}")]
     Backend {
-        /// What the caller should do.
         kind: ErrorKind,
-        /// What was tried.
         action: &'static str,
-        /// On what.
         location: String,
-        /// The system's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A newer epoch was claimed.
     #[error("fenced: {holder} claimed epoch {found_epoch}, and this writer has epoch {epoch}")]
-    Fenced {
-        /// The epoch of this writer.
-        epoch: u64,
-        /// The epoch that was found.
-        found_epoch: u64,
-        /// The attempt that claimed it.
-        holder: String,
-    },
-    /// Other writers took the next number again and again.
+    Fenced { epoch: u64, found_epoch: u64, holder: String },
     #[error("other writers keep writing to the log {location}; gave up after {tries} tries")]
-    Contended {
-        /// The log.
-        location: String,
-        /// How often it was tried.
-        tries: u32,
-    },
-    /// An entry was written by a later Trackway.
+    Contended { location: String, tries: u32 },
     #[error("entry {number} of the log {location} has version {version}: use a newer Trackway")]
-    Newer {
-        /// The log.
-        location: String,
-        /// The number of the entry.
-        number: u64,
-        /// The version of its format.
-        version: u32,
-    },
-    /// An entry would not be read back as it was written.
+    Newer { location: String, number: u64, version: u32 },
     #[error("an entry cannot be written: {why}")]
-    NotWritable {
-        /// Why.
-        why: String,
-    },
-    /// What should be there is not, or is something else.
+    NotWritable { why: String },
     #[error("{location} cannot be used: {why}")]
-    Damaged {
-        /// What.
-        location: String,
-        /// What was found.
-        why: String,
-    },
-    /// The caller cancelled it.
+    Damaged { location: String, why: String },
     #[error("stopped on request: {location}")]
-    Cancelled {
-        /// What was under way.
-        location: String,
-    },
-    /// An entry is too large to be read back.
+    Cancelled { location: String },
     #[error("an entry of {size_bytes} bytes is too large; at most {max_bytes} are read")]
-    TooLarge {
-        /// Its size.
-        size_bytes: usize,
-        /// The limit.
-        max_bytes: usize,
-    },
+    TooLarge { size_bytes: usize, max_bytes: usize },
 }
 
 impl StoreError {

@@ -115,9 +115,6 @@ impl<F: Fold> Log<F> {
     }
 
     /// Opens a log at its newest summary and reads on to its end.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn open(
         backend: Arc<dyn Backend>,
         clock: Arc<dyn Clock>,
@@ -130,9 +127,6 @@ impl<F: Fold> Log<F> {
     }
 
     /// Opens a log and reads all of it, whatever it costs: to look for damage or to get the whole history.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn open_whole(
         backend: Arc<dyn Backend>,
         clock: Arc<dyn Clock>,
@@ -165,9 +159,6 @@ impl<F: Fold> Log<F> {
     }
 
     /// Reads what was added since.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn refresh(&mut self) -> Result<(), StoreError> {
         while let Some(item) = self.read(self.position.tail + 1)? {
             self.take(item);
@@ -365,7 +356,6 @@ pub fn new_ulid(ids: &dyn Ids) -> String {
     ulid::Ulid(ids.next_ulid()).to_string().to_lowercase()
 }
 
-/// The name of an entry.
 fn entry_name(number: u64) -> String {
     format!("log/{number:08}.json")
 }

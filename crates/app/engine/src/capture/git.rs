@@ -234,11 +234,7 @@ fn git_diff(root: &Path, against: &str) -> Command {
     let mut command = git(root);
     command.args(["diff", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"]);
     command.args([
-        "--no-renames",
-        "--unified=3",
-        "--diff-algorithm=myers",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
+        "--no-renames", "--unified=3", "--diff-algorithm=myers", "--src-prefix=a/", "--dst-prefix=b/",
     ]);
     command.arg(against);
     command

@@ -89,14 +89,7 @@ mod tests {
     #[test]
     fn the_paths_of_a_command() {
         let words = [
-            "train.py",
-            "--train",
-            "a.csv",
-            "--test=b.csv",
-            "data=c.csv",
-            "-v",
-            "s3://x/y",
-            "a.csv",
+            "train.py", "--train", "a.csv", "--test=b.csv", "data=c.csv", "-v", "s3://x/y", "a.csv",
             "--empty=",
         ];
         let paths = paths_of(&words.map(str::to_owned), Path::new("/w"));

@@ -67,9 +67,6 @@ pub struct SourceFile {
 }
 
 /// Keeps it. What cannot be kept is named in the list, and holds no launch up.
-///
-/// # Errors
-/// When the list itself cannot be written.
 pub fn keep(
     home: &HomeLayout,
     redactor: &Redactor,

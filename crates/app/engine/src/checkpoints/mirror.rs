@@ -11,9 +11,6 @@ use crate::Context;
 use crate::error::AppError;
 
 /// The rows of a rung's checkpoints as its log has them now, with what is known of their bytes.
-///
-/// # Errors
-/// When the log or the ledger cannot be read.
 pub(crate) fn rows_of_rung(context: &Context, attempt: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
     let root = context.home.layout.checkpoint_root(attempt.run_id, attempt.kind, &attempt.rung);
     let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id))?;

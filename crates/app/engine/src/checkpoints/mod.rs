@@ -15,9 +15,6 @@ pub use mirror::{mirror_run, one_per_prefix, stale_rows};
 pub use policy::{keep_variables, policy_of};
 
 /// The log of a run's checkpoint root; empty when nothing was ever begun.
-///
-/// # Errors
-/// When the log cannot be read.
 pub fn view(root: &Path) -> Result<CheckpointView, AppError> {
     CheckpointView::open(root).map_err(|error| AppError::fault("the checkpoints could not be read", &error))
 }

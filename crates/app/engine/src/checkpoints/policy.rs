@@ -44,7 +44,7 @@ mod tests {
 
     fn section(keep: &str) -> CheckpointSection {
         let text = format!("[run]\nname = \"r\"\ncommand = [\"true\"]\n[checkpoint]\n{keep}\n");
-        trackway_formats::runfile::parse(&text, "test.toml", &[]).unwrap().checkpoint
+        trackway_formats::runfile::parse(&text, "test.toml", &[]).unwrap().plan.checkpoint
     }
 
     /// Proves that the run file's settings reach the attempt and retention alike, and that no settings keep all.

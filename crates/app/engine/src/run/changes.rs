@@ -59,9 +59,6 @@ pub fn plan_values(
 
 impl Changes {
     /// The changes of a stored decision; none if it has none.
-    ///
-    /// # Errors
-    /// When they cannot be read.
     pub fn of(retry: &RetryRow) -> Result<Self, AppError> {
         let Some(stored) = &retry.changes_json else { return Ok(Self::default()) };
         read_stored(stored, "retries.changes_json", || format!("attempt {}", retry.attempt_id))

@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
-use trackway_launch::{Observation, Seen};
+use trackway_formats::layout::AttemptLayout;
+use trackway_launch::{AttemptChannel, Launcher, Observation, Placement, Seen};
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
@@ -85,15 +87,10 @@ pub fn drive(
                 let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
                 sending = sending.at(rung, reporter);
                 context.set_run_state(run_id, RunState::Running)?;
-                let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let decisions = context.ledger_read(|ledger| ledger.retries_of_run(run_id))?;
+                let capture = capturing.take().and_then(|capturing| capturing.join().ok());
                 let additions = Additions {
-                    set: plan_values(changes.set, &decisions, &prepared.job.plan.retry)?,
-                    own: rehearsal,
-                    rung: Some(rung),
-                    exclude_hosts: changes.exclude_hosts,
-                    isolation: None,
-                    capture: capturing.take().and_then(|capturing| capturing.join().ok()),
+                    capture,
+                    ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
                 launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
@@ -156,6 +153,25 @@ fn ended_well(context: &Context, launched: &Launched) -> bool {
     let seen =
         context.launchers.of(&launched.placement).ok().and_then(|it| it.observe(&launched.placement).ok());
     seen.is_some_and(|seen| matches!(seen.state, Observation::Exited(exit) if exit.exit_code == Some(0)))
+}
+
+/// What an attempt with these changes is given beside its run file.
+fn additions(
+    context: &Context,
+    prepared: &Prepared,
+    changes: Changes,
+    rung: Rung,
+    injection: Option<&Injection>,
+) -> Result<Additions, AppError> {
+    let decisions = context.ledger_read(|ledger| ledger.retries_of_run(prepared.run.run_id))?;
+    Ok(Additions {
+        set: plan_values(changes.set, &decisions, &prepared.job.plan.retry)?,
+        own: injection.into_iter().flat_map(Injection::environment).collect(),
+        rung: Some(rung),
+        exclude_hosts: changes.exclude_hosts,
+        isolation: None,
+        capture: None,
+    })
 }
 
 fn detecting_of(job: &Job, rung: Rung) -> Detecting {
@@ -311,12 +327,7 @@ fn watch(
     let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
     let launcher = context.launchers.of(&launched.placement)?;
-    let files = launcher
-        .files(&launched.placement)
-        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
-    let channel = launcher
-        .channel(&launched.placement)
-        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
+    let (files, channel) = reached(launcher, &launched.placement)?;
     let beside = spent_beside(context, row.run_id)?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| context.clock.now().seconds_since(started).max(0.0));
@@ -372,6 +383,20 @@ fn watch(
         detection_log: DetectionLog::open(context, row, launched.attached),
     });
     Ok(supervise(watched, detection, launcher, &context.clock, reporter, &mut touch))
+}
+
+/// Where the files of an attempt are, and the channel to them.
+fn reached(
+    launcher: &dyn Launcher,
+    placement: &Placement,
+) -> Result<(AttemptLayout, Arc<dyn AttemptChannel>), AppError> {
+    let files = launcher
+        .files(placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let channel = launcher
+        .channel(placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
+    Ok((files, channel))
 }
 
 /// What the ledger gets to know of a running attempt: its progress, and what it was given, which may become known late.

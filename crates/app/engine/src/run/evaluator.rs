@@ -44,9 +44,6 @@ pub enum EvaluatorCode<'c> {
 
 /// Looks at the files that an evaluator's command names, but for `data`, which it reads. If it names none, the program itself is
 /// the code. `job` has its working directory.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn evaluator(job: &Job, code: EvaluatorCode<'_>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
     let (name, argv) = match code {
         EvaluatorCode::Scorer(scorer) => (format!("{BUILT_IN} {BUILT_IN_VERSION}"), words(scorer)),

@@ -127,7 +127,7 @@ impl Job {
         }
         let absolute = std::path::absolute(path).map_err(|error| AppError::file("find", path, &error))?;
         let base = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
-        Self::new(Plan::from(file), base, Some(absolute), overrides.to_vec(), redactor)
+        Self::new(file.plan, base, Some(absolute), overrides.to_vec(), redactor)
     }
 
     /// A plan from somewhere else than a run file.
@@ -306,7 +306,7 @@ mod tests {
         let other = job(&["python", "other.py", "--api-key", "sk-aaaaaaaaaaaaaaaaaaaaaaaa"]);
         assert_eq!(first.config_sha256, second.config_sha256);
         assert_ne!(first.config_sha256, other.config_sha256);
-        assert!(!first.stored_plan.to_canonical_json().contains("sk-a"));
+        assert!(!serde_json::to_string(&first.stored_plan).unwrap().contains("sk-a"));
         assert_eq!(first.plan.run.command[3], "sk-aaaaaaaaaaaaaaaaaaaaaaaa");
     }
 

@@ -55,9 +55,6 @@ pub struct Launched {
 
 impl Launched {
     /// Records where the attempt is, unless the ledger has it: once it runs it is not left alone to wait for a ledger.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written now.
     pub fn note_now(&self, context: &Context) -> Result<(), AppError> {
         if !self.noted.get() {
             context.ledger_write_now(|ledger| ledger.update_attempt(&self.row))?;
@@ -67,9 +64,6 @@ impl Launched {
     }
 
     /// The same when it has ended, and for as long as the ledger is away.
-    ///
-    /// # Errors
-    /// When the ledger cannot be written.
     pub fn note(&self, context: &Context) -> Result<(), AppError> {
         if !self.noted.replace(true) {
             context.ledger_write(|ledger| ledger.update_attempt(&self.row))?;
@@ -123,13 +117,7 @@ pub fn launch_next(
     } else {
         begin_rung(context, &row)?;
     }
-    let mut additions = additions.clone();
-    let skipped = roll_back::skipped(context, prepared.run.run_id, &row.rung)?;
-    if !skipped.is_empty() {
-        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
-        row.skip_batches = Some(skipped.to_string());
-    }
-    let additions = &additions;
+    let additions = &skipping(context, &mut row, additions)?;
     let follows = previous_here.filter(|_| !asked_for);
     let target = start_from(context, prepared, &mut row, follows, reporter)?;
     // Every byte of what it continues from was read.
@@ -158,16 +146,7 @@ pub fn launch_next(
         run.started_at = run.started_at.or(row.started_at);
     })?;
     let named = Ladder::of(&prepared.run)?.named;
-    let launcher = context.launchers.named(&row.launcher)?;
-    let placement = launcher
-        .launch(&spec, &context.redactor)
-        .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
-    row.state = AttemptState::Running;
-    note_placement(&mut row, &placement);
-    // Machines that are not known yet are noted when they are seen.
-    if let Ok(seen) = launcher.observe(&placement) {
-        note_seen(&mut row, &seen);
-    }
+    let placement = submit(context, &mut row, &spec)?;
     context.keep(row.run_id, RowCopy::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
     match launched.note_now(context) {
@@ -183,6 +162,32 @@ pub fn launch_next(
         warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
     Ok(launched)
+}
+
+/// The additions, and the batches that a roll back skips in this rung.
+fn skipping(context: &Context, row: &mut AttemptRow, additions: &Additions) -> Result<Additions, AppError> {
+    let mut additions = additions.clone();
+    let skipped = roll_back::skipped(context, row.run_id, &row.rung)?;
+    if !skipped.is_empty() {
+        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
+        row.skip_batches = Some(skipped.to_string());
+    }
+    Ok(additions)
+}
+
+/// Gives the attempt to its launcher, and notes where it runs.
+fn submit(context: &Context, row: &mut AttemptRow, spec: &LaunchSpec) -> Result<Placement, AppError> {
+    let launcher = context.launchers.named(&row.launcher)?;
+    let placement = launcher
+        .launch(spec, &context.redactor)
+        .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
+    row.state = AttemptState::Running;
+    note_placement(row, &placement);
+    // Machines that are not known yet are noted when they are seen.
+    if let Ok(seen) = launcher.observe(&placement) {
+        note_seen(row, &seen);
+    }
+    Ok(placement)
 }
 
 /// Notes the checkpoint that the attempt continues from, brought to this disk where it is only at the remote. Returns it where every byte of

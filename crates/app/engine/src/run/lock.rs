@@ -29,9 +29,6 @@ impl RunLock {
     }
 
     /// The file, by device and inode.
-    ///
-    /// # Errors
-    /// When the file cannot be looked at.
     pub fn id(&self) -> io::Result<String> {
         let metadata = self.file.metadata()?;
         Ok(format!("{}:{}", metadata.dev(), metadata.ino()))

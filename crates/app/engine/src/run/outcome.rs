@@ -9,9 +9,6 @@ use crate::Context;
 use crate::error::AppError;
 
 /// The state of a run now.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn outcome(context: &Context, run_id: RunId) -> Result<RunOutcome, AppError> {
     let run = context.run_by_id(run_id)?;
     let attempts = context.attempts_of(run_id)?;

@@ -65,9 +65,6 @@ impl Taken {
 }
 
 /// Becomes the supervisor of a run in the ledger, unless another process is.
-///
-/// # Errors
-/// When the run's folder or the ledger cannot be written.
 pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
     let files = context.home.layout.run(run_id);
     let failed = |error| AppError::file("lock", files.folder(), &error);
@@ -78,9 +75,6 @@ pub fn try_supervise(context: &Context, run_id: RunId) -> Result<Taken, AppError
 }
 
 /// The same, with time for a command that only looks whether the run has ended: it holds the lock briefly.
-///
-/// # Errors
-/// When the run's folder or the ledger cannot be written.
 pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Taken, AppError> {
     for _ in 0..LOOKS_WAITED_FOR {
         if let Taken::Mine(supervision) = try_supervise(context, run_id)? {
@@ -92,9 +86,6 @@ pub fn supervise_after_others(context: &Context, run_id: RunId) -> Result<Taken,
 }
 
 /// The same with the lock of the run's folder in hand.
-///
-/// # Errors
-/// When the ledger cannot be written.
 pub fn supervise_with(context: &Context, run_id: RunId, lock: RunLock) -> Result<Taken, AppError> {
     let files = context.home.layout.run(run_id);
     let machine = MachineIdentity::current()

@@ -209,9 +209,6 @@ impl Checkpoints {
     }
 
     /// Releases what was held. That it is not held any more is not an error.
-    ///
-    /// # Errors
-    /// When the log cannot be written.
     pub(crate) fn release(&self, name: &str) -> Result<(), AppError> {
         match self.housekeeper()?.unpin(name) {
             Ok(()) => Ok(()),

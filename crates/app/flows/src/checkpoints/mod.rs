@@ -174,9 +174,6 @@ impl Checkpoints {
     }
 
     /// How many entries of the log cannot be read.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub fn damaged_entry_count(&self) -> Result<usize, AppError> {
         Ok(self.view()?.damaged_entries().len())
     }

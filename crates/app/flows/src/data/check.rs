@@ -19,12 +19,7 @@ use super::table::{Onlooker, TableRequest, data_error};
 
 /// The checks of one table, in the order in which they are reported.
 pub const TABLE_CHECKS: [&str; 7] = [
-    "data.columns",
-    "data.rows",
-    "data.values",
-    "data.label",
-    "data.personal",
-    "data.representation",
+    "data.columns", "data.rows", "data.values", "data.label", "data.personal", "data.representation",
     "data.label_noise",
 ];
 

@@ -92,9 +92,6 @@ pub(crate) fn profile_of_data(
 }
 
 /// Keeps the profile of data that a run reads, unless one is kept already.
-///
-/// # Errors
-/// When it cannot be written.
 pub(crate) fn keep_profile_of_data(
     store: &SnapshotStore,
     data_sha256: &str,

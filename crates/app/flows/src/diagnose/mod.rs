@@ -105,18 +105,12 @@ pub fn diagnose(
 }
 
 /// The diagnoses of the attempts of a run, oldest first.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn diagnoses_of(context: &Context, run_id: RunId) -> Result<Vec<AttemptDiagnosis>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.diagnoses_of_run(run_id))?;
     rows.into_iter().map(|row| wire(context, row)).collect()
 }
 
 /// Whether another launch would show the cause of what happened to an attempt; `None`: it would not.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn diagnosis_for(context: &Context, attempt: &AttemptRow) -> Result<Option<DiagnosisKind>, AppError> {
     if attempt.kind != LaunchKind::Train || attempt.state != AttemptState::Sealed {
         return Ok(None);

@@ -256,13 +256,8 @@ fn asked_slices(section: &EvaluateSection, usual: SliceLimits) -> Vec<NamedPredi
 /// Whether the run file requires numbers that only rows with labels can give.
 fn asks_for_numbers(section: &EvaluateSection) -> bool {
     let columns = [
-        &section.label,
-        &section.positive,
-        &section.prediction,
-        &section.score,
-        &section.group,
-        &section.baseline,
-        &section.metric,
+        &section.label, &section.positive, &section.prediction, &section.score, &section.group,
+        &section.baseline, &section.metric,
     ];
     columns.iter().any(|it| it.is_some()) || !section.slices.is_empty() || !section.fairness.is_empty()
 }

@@ -14,9 +14,6 @@ use crate::assess::write_numbers;
 use crate::query;
 
 /// Evaluations, newest first; of one run when one is given.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn evaluations(
     context: &Context,
     run: Option<RunId>,
@@ -41,9 +38,6 @@ pub fn evaluations_of(context: &Context, run_id: RunId) -> Result<Vec<Evaluation
 }
 
 /// The receipt of an evaluation.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn evaluation(context: &Context, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
     receipt::of(context, row)
 }

@@ -169,16 +169,7 @@ fn evaluate_subject(
     };
     let row = case.begun(&evaluator)?;
     context.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
-    reporter.notice(&Notice::Note {
-        text: format!(
-            "evaluating step {} of `{}`{} with `{}` ({})",
-            case.chosen.step,
-            subject.run.name,
-            asked.test_set.as_ref().map(|name| format!(" on test set `{name}`")).unwrap_or_default(),
-            row.evaluator_name,
-            case.evaluation_id
-        ),
-    });
+    reporter.notice(&Notice::Note { text: case.announcement(&row.evaluator_name) });
     let mut launches = Launches::default();
     let ended = case.conduct(row.clone(), &mut launches, reporter);
     if ended.is_err() && context.cancel.is_detached() {
@@ -210,6 +201,17 @@ impl Launches {
 impl Case<'_> {
     fn section(&self) -> &EvaluateSection {
         &self.subject.asked.section
+    }
+
+    fn announcement(&self, evaluator_name: &str) -> String {
+        let test_set = self.subject.asked.test_set.as_ref();
+        format!(
+            "evaluating step {} of `{}`{} with `{evaluator_name}` ({})",
+            self.chosen.step,
+            self.subject.run.name,
+            test_set.map(|name| format!(" on test set `{name}`")).unwrap_or_default(),
+            self.evaluation_id
+        )
     }
 
     /// The row of an evaluation that begins: everything that is known before the evaluator runs.

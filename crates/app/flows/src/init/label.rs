@@ -6,13 +6,7 @@ use super::literals::literals;
 
 /// Options of a command whose value is the column.
 const OPTIONS: [&str; 8] = [
-    "label",
-    "label_column",
-    "label_col",
-    "label_name",
-    "target",
-    "target_column",
-    "target_col",
+    "label", "label_column", "label_col", "label_name", "target", "target_column", "target_col",
     "target_name",
 ];
 /// Words in the name of a variable that holds the labels or the name of their column.

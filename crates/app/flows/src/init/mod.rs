@@ -38,18 +38,8 @@ const TABLES_MAX: usize = 16;
 const LITERALS_MAX: usize = 1_000;
 /// Parts of a line whose strings name what is written, not what is read.
 const WRITING: [&str; 12] = [
-    "\"w\"",
-    "'w'",
-    "\"wb\"",
-    "'wb'",
-    ".to_csv(",
-    ".to_parquet(",
-    ".to_json(",
-    ".write",
-    "write_",
-    "save(",
-    "savetxt(",
-    "dump(",
+    "\"w\"", "'w'", "\"wb\"", "'wb'", ".to_csv(", ".to_parquet(", ".to_json(", ".write", "write_", "save(",
+    "savetxt(", "dump(",
 ];
 /// Words in an option of a command whose value is what is written.
 const OUTPUTS: [&str; 5] = ["out", "save", "pred", "log", "result"];

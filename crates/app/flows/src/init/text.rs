@@ -213,7 +213,10 @@ mod tests {
                     for text in [text(&draft), with_options(&text(&draft))] {
                         let file = runfile::parse(&text, "trackway.toml", &[]);
                         let file = file.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
-                        assert_eq!((&file.run.name, &file.run.command), (&draft.name, &draft.command));
+                        assert_eq!(
+                            (&file.plan.run.name, &file.plan.run.command),
+                            (&draft.name, &draft.command)
+                        );
                         assert!(file.unsupported().is_empty(), "{text}");
                     }
                 }
@@ -224,7 +227,7 @@ mod tests {
     /// Proves what is set for a script that saves checkpoints on a machine with GPUs, and for one that does neither.
     #[test]
     fn what_is_known_is_set() {
-        let parsed = |draft: &Draft| runfile::parse(&text(draft), "trackway.toml", &[]).unwrap();
+        let parsed = |draft: &Draft| runfile::parse(&text(draft), "trackway.toml", &[]).unwrap().plan;
         let torch = parsed(&Draft { uses_trackway: true, ..of(Framework::Torch) });
         assert_eq!((torch.resources.gpus, torch.checkpoint.keep_last), (1, Some(3)));
         assert_eq!(torch.data["test"].path, "data/test.csv");
@@ -247,7 +250,7 @@ mod tests {
             recorded: Some(recorded(word)),
             ..of(Framework::Plain)
         };
-        let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap();
+        let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap().plan;
         assert_eq!((file.run.name.as_str(), file.run.command[1].as_str()), (word, word));
         assert_eq!(
             (file.data["train"].path.as_str(), file.data["train"].label.as_deref()),
@@ -260,7 +263,7 @@ mod tests {
     #[test]
     fn what_a_run_was_given_is_set() {
         let draft = Draft { recorded: Some(recorded("4")), ..of(Framework::Torch) };
-        let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap();
+        let file = runfile::parse(&text(&draft), "trackway.toml", &[]).unwrap().plan;
         assert_eq!(file.run.working_directory.as_deref(), Some("jobs"));
         assert_eq!(file.run.environment, [("OMP_NUM_THREADS".to_owned(), "4".to_owned())].into());
         assert_eq!(file.run.parameters, [("model.depth".to_owned(), "4".to_owned())].into());

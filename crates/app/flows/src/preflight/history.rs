@@ -34,9 +34,6 @@ struct Seen {
 }
 
 /// Looks at the newest runs of the plan's name.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn earlier(context: &Context, plan: &Plan) -> Result<Earlier, AppError> {
     let filter =
         RunFilter { name: Some(plan.run.name.clone()), limit: Some(RUNS_MAX), ..RunFilter::default() };

@@ -65,9 +65,6 @@ pub fn last_good(
 }
 
 /// The hashes of the data whose profiles the next run of a name may be compared with: of each data set the newest good run's.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn needed_profiles(context: &Context, run_name: &str) -> Result<BTreeSet<String>, AppError> {
     let (mut names, mut needed) = (BTreeSet::new(), BTreeSet::new());
     for run in good_runs(context, run_name)? {

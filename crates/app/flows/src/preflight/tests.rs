@@ -12,7 +12,7 @@ use super::steps::{STEPS, names};
 
 fn read(more: &str) -> Plan {
     let text = format!("[run]\nname = \"a\"\ncommand = [\"true\"]\n{more}");
-    Plan::from(parse(&text, "f", &[]).unwrap())
+    parse(&text, "f", &[]).unwrap().plan
 }
 
 fn facts(plan: &Plan) -> PlanFacts<'_> {

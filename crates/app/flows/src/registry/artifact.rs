@@ -17,7 +17,6 @@ use crate::checkpoints::{self, BytesProgress, CheckedCheckpoint, Checkpoints, Op
 
 const COPY_BYTES: usize = 1 << 20;
 
-/// The checkpoints that a version is one of.
 pub(super) fn checkpoints_of(context: &Context, version: &ModelVersionRow) -> Result<Checkpoints, AppError> {
     let run = context.run_by_id(version.run_id)?;
     let rung = Rung::from_str(&version.rung).unwrap_or(Rung::FULL);

@@ -33,7 +33,6 @@ const PART: &str = "deploy";
 const LOCK_TRIES: u32 = 30_000;
 const FORMAT_VERSION: u32 = 1;
 
-/// What a copy is of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CopyMarker {
     format_version: u32,

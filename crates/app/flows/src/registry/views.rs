@@ -15,9 +15,6 @@ use crate::model_pin::pin_name;
 use crate::registry::{self, evidence};
 
 /// All models, by name.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn models(context: &Context) -> Result<Vec<Model>, AppError> {
     context.ledger_read(trackway_ledger::Ledger::models)?.into_iter().map(model_of).collect()
 }
@@ -114,9 +111,6 @@ pub(super) fn approval_of(row: ApprovalRow) -> Approval {
 }
 
 /// Versions that a run's checkpoints became.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn versions_of_run(context: &Context, run_id: RunId) -> Result<Vec<ModelVersion>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.versions_of_run(run_id))?;
     let mut models: BTreeMap<String, registry::Model> = BTreeMap::new();

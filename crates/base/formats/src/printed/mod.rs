@@ -127,7 +127,6 @@ impl Reading {
         }
     }
 
-    /// A line that was printed for people.
     fn for_people(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
         let tables = &mut self.tables[output as usize];
         if let Some(ended) = tables.ended_box(line) {

@@ -2,147 +2,36 @@
 
 /// Words for measures of training, sorted. A name counts when one of its parts is among them.
 const MEASURES: [&str; 45] = [
-    "acc",
-    "accuracy",
-    "auc",
-    "auroc",
-    "bleu",
-    "bpb",
-    "bpc",
-    "cer",
-    "dice",
-    "elbo",
-    "entropy",
-    "f1",
-    "gnorm",
-    "iou",
-    "kl",
-    "logloss",
-    "loss",
-    "losses",
-    "lr",
-    "mae",
-    "map",
-    "map50",
-    "mfu",
-    "miou",
-    "mse",
-    "nll",
-    "norm",
-    "perplexity",
-    "ppl",
-    "precision",
-    "psnr",
-    "r2",
-    "recall",
-    "return",
-    "rew",
-    "reward",
-    "rewards",
-    "rmse",
-    "rouge",
-    "score",
-    "ssim",
-    "throughput",
-    "top1",
-    "top5",
-    "wer",
+    "acc", "accuracy", "auc", "auroc", "bleu", "bpb", "bpc", "cer", "dice", "elbo", "entropy", "f1", "gnorm",
+    "iou", "kl", "logloss", "loss", "losses", "lr", "mae", "map", "map50", "mfu", "miou", "mse", "nll",
+    "norm", "perplexity", "ppl", "precision", "psnr", "r2", "recall", "return", "rew", "reward", "rewards",
+    "rmse", "rouge", "score", "ssim", "throughput", "top1", "top5", "wer",
 ];
 /// Two words that make one measure together.
 const MEASURES_OF_TWO: [(&str, &str); 4] =
     [("learning", "rate"), ("grad", "norm"), ("loss", "scale"), ("loss", "value")];
 /// Sorted. Measures that are shares: `91.5%` of them is 0.915.
 const SHARES: [&str; 18] = [
-    "acc",
-    "accuracy",
-    "auc",
-    "auroc",
-    "cer",
-    "dice",
-    "error",
-    "f1",
-    "iou",
-    "map",
-    "map50",
-    "miou",
-    "precision",
-    "recall",
-    "score",
-    "top1",
-    "top5",
-    "wer",
+    "acc", "accuracy", "auc", "auroc", "cer", "dice", "error", "f1", "iou", "map", "map50", "miou",
+    "precision", "recall", "score", "top1", "top5", "wer",
 ];
 /// Sorted. Parts of the names of settings. A name with one of them, or with the learning rate, is a setting as long as no step was
 /// seen: `entropy_coef = 0.01`, `max_grad_norm = 1`.
 const OF_SETTINGS: [&str; 38] = [
-    "alpha",
-    "beta",
-    "clip",
-    "clipping",
-    "coef",
-    "coeff",
-    "decay",
-    "delta",
-    "epochs",
-    "eps",
-    "epsilon",
-    "every",
-    "factor",
-    "freq",
-    "frequency",
-    "gamma",
-    "init",
-    "interval",
-    "iters",
-    "lambda",
-    "lr",
-    "margin",
-    "max",
-    "num",
-    "patience",
-    "ratio",
-    "scale",
-    "size",
-    "smoothing",
-    "steps",
-    "target",
-    "thresh",
-    "threshold",
-    "type",
-    "use",
-    "warmup",
-    "weight",
-    "weights",
+    "alpha", "beta", "clip", "clipping", "coef", "coeff", "decay", "delta", "epochs", "eps", "epsilon",
+    "every", "factor", "freq", "frequency", "gamma", "init", "interval", "iters", "lambda", "lr", "margin",
+    "max", "num", "patience", "ratio", "scale", "size", "smoothing", "steps", "target", "thresh",
+    "threshold", "type", "use", "warmup", "weight", "weights",
 ];
 /// Names of settings that every training has.
 const SETTINGS: [&str; 10] = [
-    "epochs",
-    "seed",
-    "batch_size",
-    "dropout",
-    "momentum",
-    "weight_decay",
-    "max_steps",
-    "max_iters",
-    "num_workers",
-    "warmup_steps",
+    "epochs", "seed", "batch_size", "dropout", "momentum", "weight_decay", "max_steps", "max_iters",
+    "num_workers", "warmup_steps",
 ];
 /// Words that say whose value it is; they join the name behind them.
 const WHOSE: [&str; 14] = [
-    "train",
-    "training",
-    "val",
-    "valid",
-    "validation",
-    "test",
-    "eval",
-    "dev",
-    "best",
-    "average",
-    "avg",
-    "mean",
-    "total",
-    "running",
+    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "best", "average", "avg",
+    "mean", "total", "running",
 ];
 /// Words that say whose all values of a line or table are, and the prefix of their names.
 const WHOSE_LINE: [(&str, &str); 7] = [
@@ -156,40 +45,15 @@ const WHOSE_LINE: [(&str, &str); 7] = [
 ];
 /// Sorted.
 const STEP_WORDS: [&str; 10] = [
-    "global_step",
-    "global_steps",
-    "iter",
-    "iteration",
-    "iterations",
-    "iters",
-    "num_updates",
-    "step",
-    "steps",
-    "update",
+    "global_step", "global_steps", "iter", "iteration", "iterations", "iters", "num_updates", "step",
+    "steps", "update",
 ];
 const EPOCH_WORDS: [&str; 2] = ["epoch", "ep"];
 /// Sorted. Words that make a number of steps something else than where the script is: how many there are, how often something
 /// happens, how many were left out.
 const OF_COUNTS: [&str; 19] = [
-    "accum",
-    "accumulation",
-    "best",
-    "decay",
-    "each",
-    "every",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "nan",
-    "num",
-    "number",
-    "per",
-    "remaining",
-    "skipped",
-    "total",
-    "warm",
-    "warmup",
+    "accum", "accumulation", "best", "decay", "each", "every", "max", "maximum", "min", "minimum", "nan",
+    "num", "number", "per", "remaining", "skipped", "total", "warm", "warmup",
 ];
 /// The same, but only of a word in the plural: `eval steps = 500`.
 const OF_COUNTS_IN_PLURAL: [&str; 8] =
@@ -198,30 +62,9 @@ const OF_COUNTS_IN_PLURAL: [&str; 8] =
 const OF_STEPS: [&str; 6] = ["train", "training", "global", "optimizer", "current", "cur"];
 /// Sorted. Values of these names say where, when or by whom a line was printed, or how far the program is.
 const NO_METRICS: [&str; 24] = [
-    "batch",
-    "device",
-    "epoch",
-    "eta",
-    "fold",
-    "gpu",
-    "host",
-    "line",
-    "local_rank",
-    "micro_step",
-    "node",
-    "percent",
-    "pid",
-    "port",
-    "progress",
-    "rank",
-    "seed",
-    "step",
-    "thread",
-    "trial",
-    "v_num",
-    "version",
-    "worker",
-    "world_size",
+    "batch", "device", "epoch", "eta", "fold", "gpu", "host", "line", "local_rank", "micro_step", "node",
+    "percent", "pid", "port", "progress", "rank", "seed", "step", "thread", "trial", "v_num", "version",
+    "worker", "world_size",
 ];
 /// The number of the folder that Lightning logs to, which its bars show beside the metrics.
 pub(super) const LIGHTNING_VERSION: &str = "v_num";
@@ -229,15 +72,8 @@ pub(super) const LIGHTNING_VERSION: &str = "v_num";
 const COUNTS: [&str; 7] = ["steps", "iters", "iterations", "epochs", "updates", "timesteps", "step"];
 /// Names of the number of steps that a training is to make.
 const TOTALS: [&str; 9] = [
-    "total_steps",
-    "max_steps",
-    "max_iters",
-    "max_iter",
-    "train_iters",
-    "train_steps",
-    "num_train_steps",
-    "num_iterations",
-    "total_iterations",
+    "total_steps", "max_steps", "max_iters", "max_iter", "train_iters", "train_steps", "num_train_steps",
+    "num_iterations", "total_iterations",
 ];
 
 /// What a name means for the line it is in.
@@ -255,7 +91,6 @@ fn is_in(sorted: &[&str], word: &str) -> bool {
     sorted.binary_search(&word).is_ok()
 }
 
-/// The parts of a name.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     name.split(['_', '/', '.', '-', '@'])
 }

@@ -23,7 +23,6 @@ impl Token<'_> {
     }
 }
 
-/// The tokens of a line.
 pub(super) fn tokens_of(line: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = line;

@@ -4,56 +4,56 @@ use trackway_core::{Step, Timestamp};
 
 use crate::EventKind;
 
-/// The writer of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// The recorder inside the training process.
-    Sdk,
-    /// The shim, from what the script printed.
-    Stdout,
-    /// The shim, from TensorBoard event files that the script wrote.
-    TensorBoard,
-    /// An import from another tool's store.
-    Import,
-    /// The shim, from the counters of the kernel and the device driver.
-    Telemetry,
-    /// A writer of a later version.
-    Other(u8),
+/// A list of values with the numbers that frames have, and one for the numbers of later versions.
+macro_rules! coded_list {
+    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal, $word:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+            /// A number of a later version.
+            Other(u8),
+        }
+
+        impl $name {
+            pub(super) const fn code(self) -> u8 {
+                match self { $(Self::$variant => $code,)+ Self::Other(code) => code }
+            }
+
+            pub(super) const fn from_code(code: u8) -> Self {
+                match code { $($code => Self::$variant,)+ other => Self::Other(other) }
+            }
+
+            /// The value used in tables and JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ Self::Other(_) => "unknown" }
+            }
+        }
+    };
 }
 
-impl Origin {
-    pub(super) const fn code(self) -> u8 {
-        match self {
-            Self::Sdk => 1,
-            Self::Stdout => 2,
-            Self::TensorBoard => 3,
-            Self::Import => 4,
-            Self::Telemetry => 5,
-            Self::Other(code) => code,
-        }
-    }
-
-    pub(super) const fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Sdk,
-            2 => Self::Stdout,
-            3 => Self::TensorBoard,
-            4 => Self::Import,
-            5 => Self::Telemetry,
-            other => Self::Other(other),
-        }
+coded_list! {
+    /// The writer of a segment.
+    pub enum Origin {
+        /// The recorder inside the training process.
+        Sdk = 1, "sdk";
+        /// The shim, from what the script printed.
+        Stdout = 2, "stdout";
+        /// The shim, from TensorBoard event files that the script wrote.
+        TensorBoard = 3, "tensorboard";
+        /// An import from another tool's store.
+        Import = 4, "import";
+        /// The shim, from the counters of the kernel and the device driver.
+        Telemetry = 5, "telemetry";
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sdk => formatter.pad("sdk"),
-            Self::Stdout => formatter.pad("stdout"),
-            Self::TensorBoard => formatter.pad("tensorboard"),
-            Self::Import => formatter.pad("import"),
-            Self::Telemetry => formatter.pad("telemetry"),
             Self::Other(code) => write!(formatter, "origin {code}"),
+            known => formatter.pad(known.as_str()),
         }
     }
 }
@@ -137,42 +137,27 @@ pub struct Heartbeat {
     pub step: Step,
 }
 
-/// The state of a checkpoint in a frame. The log of the checkpoint root is authoritative; this is its echo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CheckpointChange {
-    /// Bytes may exist; no reader uses them.
-    Writing,
-    /// Complete and verified by its manifest.
-    Committed,
-    /// The run resumed from this checkpoint.
-    Resumed,
-    /// It did not verify and was skipped.
-    Suspect,
-    /// A state of a later version.
-    Other(u8),
+coded_list! {
+    /// The state of a checkpoint in a frame. The log of the checkpoint root is authoritative; this is its echo.
+    pub enum CheckpointChange {
+        /// Bytes may exist; no reader uses them.
+        Writing = 1, "writing";
+        /// Complete and verified by its manifest.
+        Committed = 2, "committed";
+        /// The run resumed from this checkpoint.
+        Resumed = 3, "resumed";
+        /// It did not verify and was skipped.
+        Suspect = 4, "suspect";
+    }
+}
+
+impl fmt::Display for CheckpointChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
 }
 
 impl CheckpointChange {
-    pub(super) const fn code(self) -> u8 {
-        match self {
-            Self::Writing => 1,
-            Self::Committed => 2,
-            Self::Resumed => 3,
-            Self::Suspect => 4,
-            Self::Other(code) => code,
-        }
-    }
-
-    pub(super) const fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Writing,
-            2 => Self::Committed,
-            3 => Self::Resumed,
-            4 => Self::Suspect,
-            other => Self::Other(other),
-        }
-    }
-
     /// What it becomes in the history of an attempt.
     #[must_use]
     pub const fn event_kind(self) -> EventKind {
@@ -183,24 +168,6 @@ impl CheckpointChange {
             Self::Suspect => EventKind::CheckpointSuspect,
             Self::Other(_) => EventKind::CheckpointUnknown,
         }
-    }
-
-    /// The value used in tables and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Writing => "writing",
-            Self::Committed => "committed",
-            Self::Resumed => "resumed",
-            Self::Suspect => "suspect",
-            Self::Other(_) => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for CheckpointChange {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
     }
 }
 
@@ -225,52 +192,17 @@ pub struct CheckpointFrame {
     pub seconds: f64,
 }
 
-/// What became of a command of the control file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ControlOutcome {
-    /// Seen, and going to be obeyed.
-    Accepted,
-    /// Obeyed.
-    Done,
-    /// Not obeyed.
-    Refused,
-    /// The recorder does not support the command.
-    UnknownCommand,
-    /// An outcome of a later version.
-    Other(u8),
-}
-
-impl ControlOutcome {
-    pub(super) const fn code(self) -> u8 {
-        match self {
-            Self::Accepted => 1,
-            Self::Done => 2,
-            Self::Refused => 3,
-            Self::UnknownCommand => 4,
-            Self::Other(code) => code,
-        }
-    }
-
-    pub(super) const fn from_code(code: u8) -> Self {
-        match code {
-            1 => Self::Accepted,
-            2 => Self::Done,
-            3 => Self::Refused,
-            4 => Self::UnknownCommand,
-            other => Self::Other(other),
-        }
-    }
-
-    /// The value used in tables and JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::UnknownCommand => "unknown_command",
-            Self::Other(_) => "unknown",
-        }
+coded_list! {
+    /// What became of a command of the control file.
+    pub enum ControlOutcome {
+        /// Seen, and going to be obeyed.
+        Accepted = 1, "accepted";
+        /// Obeyed.
+        Done = 2, "done";
+        /// Not obeyed.
+        Refused = 3, "refused";
+        /// The recorder does not support the command.
+        UnknownCommand = 4, "unknown_command";
     }
 }
 

@@ -24,9 +24,6 @@ pub const FRAME_OVERHEAD_BYTES: usize = HEADER_BYTES + CHECKSUM_BYTES;
 /// The largest payload. Bounds what a reader must hold, and what a hostile file can make it check.
 pub const MAX_PAYLOAD_BYTES: usize = 65_536;
 
-/// The largest frame.
-pub const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_BYTES + FRAME_OVERHEAD_BYTES;
-
 /// The longest name of a metric, parameter, event or field; longer ones are cut at a character.
 pub const MAX_NAME_BYTES: usize = 256;
 

@@ -31,7 +31,7 @@ pub use known_events::{
     ArtifactEvent, PROGRESSIVE_LOSS, is_fingerprint, is_internal_metric, is_machine_metric, restarted_names,
 };
 pub use layout::{
-    FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_FRAME_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
+    FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
     MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,
 };
 pub use precedence::OriginOfEach;

@@ -7,15 +7,13 @@ use super::layout::{
 
 /// Why a segment cannot be read at all. Damage is not such a reason: it is reported and skipped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum RecordError {
     /// The header frame is whole and names a version above [`FORMAT_VERSION`].
     #[error(
         "the segment has format version {version}, but this program reads up to {FORMAT_VERSION}: use a newer Trackway"
     )]
-    UnsupportedVersion {
-        /// The version it names.
-        version: u16,
-    },
+    UnsupportedVersion { version: u16 },
 }
 
 /// A frame and its position.

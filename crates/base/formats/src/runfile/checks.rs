@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::SignOff;
 use trackway_core::checks::Severity;
+use trackway_core::{SignOff, closed_list};
 
 /// What is checked before the launch, beside everything that is cheap and applicable.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -117,29 +117,19 @@ pub struct LoaderFacts {
     pub persistent_workers: Option<bool>,
 }
 
-/// What a data set is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DataRole {
-    /// It is learned from.
-    Train,
-    /// It decides between models.
-    Validation,
-    /// It measures how good the final model is.
-    Test,
-}
+closed_list!(
+    /// What a data set is for.
+    DataRole, "role of a data set", {
+        /// It is learned from.
+        Train = "train",
+        /// It decides between models.
+        Validation = "validation",
+        /// It measures how good the final model is.
+        Test = "test",
+    }
+);
 
 impl DataRole {
-    /// As the ledger names it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Validation => "validation",
-            Self::Test => "test",
-        }
-    }
-
     /// The role implied by the name of a data set: `train`, `training`; `validation`, `valid`, `val`, `dev`; `test`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {

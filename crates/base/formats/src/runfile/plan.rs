@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
-use super::document::RunFile;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::notify::NotifySection;
@@ -63,31 +62,6 @@ pub struct Plan {
     pub owner: OwnerSection,
     /// Where it is launched.
     pub launch: LaunchSection,
-}
-
-impl From<RunFile> for Plan {
-    fn from(file: RunFile) -> Self {
-        Self {
-            version: PLAN_VERSION,
-            run: file.run,
-            resources: file.resources,
-            container: file.container,
-            data: file.data,
-            preflight: file.preflight,
-            governance: file.governance,
-            training: file.training,
-            ladder: file.ladder,
-            checkpoint: file.checkpoint,
-            retry: file.retry,
-            supervise: file.supervise,
-            detect: file.detect,
-            early_stop: file.early_stop,
-            evaluate: file.evaluate,
-            notify: file.notify,
-            owner: file.owner,
-            launch: file.launch,
-        }
-    }
 }
 
 impl Plan {
@@ -160,13 +134,6 @@ impl Plan {
     #[must_use]
     pub fn config_sha256(&self) -> String {
         crate::sha256_hex(canonical_json(&self.config()).as_bytes())
-    }
-
-    /// The whole plan as canonical JSON.
-    #[must_use]
-    pub fn to_canonical_json(&self) -> String {
-        let value = serde_json::to_value(self).expect("a plan has only text keys and finite numbers");
-        canonical_json(&value)
     }
 }
 

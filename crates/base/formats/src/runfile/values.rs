@@ -15,7 +15,6 @@ pub const MAX_DURATION_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 /// The longest argument that a Linux kernel hands to a program (`MAX_ARG_STRLEN` without the final NUL).
 pub const ARGUMENT_BYTES_MAX: usize = 131_071;
 
-/// The name of a run.
 pub(super) fn run_name(node: &Node) -> Result<String, Fault> {
     let given = text(node)?;
     Name::new(Named::Run, &given)

@@ -21,7 +21,6 @@ use super::validation::Validation;
 /// Most detectors that look at one metric.
 const DETECTORS_OF_ONE_MAX: usize = 5;
 
-/// What one value changed.
 pub(super) type Changes = [Option<(Detector, DetectorChange)>; DETECTORS_OF_ONE_MAX];
 
 const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];
@@ -51,6 +50,35 @@ enum State {
     Memory(MemoryCreep),
     /// No state here: the rank keeps it.
     None,
+}
+
+fn main_loss(
+    (loss, plateau, dead): &mut (LossWatch, Plateau, DeadInput),
+    rules: &Rules,
+    sample: Sample,
+    rank: &mut Rank,
+    changes: &mut Changes,
+) {
+    use Detector as D;
+    let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
+    let [spiked, shifted] = loss.take(spike, shift, sample);
+    changes[1] = spiked.filter(|_| spike.enabled).map(|change| (D::LossSpike, change));
+    changes[2] = shifted.filter(|_| shift.enabled).map(|change| (D::LossShift, change));
+    changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
+    changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
+    (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
+    (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
+}
+
+fn gradient(state: &mut GradientWatch, rules: &Rules, sample: Sample, rank: &Rank, changes: &mut Changes) {
+    use Detector as D;
+    let (explosion, vanishing) = (rules.of(D::GradientExplosion), rules.of(D::GradientVanishing));
+    // A part without any gradient, while others have one, is odd at any loss.
+    let cut_off = sample.value == 0.0 && rank.has_gradient();
+    let learned = rank.learned() && !cut_off;
+    let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
+    changes[1] = exploded.filter(|_| explosion.enabled).map(|change| (D::GradientExplosion, change));
+    changes[2] = vanished.filter(|_| vanishing.enabled).map(|change| (D::GradientVanishing, change));
 }
 
 impl MetricDetectors {
@@ -117,17 +145,7 @@ impl MetricDetectors {
     ) {
         use Detector as D;
         match (&mut self.state, self.role) {
-            (State::Loss(state), _) if main => {
-                let (loss, plateau, dead) = &mut **state;
-                let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
-                let [spiked, shifted] = loss.take(spike, shift, sample);
-                changes[1] = spiked.filter(|_| spike.enabled).map(|change| (D::LossSpike, change));
-                changes[2] = shifted.filter(|_| shift.enabled).map(|change| (D::LossShift, change));
-                changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
-                changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
-                (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
-                (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
-            }
+            (State::Loss(state), _) if main => main_loss(state, rules, sample, rank, changes),
             (State::Validation(state), _) => {
                 changes[1] = on(rules, D::ValidationDivergence, |rule| {
                     state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
@@ -137,15 +155,7 @@ impl MetricDetectors {
                 if role == Role::GradientNorm {
                     rank.gradient_norm(sample.value);
                 }
-                let (explosion, vanishing) = (rules.of(D::GradientExplosion), rules.of(D::GradientVanishing));
-                // A part without any gradient, while others have one, is odd at any loss.
-                let cut_off = sample.value == 0.0 && rank.has_gradient();
-                let learned = rank.learned() && !cut_off;
-                let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
-                changes[1] =
-                    exploded.filter(|_| explosion.enabled).map(|change| (D::GradientExplosion, change));
-                changes[2] =
-                    vanished.filter(|_| vanishing.enabled).map(|change| (D::GradientVanishing, change));
+                gradient(state, rules, sample, rank, changes);
             }
             (State::LearningRate(state), _) => {
                 rank.learning_rate(sample);

@@ -16,7 +16,6 @@ use super::streak::{Streak, Turn};
 
 /// The first steps compile, open files and fill buffers.
 const WARM_UP_STEPS: u32 = 10;
-/// Steps of the average.
 const AVERAGE_STEPS: f64 = 16.0;
 /// Less waiting in a step, in seconds, is not reported.
 const WAIT_SECONDS_MIN: f64 = 1e-3;

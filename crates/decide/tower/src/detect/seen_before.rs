@@ -15,7 +15,6 @@ use super::rules::Rule;
 /// Digests that are remembered at most, over all ranks. Of more batches a fraction is watched, chosen by digest: a
 /// repeated pass shows in any fraction.
 pub(super) const DIGESTS_MAX: usize = 65_536;
-/// Digests that there are.
 const DIGEST_COUNT: f64 = 4_294_967_296.0;
 /// The probability that different batches have as many equal digests.
 const COINCIDENCE_PROBABILITY: f64 = 1e-6;

@@ -22,7 +22,6 @@ fn stream<'m>(steps: impl IntoIterator<Item = (Step, Vec<(u32, &'m str, f64)>)>)
     firings
 }
 
-/// Which detector fired at which step.
 fn fired(firings: &[Firing]) -> Vec<(Detector, Step)> {
     firings.iter().map(|firing| (firing.detector, firing.step)).collect()
 }

@@ -8,26 +8,10 @@ const WARNINGS_MAX: usize = 3;
 const PROCESSES_MAX: usize = 8;
 /// Functions in which a process takes part in an operation of all ranks, as names of Python functions.
 const COLLECTIVES: [&str; 20] = [
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_object",
-    "all_reduce",
-    "all_reduce_coalesced",
-    "all_to_all",
-    "all_to_all_single",
-    "allreduce",
-    "allgather",
-    "barrier",
-    "broadcast",
-    "broadcast_object_list",
-    "gather",
-    "monitored_barrier",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "scatter",
-    "psum",
-    "sync_global_devices",
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_reduce_coalesced",
+    "all_to_all", "all_to_all_single", "allreduce", "allgather", "barrier", "broadcast",
+    "broadcast_object_list", "gather", "monitored_barrier", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter", "psum", "sync_global_devices",
 ];
 /// Where a function with such a name counts as one.
 const LIBRARIES: [&str; 6] = ["distributed", "horovod", "mpi4py", "deepspeed", "jax", "ray"];

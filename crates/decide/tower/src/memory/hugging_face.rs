@@ -15,29 +15,16 @@ pub struct ReadConfig {
 
 /// Why a `config.json` gives no shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ConfigError {
-    /// It is not a JSON object.
     #[error("a model's config is a JSON object")]
     NotAnObject,
-    /// Keys that the family needs are not there.
     #[error("the config of a `{family}` model has no {}", quoted(keys))]
-    MissingKeys {
-        /// The `model_type` it names, or `unknown`.
-        family: String,
-        /// Every key that is missing.
-        keys: Vec<String>,
-    },
-    /// Its counts make more parameters than any model has.
+    MissingKeys { family: String, keys: Vec<String> },
     #[error("the config describes more than 10^15 parameters")]
     TooLarge,
-    /// A key has a value that cannot be: 0, negative, or no whole number.
     #[error("`{key}` of the config is {found}, not a count above 0")]
-    NotACount {
-        /// The key.
-        key: String,
-        /// Its value.
-        found: String,
-    },
+    NotACount { key: String, found: String },
 }
 
 fn quoted(keys: &[String]) -> String {
@@ -79,18 +66,8 @@ pub fn read_config(config: &Value) -> Result<ReadConfig, ConfigError> {
 }
 
 const LIKE_LLAMA: [&str; 12] = [
-    "llama",
-    "mistral",
-    "mixtral",
-    "qwen2",
-    "qwen3",
-    "qwen3_moe",
-    "gemma",
-    "gemma2",
-    "gemma3",
-    "gemma3_text",
-    "phi3",
-    "smollm3",
+    "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "gemma3_text",
+    "phi3", "smollm3",
 ];
 
 /// Keys that are read, and those that were not there.
@@ -291,23 +268,9 @@ mod tests {
 
     const FAMILIES: [&str; 8] = ["llama", "gpt2", "bloom", "bert", "t5", "phi", "mixtral", "novel"];
     const KEYS: [&str; 17] = [
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "head_dim",
-        "intermediate_size",
-        "vocab_size",
-        "num_local_experts",
-        "num_experts_per_tok",
-        "n_embd",
-        "n_layer",
-        "n_head",
-        "n_positions",
-        "d_model",
-        "d_ff",
-        "d_kv",
-        "num_layers",
+        "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+        "intermediate_size", "vocab_size", "num_local_experts", "num_experts_per_tok", "n_embd", "n_layer",
+        "n_head", "n_positions", "d_model", "d_ff", "d_kv", "num_layers",
     ];
 
     proptest! {

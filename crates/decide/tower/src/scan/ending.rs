@@ -69,7 +69,6 @@ static STOP_WORD: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan)\b",
     )
 });
-/// A result with its value.
 static RESULT_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"\b\w{0,12}(loss|acc|accuracy|auc|rmse|mae|mse|f1|score|reward|perplexity|ppl|bleu|wer|map)\w{0,12}\W{1,4}[+-]?\d",

@@ -38,14 +38,12 @@ fn amend_attempt(
 ) -> Result<u8, Failure> {
     let attempt = context.resolve_attempt(subject)?;
     let amendment = amend::amend(context, attempt, request)?;
-    if printer.is_json() {
-        printer.document(&amendment);
-    } else {
+    printer.answer(&amendment, || {
         let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
         let (old, new) = (shown(&amendment.old_text), shown(&amendment.new_text));
         printer
             .note(format!("amended {attempt}: {} {old} → {new}; the receipt is as it was", amendment.field));
-    }
+    });
     Ok(0)
 }
 
@@ -72,7 +70,6 @@ fn show_run(run: &AmendedRun, printer: Printer) {
     }
 }
 
-/// A change of a run, as a sentence.
 pub(super) fn sentence(change: &RunAmendment) -> String {
     let shown = |text: &Option<String>| text.as_ref().map_or("none".into(), |text| format!("`{text}`"));
     let (old, new) = (shown(&change.old_text), shown(&change.new_text));

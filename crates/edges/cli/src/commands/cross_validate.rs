@@ -35,11 +35,7 @@ pub fn cross_validate(context: &Context, args: &CrossValidateArgs, printer: Prin
     let answer = ask(context, &request, &onlooker, &live);
     live.finish();
     let answer = answer?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     let whole = answer.folds.len() == answer.fold_count && answer.folds.iter().all(|it| it.why_not.is_none());
     Ok(if whole { 0 } else { NOT_COMPLETED })
 }

@@ -106,9 +106,7 @@ fn tell(answer: &[u8], mut supervisor: Child, printer: Printer) -> Result<u8, Fa
             }
         };
     };
-    if printer.is_json() {
-        printer.document(&run);
-    } else {
+    printer.answer(&run, || {
         let DetachedRun { run_id, supervisor_pid, supervisor_log, .. } = &run;
         printer.line(run_id.to_string());
         let log = supervisor_log.as_ref().map(|path| format!(", which writes to {path}")).unwrap_or_default();
@@ -116,7 +114,7 @@ fn tell(answer: &[u8], mut supervisor: Child, printer: Printer) -> Result<u8, Fa
         printer.note(format!(
             "trackway watch {run_id} follows it, trackway logs {run_id} shows its output, trackway stop {run_id} stops it"
         ));
-    }
+    });
     Ok(0)
 }
 

@@ -27,15 +27,13 @@ pub fn diagnose(context: &Context, args: &DiagnoseArgs, printer: Printer) -> Res
     let found = diagnose::diagnose(context, subject, &request, &live);
     live.finish();
     let found = found?;
-    if printer.is_json() {
-        printer.document(&found);
-    } else {
+    printer.answer(&found, || {
         diagnosis(printer, &found);
         printer.note(format!(
             "1 launch in {}; stored as evidence of {}",
             duration(found.wall_seconds),
             found.attempt_id
         ));
-    }
+    });
     Ok(if found.verdict == DiagnosisVerdict::Found { 0 } else { REFUSED })
 }

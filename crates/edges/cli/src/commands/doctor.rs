@@ -14,21 +14,13 @@ use crate::units::counted;
 
 pub fn doctor(home: &Home, printer: Printer) -> Result<u8, Failure> {
     let diagnosis = examine(home)?;
-    if printer.is_json() {
-        printer.document(&diagnosis);
-    } else {
-        show(&diagnosis, printer);
-    }
+    printer.answer(&diagnosis, || show(&diagnosis, printer));
     Ok(if diagnosis.healthy { 0 } else { INTEGRITY })
 }
 
 pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Result<u8, Failure> {
     let rebuilt = rebuild_ledger(home, Dependencies::of_this_machine(binary))?;
-    if printer.is_json() {
-        printer.document(&rebuilt);
-    } else {
-        show_rebuilt(&rebuilt, printer);
-    }
+    printer.answer(&rebuilt, || show_rebuilt(&rebuilt, printer));
     Ok(if rebuilt.failed.is_empty() { 0 } else { INTEGRITY })
 }
 

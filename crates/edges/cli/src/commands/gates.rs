@@ -38,11 +38,7 @@ fn judge(context: &Context, args: &JudgeArgs, printer: Printer) -> Result<u8, Fa
         baseline: args.baseline.clone(),
     };
     let receipt = gates::judge_gates(context, &request)?;
-    if printer.is_json() {
-        printer.document(&receipt);
-    } else {
-        print_receipt(printer, &receipt);
-    }
+    printer.answer(&receipt, || print_receipt(printer, &receipt));
     Ok(code(receipt.verdict))
 }
 
@@ -89,11 +85,7 @@ fn test(context: &Context, args: &GatesTestArgs, printer: Printer) -> Result<u8,
     let bad = |text: &String| known_bad(context, args, text, printer);
     let fixtures: Vec<GateFixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
     let tests = gates::test_gates(context, &rules, &fixtures)?;
-    if printer.is_json() {
-        printer.document(&tests);
-    } else {
-        print_tests(printer, &tests);
-    }
+    printer.answer(&tests, || print_tests(printer, &tests));
     Ok(if tests.unverified.is_empty() { 0 } else { REFUSED })
 }
 
@@ -169,11 +161,9 @@ fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8
     std::fs::write(&args.out, text)
         .and_then(|()| trackway_files::give_to_user(&args.out))
         .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
-    if printer.is_json() {
-        printer.document(&fixture);
-    } else {
-        printer.note(format!("wrote the evidence of `{}` to {}", fixture.name, args.out.display()));
-    }
+    printer.answer(&fixture, || {
+        printer.note(format!("wrote the evidence of `{}` to {}", fixture.name, args.out.display()))
+    });
     Ok(0)
 }
 

@@ -21,11 +21,7 @@ pub fn gc(context: &Context, args: &RunsGcArgs, printer: Printer) -> Result<u8, 
         dry_run: !args.yes,
     };
     let cleared = gc::gc(context, &request)?;
-    if printer.is_json() {
-        printer.document(&cleared);
-    } else {
-        show(&cleared, printer);
-    }
+    printer.answer(&cleared, || show(&cleared, printer));
     // A run that was named and is kept was not deleted as it should have been.
     Ok(if args.runs.is_empty() || cleared.kept.is_empty() { 0 } else { BLOCKED })
 }

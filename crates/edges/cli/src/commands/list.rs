@@ -17,7 +17,6 @@ use crate::units::{duration, metric, timestamp};
 /// Characters of a note in the list; `trackway explain` shows all of it.
 const NOTE_CHARACTERS_MAX: usize = 60;
 
-/// The tags of runs.
 type Tags = BTreeMap<RunId, BTreeMap<String, String>>;
 
 pub fn runs(context: &Context, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
@@ -148,17 +147,8 @@ pub fn attempts(context: &Context, args: &AttemptsArgs, printer: Printer) -> Res
     } else {
         printer.table(
             &[
-                "attempt",
-                "#",
-                "rung",
-                "state",
-                "ended by",
-                "confidence",
-                "status",
-                "from",
-                "last step",
-                "committed",
-                "took",
+                "attempt", "#", "rung", "state", "ended by", "confidence", "status", "from", "last step",
+                "committed", "took",
             ],
             attempts.iter().map(attempt_cells).collect(),
         );

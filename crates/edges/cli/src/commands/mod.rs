@@ -2,6 +2,7 @@
 
 pub mod amend;
 pub mod checkpoint;
+mod checks;
 pub mod classify;
 pub mod compare;
 pub mod config;
@@ -91,11 +92,8 @@ pub fn explain(context: &Context, args: &ExplainArgs, printer: Printer) -> Resul
 
 pub fn stop(context: &Context, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
     let asked = stop::stop(context, context.resolve_run(&args.run)?, args.kill, &args.why)?;
-    if printer.is_json() {
-        printer.document(&asked);
-    } else {
-        printer.note(format!("requested stop of run {} ({})", asked.run_id, asked.mode));
-    }
+    printer
+        .answer(&asked, || printer.note(format!("requested stop of run {} ({})", asked.run_id, asked.mode)));
     Ok(0)
 }
 

@@ -36,11 +36,7 @@ pub fn probe(args: &ProbeArgs, read: &ReadContext, printer: Printer) -> Result<u
         let subject = format!("`{}` with {}", args.command, args.table.paths.join(", "));
         save(path, "page", printer, |about| trackway_pages::probe(&subject, &report, about))?;
     }
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        print(printer, &report);
-    }
+    printer.answer(&report, || print(printer, &report));
     Ok(0)
 }
 

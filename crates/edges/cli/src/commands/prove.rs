@@ -26,11 +26,7 @@ pub fn prove(context: &Context, args: &ProveArgs, printer: Printer) -> Result<u8
     let proof = prove::prove(context, &request, &live);
     live.finish();
     let proof = proof?;
-    if printer.is_json() {
-        printer.document(&proof);
-    } else {
-        print(printer, &proof);
-    }
+    printer.answer(&proof, || print(printer, &proof));
     Ok(match proof.verdict {
         ProofVerdict::Equal => 0,
         ProofVerdict::Different => DIFFERENT,

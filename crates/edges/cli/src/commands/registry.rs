@@ -67,11 +67,7 @@ fn list(context: &Context, printer: Printer) -> Result<u8, Failure> {
 
 fn show(context: &Context, model: &str, printer: Printer) -> Result<u8, Failure> {
     let view = registry::model_view(context, model)?;
-    if printer.is_json() {
-        printer.document(&view);
-    } else {
-        print_model(printer, &view);
-    }
+    printer.answer(&view, || print_model(printer, &view));
     Ok(0)
 }
 
@@ -91,15 +87,7 @@ fn print_model(printer: Printer, view: &ModelDetails) {
         ]
     });
     let header = [
-        "version",
-        "stage",
-        "aliases",
-        "step",
-        "size",
-        "manifest",
-        "evaluation",
-        "gates",
-        "approved by",
+        "version", "stage", "aliases", "step", "size", "manifest", "evaluation", "gates", "approved by",
         "registered",
     ];
     printer.table(&header, rows.collect());
@@ -410,11 +398,7 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
 fn export(context: &Context, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
     let deployed =
         registry::export_model(context, &args.model, &args.version, &args.folder, &watch("copying"))?;
-    if printer.is_json() {
-        printer.document(&deployed);
-    } else {
-        tell_copy(printer, &deployed);
-    }
+    printer.answer(&deployed, || tell_copy(printer, &deployed));
     Ok(0)
 }
 

@@ -2,17 +2,15 @@ use trackway_api::rehearsal::RehearsalReport;
 use trackway_engine::Context;
 use trackway_engine::run::RunSource;
 use trackway_flows::rehearsal;
-use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, Severity, Verdict};
+use trackway_flows::rehearsal::{LaunchKind, RehearsalSettings, RehearseRequest, Verdict};
 
+use super::checks::{headline, print_action};
 use super::live::Live;
 use crate::args::{RehearsalKind, RehearseArgs};
-use crate::exit::Failure;
+use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Tone};
 use crate::signals;
 use crate::units::{counted, duration};
-
-/// The run must not start.
-const BLOCKED: u8 = 3;
 
 pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
     signals::supervise(context.cancel());
@@ -20,11 +18,7 @@ pub fn rehearse(context: &Context, args: &RehearseArgs, printer: Printer) -> Res
     let answer = rehearsal::rehearse(context, &request(args), &live);
     live.finish();
     let answer = answer?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(match answer.result.verdict {
         Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => 0,
         Verdict::Block | Verdict::NotRun => BLOCKED,
@@ -49,20 +43,12 @@ fn request(args: &RehearseArgs) -> RehearseRequest {
 
 fn print(printer: Printer, answer: &RehearsalReport) {
     for finding in &answer.result.findings {
-        let tone = match finding.severity {
-            Severity::Block => Tone::Bad,
-            Severity::Warn => Tone::Warning,
-            Severity::Note => Tone::Dim,
-        };
-        let severity = printer.tone(tone, finding.severity.as_str());
-        let line = severity + format!(" {}", finding.message);
+        let line = headline(printer, finding);
         printer.line(match finding.column.as_deref() {
             Some(diagnosis) => line + "  " + printer.tone(Tone::Dim, diagnosis),
             None => line,
         });
-        if let Some(action) = &finding.action {
-            printer.line(format!("      → {}", action));
-        }
+        print_action(printer, finding);
     }
     let tone = match answer.result.verdict {
         Verdict::Pass => Tone::Good,

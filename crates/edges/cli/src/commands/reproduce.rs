@@ -19,11 +19,7 @@ pub fn home_of(folder: &Path) -> std::path::PathBuf {
 pub fn write(context: &Context, attempt: &str, out: &Path, printer: Printer) -> Result<u8, Failure> {
     let attempt = context.resolve_attempt(attempt)?;
     let written = reading(printer, |onlooker| reproduce(context, attempt, out, onlooker))?;
-    if printer.is_json() {
-        printer.document(&written);
-    } else {
-        show(&written, printer);
-    }
+    printer.answer(&written, || show(&written, printer));
     Ok(0)
 }
 
@@ -40,11 +36,7 @@ fn show(written: &Reproduction, printer: Printer) {
 pub fn compare(context: &Context, folder: &Path, printer: Printer) -> Result<u8, Failure> {
     let run = context.resolve_run("last")?;
     let compared = check(context, folder, run)?;
-    if printer.is_json() {
-        printer.document(&compared);
-    } else {
-        show_check(&compared, printer);
-    }
+    printer.answer(&compared, || show_check(&compared, printer));
     Ok(match compared.verdict {
         ReproductionVerdict::Equal => 0,
         ReproductionVerdict::Different => INTEGRITY,

@@ -18,11 +18,7 @@ pub fn score(args: &ScoreArgs, read: &ReadContext, printer: Printer) -> Result<u
     let bar = RowsBar::new("scoring");
     let on_rows = |done, all| bar.at(done, all);
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &on_rows))?;
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        print(printer, &report);
-    }
+    printer.answer(&report, || print(printer, &report));
     Ok(0)
 }
 

@@ -18,11 +18,7 @@ pub fn verify_command(context: &Context, args: &VerifyArgs, printer: Printer) ->
     let spinner = CountSpinner::new();
     let report = verify(context, run, &|kind, count| spinner.at(kind.plural(), count))?;
     spinner.finish();
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        show(&report, printer);
-    }
+    printer.answer(&report, || show(&report, printer));
     Ok(if report.holds { 0 } else { INTEGRITY })
 }
 

@@ -21,22 +21,8 @@ fn a_run_is_amended() {
         );
     }
     let changed = home.json(&[
-        "amend",
-        "first",
-        "--name",
-        "baseline",
-        "--note",
-        "the one for the paper",
-        "--tag",
-        "sweep=august",
-        "--tag",
-        "team=search",
-        "--untag",
-        "draft",
-        "--why",
-        "tidying",
-        "--by",
-        "ana",
+        "amend", "first", "--name", "baseline", "--note", "the one for the paper", "--tag", "sweep=august",
+        "--tag", "team=search", "--untag", "draft", "--why", "tidying", "--by", "ana",
     ]);
     assert_eq!((&changed["name"], &changed["note"]), (&json!("baseline"), &json!("the one for the paper")));
     assert_eq!(changed["tags"], json!({ "sweep": "august", "team": "search" }));

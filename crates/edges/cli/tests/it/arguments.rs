@@ -19,17 +19,7 @@ fn arguments_are_parameters() {
         [("low", "train.sh", "0.1"), ("high", "train.sh", "0.3"), ("killed", "killed.sh", "0.05")]
     {
         let arguments = [
-            "run",
-            "--name",
-            name,
-            "--",
-            "sh",
-            script,
-            "--lr",
-            lr,
-            "--amp",
-            "--data-set",
-            long,
+            "run", "--name", name, "--", "sh", script, "--lr", lr, "--amp", "--data-set", long,
             "model.depth=3",
         ];
         home.trackway(&arguments);
@@ -75,17 +65,7 @@ fn arguments_of_a_running_run() {
     let home = Home::new();
     home.write("train.sh", "echo 'step 1: loss 0.5'; until [ -e done ]; do sleep 0.1; done\n");
     let supervisor = home.spawn(&[
-        "run",
-        "--name",
-        "live",
-        "--",
-        "sh",
-        "train.sh",
-        "--lr",
-        "0.1",
-        "--max-steps",
-        "40",
-        "--api-key",
+        "run", "--name", "live", "--", "sh", "train.sh", "--lr", "0.1", "--max-steps", "40", "--api-key",
         "hunter2hunter2",
     ]);
     eventually("the run", || (home.trackway(&["watch", "live", "--once"]).code == 0).then_some(()));
@@ -94,15 +74,8 @@ fn arguments_of_a_running_run() {
         watched["progress"]["step"].as_u64().map(|_| watched)
     });
     assert_eq!((&watched["progress"]["step"], &watched["total_steps"]), (&1.into(), &40.into()), "{watched}");
-    let found = home.json(&[
-        "runs",
-        "--where",
-        "param.lr < 0.2",
-        "--columns",
-        "name,param.lr",
-        "--sort",
-        "-param.lr",
-    ]);
+    let found = home
+        .json(&["runs", "--where", "param.lr < 0.2", "--columns", "name,param.lr", "--sort", "-param.lr"]);
     assert_eq!((names(&found), &found[0]["values"]["param.lr"]), (vec!["live"], &0.1.into()));
     let page = home.json(&["explain", "live"]);
     assert_eq!(page["parameters"].as_array().unwrap().len(), 3, "{}", page["parameters"]);

@@ -146,10 +146,10 @@ fn pins_hold_and_the_rest_goes() {
         ("pin_deleted", &["pin", "late", "healthy", "--step", "20"]),
     ];
     for (name, arguments) in steps {
-        insta::assert_snapshot!(format!("house_{name}"), transcript(&home, arguments));
+        insta::assert_snapshot!(format!("retention_{name}"), transcript(&home, arguments));
     }
     assert!(root.join(prefix_of(&root, 10)).join("head.bin").exists(), "pinned");
-    assert!(!root.join("step-00000020").exists(), "let go");
+    assert!(!root.join("step-00000020").exists(), "deleted");
     let doctor = home.json(&["checkpoint", "doctor", "healthy"]);
     assert_eq!(doctor["findings"], serde_json::json!([]), "{doctor}");
     let again = home.json(&["checkpoint", "doctor", "healthy"]);

@@ -92,32 +92,14 @@ fn adult_is_inferred_checked_and_compared() {
     assert!(others.stdout.contains("16281 of 16281 values of `income`"), "{}", others.stdout);
 
     let drift = home.json(&[
-        "data",
-        "drift",
-        "--reference",
-        &train,
-        "--current",
-        &test,
-        "--columns",
-        COLUMNS,
-        "--label",
-        "income",
+        "data", "drift", "--reference", &train, "--current", &test, "--columns", COLUMNS, "--label", "income",
     ]);
     assert_eq!((drift["drifted_features"].as_u64(), drift["label_drifted"].as_bool()), (Some(0), Some(true)));
     let income = drift["columns"].as_array().unwrap().iter().find(|it| it["name"] == "income").unwrap();
     assert_eq!(income["only_spelling"].as_bool(), Some(true));
 
     let leakage = home.trackway(&[
-        "data",
-        "leakage",
-        "--train",
-        &train,
-        "--test",
-        &test,
-        "--columns",
-        COLUMNS,
-        "--label",
-        "income",
+        "data", "leakage", "--train", &train, "--test", &test, "--columns", COLUMNS, "--label", "income",
     ]);
     assert_eq!(leakage.code, 0, "{}", leakage.stderr);
     assert!(
@@ -131,16 +113,7 @@ fn adult_is_inferred_checked_and_compared() {
         leakage.stdout
     );
     let by_group = home.trackway(&[
-        "data",
-        "leakage",
-        "--train",
-        &train,
-        "--test",
-        &test,
-        "--columns",
-        COLUMNS,
-        "--group",
-        "fnlwgt",
+        "data", "leakage", "--train", &train, "--test", &test, "--columns", COLUMNS, "--group", "fnlwgt",
     ]);
     assert_eq!(by_group.code, 3, "{}", by_group.stdout);
 }
@@ -193,14 +166,7 @@ fn drift_ends_with_the_verdict_that_was_asked_for() {
     home.write("after.csv", &rows(40));
     let drift = |current: &str, fail_on: &str| {
         let answer = home.trackway(&[
-            "data",
-            "drift",
-            "--reference",
-            "before.csv",
-            "--current",
-            current,
-            "--fail-on",
-            fail_on,
+            "data", "drift", "--reference", "before.csv", "--current", current, "--fail-on", fail_on,
         ]);
         (answer.code, answer.stdout.lines().last().unwrap_or_default().split(':').next().unwrap().to_owned())
     };

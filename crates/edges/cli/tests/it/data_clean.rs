@@ -23,17 +23,8 @@ fn a_table_is_cleaned_with_an_account_of_every_row() {
     home.write("hash.key", "a secret of the data team, 32 b.\n");
     assert_eq!(home.trackway(&["data", "check", "users.csv", "--only", "data.personal"]).code, 3);
     let clean = [
-        "data",
-        "clean",
-        "users.csv",
-        "--out",
-        "clean.csv",
-        "--rule",
-        "age < 120",
-        "--personal",
-        "hash",
-        "--key-file",
-        "hash.key",
+        "data", "clean", "users.csv", "--out", "clean.csv", "--rule", "age < 120", "--personal", "hash",
+        "--key-file", "hash.key",
     ];
     let answer = home.json(&clean);
     let count = |name: &str| answer[name].as_u64().unwrap();
@@ -126,18 +117,8 @@ fn features_are_joined_as_of_and_compared() {
         "user,updated,spent\na,2026-01-01,10\na,2026-02-01,20\na,2026-04-01,30\nb,2026-01-01T12:00:00,5\n",
     );
     let join = [
-        "data",
-        "as-of",
-        "--left",
-        "labels.csv",
-        "--right",
-        "features.csv",
-        "--on",
-        "user",
-        "--left-time",
-        "at",
-        "--right-time",
-        "updated",
+        "data", "as-of", "--left", "labels.csv", "--right", "features.csv", "--on", "user", "--left-time",
+        "at", "--right-time", "updated",
     ];
     let answer = home.json(&[join.as_slice(), &["--tolerance", "30d", "joined.csv"]].concat());
     assert_eq!(
@@ -157,15 +138,7 @@ fn features_are_joined_as_of_and_compared() {
 
     home.write("served.csv", "user,updated,spent\na,2026-01-01,10\na,2026-02-01,25\na,2026-04-01,30\n");
     let skew = [
-        "data",
-        "skew",
-        "--train",
-        "features.csv",
-        "--serve",
-        "served.csv",
-        "--on",
-        "user",
-        "--time",
+        "data", "skew", "--train", "features.csv", "--serve", "served.csv", "--on", "user", "--time",
         "updated",
     ];
     let found = home.trackway(&[skew.as_slice(), &["--json"]].concat());

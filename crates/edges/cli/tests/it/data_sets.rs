@@ -150,23 +150,8 @@ fn a_split_is_proved_and_written() {
         .collect();
     home.write("all.csv", &format!("id,user,paid\n{rows}"));
     let arguments = [
-        "data",
-        "split",
-        "all.csv",
-        "--by",
-        "stratified-group",
-        "--group",
-        "user",
-        "--label",
-        "paid",
-        "--parts",
-        "train=0.8,test=0.2",
-        "--folds",
-        "4",
-        "--rungs",
-        "1%,10%,100%",
-        "--write",
-        "--out",
+        "data", "split", "all.csv", "--by", "stratified-group", "--group", "user", "--label", "paid",
+        "--parts", "train=0.8,test=0.2", "--folds", "4", "--rungs", "1%,10%,100%", "--write", "--out",
     ];
     let first = home.json(&[arguments.as_slice(), &["one"]].concat());
     assert_eq!((first["proved"].as_bool(), first["rows"].as_u64()), (Some(true), Some(3_000)));
@@ -188,14 +173,7 @@ fn a_split_is_proved_and_written() {
         ["one/train.parquet", "one/test.parquet"].map(|path| profile(path)["rows"].as_u64().unwrap()).into();
     assert_eq!(parts.iter().sum::<u64>(), 3_000);
     let shared = home.json(&[
-        "data",
-        "leakage",
-        "--train",
-        "one/train.parquet",
-        "--test",
-        "one/test.parquet",
-        "--group",
-        "user",
+        "data", "leakage", "--train", "one/train.parquet", "--test", "one/test.parquet", "--group", "user",
     ]);
     let blocking = shared["findings"].as_array().unwrap().iter().filter(|it| it["severity"] == "block");
     assert_eq!(blocking.count(), 0, "{shared}");

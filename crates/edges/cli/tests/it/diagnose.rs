@@ -140,17 +140,8 @@ fn gc_deletes_what_a_diagnosis_copied() {
     home.write(&file, &format!("{text}[checkpoint]\nevery = {{ steps = 1000 }}\n"));
     let run = home.trackway(&["run", "--skip-preflight", "--why", "a test", &file]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let answer = home.trackway(&[
-        "diagnose",
-        "last",
-        "--kind",
-        "throughput",
-        "--steps",
-        "20",
-        "--from",
-        "1000",
-        "--json",
-    ]);
+    let answer = home
+        .trackway(&["diagnose", "last", "--kind", "throughput", "--steps", "20", "--from", "1000", "--json"]);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(found["from_step"], 1000, "{found}");
     let copy = home.state().join("checkpoints").join(found["diagnosis_run_id"].as_str().unwrap());

@@ -115,15 +115,8 @@ fn what_the_commands_name_is_looked_for() {
     let saves = check(&report, "config.checkpointing");
     assert_eq!(saves["verdict"], "warn", "{saves}");
     assert!(saves.to_string().contains("does not import `trackway`"), "{saves}");
-    let run = home.trackway(&[
-        "run",
-        "--skip-preflight",
-        "--why",
-        "a test",
-        "r.toml",
-        "--set",
-        "evaluate.after=false",
-    ]);
+    let run = home
+        .trackway(&["run", "--skip-preflight", "--why", "a test", "r.toml", "--set", "evaluate.after=false"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("the script does not use the package `trackway`"), "{page}");

@@ -154,13 +154,7 @@ fn a_model_with_gradients() {
 
     let page = std::fs::read_to_string(home.path().join("probe.html")).unwrap();
     for expected in [
-        "Residuals",
-        "Importance",
-        "Dependence",
-        "Perturbations",
-        "Small steps",
-        "Slopes",
-        "Smallest changes",
+        "Residuals", "Importance", "Dependence", "Perturbations", "Small steps", "Slopes", "Smallest changes",
     ] {
         assert!(page.contains(&format!("<h2>{expected}</h2>")), "{expected}");
     }
@@ -209,14 +203,7 @@ fn the_torch_module_is_probed() {
     home.write("prices.csv", &text);
     let asked = |batches: &str| {
         let mut document = home.json(&[
-            "probe",
-            "prices.csv",
-            "--command",
-            "python score.py",
-            "--label",
-            "price",
-            "--batches",
-            batches,
+            "probe", "prices.csv", "--command", "python score.py", "--label", "price", "--batches", batches,
         ]);
         document.as_object_mut().unwrap().remove("seconds");
         document

@@ -29,17 +29,8 @@ fn production(home: &Home) -> Value {
 
 /// Arms the gates of the run file by a model whose grade is far below what it was.
 pub(crate) fn arm(home: &Home) {
-    let written = home.trackway(&[
-        "gates",
-        "fixture",
-        "last",
-        "--set",
-        "grade=-0.9",
-        "--name",
-        "bad",
-        "--out",
-        "bad.json",
-    ]);
+    let written = home
+        .trackway(&["gates", "fixture", "last", "--set", "grade=-0.9", "--name", "bad", "--out", "bad.json"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let (code, tests) =
         document(&home.trackway(&["gates", "test", "job.toml", "--bad", "bad.json", "--json"]));
@@ -255,15 +246,7 @@ fn files_are_deployed_with_every_byte_checked() {
     assert_eq!(other.code, 2, "another model is there: {}", other.stderr);
     home.write("signature.json", r#"{"inputs": [{"name": "age"}], "outputs": []}"#);
     let wrong = home.trackway(&[
-        "registry",
-        "register",
-        "signed",
-        "--run",
-        "last",
-        "--step",
-        "1",
-        "--signature",
-        "signature.json",
+        "registry", "register", "signed", "--run", "last", "--step", "1", "--signature", "signature.json",
     ]);
     assert!(wrong.code == 2 && wrong.stderr.contains("`inputs[0]` lacks"), "{}", wrong.stderr);
 }

@@ -195,16 +195,8 @@ fn a_person_sends_a_live_run_back() {
         "{}",
         refused.stderr
     );
-    let answer = home.json(&[
-        "rollback",
-        "last",
-        "--to-step",
-        "105",
-        "--skip-batches",
-        "90..126",
-        "--why",
-        "odd rows",
-    ]);
+    let answer = home
+        .json(&["rollback", "last", "--to-step", "105", "--skip-batches", "90..126", "--why", "odd rows"]);
     assert_eq!(
         (&answer["state"], &answer["to_step"], &answer["skip_batches"]),
         (&json!("asked"), &json!(100), &json!("100..126"))

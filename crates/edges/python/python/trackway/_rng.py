@@ -6,7 +6,7 @@ import os
 import random
 from typing import Any
 
-from . import _arrays, _told
+from . import _arrays, _events
 
 
 class ProcessRng:
@@ -57,5 +57,5 @@ def seed(number: int | None = None) -> int:
         numpy.random.seed(number % (1 << 32))
     if torch := _arrays.loaded("torch"):
         torch.manual_seed(number)
-    _told.tell("seed_taken", seed=number)
+    _events.record("seed_taken", seed=number)
     return number

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from . import _state, _told
+from . import _events, _state
 from ._diagnosis import Diagnosis
 from ._exceptions import tell_exception, watch_exceptions
 from ._gradients import tell_gradients
@@ -98,12 +98,12 @@ class Run(Recorder):
         # What this launch observes for an earlier attempt; None in training.
         kind = os.environ.get("TRACKWAY_DIAGNOSIS") if self.enabled else None
         self._diagnosis = Diagnosis(self, kind) if kind in ("numeric", "throughput", "hang") else None
-        self._gradients_told = False
+        self._gradients_reported = False
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
-        self._share_told = False
-        self._seen_before_told = False
+        self._share_reported = False
+        self._seen_before_reported = False
         self._told_error: BaseException | None = None
         self._endings: list[Callable[[], None]] = []
         self._process = os.getpid()
@@ -111,7 +111,7 @@ class Run(Recorder):
             atexit.register(self._at_exit)
             watch_exceptions(self)
             dump_stacks_on_signal()
-            _told.attach(self)
+            _events.attach(self)
         else:
             # Outside an attempt the loop should pay next to nothing.
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
@@ -129,13 +129,13 @@ class Run(Recorder):
         At the first loss or gradient norm that is NaN or infinite, an event `nonfinite_gradients` names the parameters
         with such gradients, if a PyTorch model was passed to `resume()`."""
         metric = self._log(step, values, named)
-        if metric is not None and not self._gradients_told:
+        if metric is not None and not self._gradients_reported:
             self._tell_gradients(step, metric)
         if self._diagnosis is not None:
             self._diagnosis.logged(step)
 
     def _tell_gradients(self, step: int, metric: str) -> None:
-        self._gradients_told = True
+        self._gradients_reported = True
         try:
             tell_gradients(self, step, metric)
         except Exception as error:  # the training must not end because of what looks at it
@@ -170,8 +170,8 @@ class Run(Recorder):
         which one event `progressive_seen_before` reports."""
         if self.epoch == 0:
             self._log(step, {"progressive_loss": loss}, {})
-        elif not self._seen_before_told:
-            self._seen_before_told = True
+        elif not self._seen_before_reported:
+            self._seen_before_reported = True
             self._event("progressive_seen_before", step, {"epoch": self.epoch})
 
     def artifact(self, path: str | os.PathLike[str], /, *, name: str | None = None, step: int | None = None) -> None:
@@ -404,8 +404,8 @@ class Run(Recorder):
     def _note_share(self) -> None:
         """Records once how much of the data a rung trains on."""
         share = self._cursor.share
-        if share is not None and not self._share_told:
-            self._share_told = True
+        if share is not None and not self._share_reported:
+            self._share_reported = True
             tell_cut("loader", share.kept, share.total)
 
     def _rehearse(

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import _arrays, _told, _tree
+from . import _arrays, _events, _tree
 from ._trackway import rung, rung_mask
 from .errors import InputError
 
@@ -32,7 +32,7 @@ def rung_indexes(count: int) -> list[int]:
 
 def tell_cut(by: str, rows: int, rows_total: int) -> None:
     """Records how many rows of how many are part of the rung. A run climbs to the next rung only if something does."""
-    _told.tell("rung_cut", rung=f"{rung():.12g}", rows=rows, rows_total=rows_total, by=by)
+    _events.record("rung_cut", rung=f"{rung():.12g}", rows=rows, rows_total=rows_total, by=by)
 
 
 class Share:

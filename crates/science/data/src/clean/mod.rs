@@ -92,6 +92,7 @@ pub struct ReasonCount {
 /// Why a table could not be cleaned. No output is there then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum CleanError {
     /// The data cannot be read.
     #[error(transparent)]
@@ -102,32 +103,19 @@ pub enum CleanError {
     /// A rule that cannot be applied.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A condition that cannot be evaluated, or a column that the schema requires and the data does not have.
     #[error("{0}")]
     Rule(String),
-    /// A column is hashed, and there is no key.
     #[error(
         "hashing needs a key: name a file with --key-file or an environment variable with --key-variable"
     )]
     NoKey,
-    /// All columns are dropped.
     #[error("every column is dropped: nothing would be written")]
     NoColumns,
-    /// The rows do not add up: a fault of this program.
     #[error(
         "the account does not add up: {rows} rows read, {written} written, {duplicates} duplicates, {quarantined} quarantined; \
          nothing was written, please report it"
     )]
-    Account {
-        /// Rows of the files.
-        rows: u64,
-        /// Rows written.
-        written: u64,
-        /// Duplicates left out.
-        duplicates: u64,
-        /// Rows set aside.
-        quarantined: u64,
-    },
+    Account { rows: u64, written: u64, duplicates: u64, quarantined: u64 },
 }
 
 /// Cleans a table into two files, each there whole or not at all.

@@ -82,11 +82,11 @@ pub struct ColumnImportance {
 /// Why the sides cannot be compared jointly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum JointError {
     /// The data cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// Too few rows, or no column that both sides have.
     #[error("multivariate drift cannot be tested: {0}")]
     TooLittle(String),
 }

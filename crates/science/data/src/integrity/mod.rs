@@ -213,7 +213,6 @@ fn listed(names: &[String], shown: usize) -> String {
     }
 }
 
-/// A finding about a column.
 fn about(kind: &str, severity: Severity, column: &str, message: String, action: &str) -> Finding {
     Finding::new(kind, severity, message).about(column).action(action)
 }

@@ -89,9 +89,6 @@ pub struct ColumnLeak {
 }
 
 /// Joins two tables into a file that is there whole or not at all. The rows of the left side keep their order.
-///
-/// # Errors
-/// [`JoinError`].
 pub fn as_of(
     left: Source,
     right: Source,
@@ -100,13 +97,7 @@ pub fn as_of(
 ) -> Result<AsOfReport, JoinError> {
     let (mut left, mut right) = (settled(left, watch)?, settled(right, watch)?);
     let [left_keys, right_keys] = Keys::of(&left, &right, &plan.on)?;
-    let (left_times, right_times) =
-        (Times::of(&left, &plan.left_time)?, Times::of(&right, &plan.right_time)?);
-    if !left_times.fits(right_times) {
-        let kind = |times: Times| if times.is_timestamp() { ColumnType::Timestamp } else { ColumnType::Int };
-        let (left, right) = (kind(left_times), kind(right_times));
-        return Err(JoinError::Types { column: plan.left_time.clone(), left, right });
-    }
+    let (left_times, right_times) = times_of(&left, &right, plan)?;
     let tolerance = tolerance(plan.tolerance, left_times.is_timestamp())?;
     let right_names: Vec<String> = right.columns().iter().map(|column| column.name.clone()).collect();
     let held = Right::read(&mut right, "right", watch)?;
@@ -144,11 +135,11 @@ pub fn as_of(
     if let Some(error) = writer.failure {
         return Err(error);
     }
-    let out = match writer.out {
+    match writer.out {
         Some(out) => out,
         None => TableFile::create(&plan.out, TableFormat::of(&plan.out)?, &join.empty_schema(&left, &names))?,
-    };
-    out.finish()?;
+    }
+    .finish()?;
     Ok(AsOfReport {
         left_rows: coverage.rows_read,
         left_rows_rejected: coverage.rows_rejected,
@@ -167,6 +158,16 @@ pub fn as_of(
             .map(|(column, rows_leaking)| ColumnLeak { column, rows_leaking })
             .collect(),
     })
+}
+
+/// The times of both sides, which must be of one kind.
+fn times_of(left: &Source, right: &Source, plan: &AsOfPlan) -> Result<(Times, Times), JoinError> {
+    let (left, right) = (Times::of(left, &plan.left_time)?, Times::of(right, &plan.right_time)?);
+    if left.fits(right) {
+        return Ok((left, right));
+    }
+    let kind = |times: Times| if times.is_timestamp() { ColumnType::Timestamp } else { ColumnType::Int };
+    Err(JoinError::Types { column: plan.left_time.clone(), left: kind(left), right: kind(right) })
 }
 
 /// In the unit of the times.

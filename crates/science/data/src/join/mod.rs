@@ -23,6 +23,7 @@ pub const RIGHT_BYTES_MAX: usize = 1 << 30;
 /// Why two tables cannot be joined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum JoinError {
     /// A side cannot be read.
     #[error(transparent)]
@@ -30,39 +31,18 @@ pub enum JoinError {
     /// The result cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The side that is held in memory is too large.
     #[error(
         "the {side} side takes more than {} MiB in memory: select the columns and rows that are needed first", RIGHT_BYTES_MAX >> 20
     )]
-    TooLarge {
-        /// right or serving.
-        side: &'static str,
-    },
-    /// Columns that cannot be compared.
+    TooLarge { side: &'static str },
     #[error("`{column}` is {left} on the one side and {right} on the other: they cannot be compared")]
-    Types {
-        /// The column.
-        column: String,
-        /// Its type on the left.
-        left: ColumnType,
-        /// Its type on the right.
-        right: ColumnType,
-    },
-    /// A time that is none.
+    Types { column: String, left: ColumnType, right: ColumnType },
     #[error("`{column}` is {kind}: a time is a timestamp or a whole number")]
-    NotATime {
-        /// The column.
-        column: String,
-        /// Its type.
-        kind: ColumnType,
-    },
-    /// A tolerance that does not fit the times.
+    NotATime { column: String, kind: ColumnType },
     #[error("{0}")]
     Tolerance(&'static str),
-    /// Two columns of the result would have one name.
     #[error("the result would have two columns `{0}`: rename one of them")]
     TwoColumns(String),
-    /// A value that a type does not hold.
     #[error("cannot join: {0}")]
     Content(String),
 }

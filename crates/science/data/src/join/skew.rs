@@ -83,9 +83,6 @@ impl SkewReport {
 }
 
 /// Compares the columns that both sides have, by key.
-///
-/// # Errors
-/// [`JoinError`].
 pub fn skew(
     train: Source,
     serve: Source,

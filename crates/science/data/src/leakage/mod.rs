@@ -1,7 +1,7 @@
 //! Leakage: information about one side of a split in the other, and about the label in the features.
 //!
 //! [`examine`] runs the checks of [`CHECKS`]: it reads the test side once and the training side once, or twice where
-//! near-duplicates are looked for. [`find_overlap`] is the part of it that only counts what both sides have.
+//! near-duplicates are looked for.
 
 mod columns;
 mod duplicates;
@@ -31,9 +31,7 @@ pub use identifiers::{Identifier, IdentifierEvidence, Identifiers};
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
 pub use near::{Near, NearPair, NearRows};
-pub use overlap::{
-    GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap, find_overlap,
-};
+pub use overlap::{GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap};
 use preprocessing::Scales;
 pub use preprocessing::{Fit, FittedColumn};
 use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Columns, Places, Roles, RowKeys};
+use super::columns::{Columns, Places, RowKeys};
 use super::duplicates::{DuplicateCounts, Duplicates, keys_of};
-use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
 use crate::identifier::are_few;
-use crate::pass::{Pass, PassObserver, scan};
-use crate::read::{Chunk, Coverage, Place, Source};
+use crate::pass::Pass;
+use crate::read::{Chunk, Coverage, Place};
 use crate::sampled::keys;
 
 /// The most shared rows that are shown.
@@ -88,24 +87,6 @@ pub struct TimeOverlap {
     pub test_rows_equal: u64,
     /// Test rows with a timestamp.
     pub test_rows_timed: u64,
-}
-
-/// Reads each side once and returns what both have in common. Columns are matched by name. Memory: about 50 bytes for
-/// each row of the test side, and a bounded part for the training side.
-///
-/// # Errors
-/// [`DataError`]: a column of `roles` that a side does not have, a file that cannot be read, the scan cancelled.
-pub fn find_overlap(
-    train: &mut Source,
-    test: &mut Source,
-    roles: &Roles,
-    watch: &PassObserver<'_>,
-) -> Result<Overlap, DataError> {
-    let columns = Columns::of(train, test, roles)?;
-    let (seen, test_coverage) = scan(test, &|source| Seen::new(columns.places_in(source)), watch)?;
-    let lookup = Lookup::of(&seen);
-    let (met, train_coverage) = scan(train, &|source| Met::new(columns.places_in(source), &lookup), watch)?;
-    Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
 }
 
 /// Where fewer of the training rows are distinct by the other columns, equality without identifiers means nothing.

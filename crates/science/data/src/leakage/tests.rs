@@ -7,6 +7,7 @@ use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
 use super::duplicates::DuplicateCounts;
+use super::overlap::{Lookup, Met, Seen};
 use super::*;
 use crate::ReadContext;
 use crate::pass::UNWATCHED;
@@ -29,7 +30,13 @@ fn overlap(base: &Path, files: [&str; 2], roles: &Roles) -> Result<Overlap, Data
             &ReadContext::default(),
         )
     };
-    find_overlap(&mut open(files[0])?, &mut open(files[1])?, roles, &UNWATCHED)
+    let (mut train, mut test) = (open(files[0])?, open(files[1])?);
+    let columns = Columns::of(&train, &test, roles)?;
+    let (seen, test_coverage) = scan(&mut test, &|source| Seen::new(columns.places_in(source)), &UNWATCHED)?;
+    let lookup = Lookup::of(&seen);
+    let met = |source: &Source| Met::new(columns.places_in(source), &lookup);
+    let (met, train_coverage) = scan(&mut train, &met, &UNWATCHED)?;
+    Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
 }
 
 fn roles(label: &str, group: &str, time: &str) -> Roles {

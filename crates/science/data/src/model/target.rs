@@ -26,19 +26,13 @@ pub enum Target {
 
 /// Why a column cannot be predicted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum TargetError {
-    /// Not in the frame.
     #[error("there is no column `{0}` of numbers or strings")]
     NoColumn(String),
     /// More than [`CLASSES_MAX`] strings.
     #[error("`{column}` has {classes} classes, more than the {CLASSES_MAX} that the quick model supports")]
-    TooManyClasses {
-        /// The column.
-        column: String,
-        /// How many.
-        classes: usize,
-    },
-    /// One value, or none.
+    TooManyClasses { column: String, classes: usize },
     #[error("`{0}` has fewer than two values")]
     Constant(String),
 }
@@ -46,9 +40,6 @@ pub enum TargetError {
 impl Target {
     /// A column as a target: strings, booleans and whole numbers of at most [`CLASS_NUMBERS_MAX`] values are classes,
     /// other numbers are continuous.
-    ///
-    /// # Errors
-    /// [`TargetError`].
     pub fn of(frame: &Frame, column: &str) -> Result<Self, TargetError> {
         let index = frame.index_of(column).ok_or_else(|| TargetError::NoColumn(column.to_owned()))?;
         let target = match &frame.columns()[index].cells {

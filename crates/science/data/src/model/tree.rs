@@ -25,7 +25,6 @@ pub(super) struct Growth {
     pub(super) l2: f64,
 }
 
-/// A set of bins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct BinSet([u64; 4]);
 

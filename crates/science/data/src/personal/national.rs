@@ -7,17 +7,7 @@ use super::kind::PersonalKind;
 /// The first country whose number this may be, with whether its checks hold.
 pub(super) fn national_id(token: &str) -> Option<(PersonalKind, bool)> {
     let rules = [
-        us_social_security,
-        uk_insurance,
-        spain,
-        italy,
-        brazil,
-        france,
-        china,
-        poland,
-        germany,
-        sweden,
-        india,
+        us_social_security, uk_insurance, spain, italy, brazil, france, china, poland, germany, sweden, india,
     ];
     let judged: Vec<bool> = rules.iter().filter_map(|rule| rule(token)).collect();
     (!judged.is_empty()).then(|| (PersonalKind::NationalId, judged.contains(&true)))

@@ -91,22 +91,12 @@ pub struct Profile {
 /// Why two profiles cannot be merged, or a stored one not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ProfileError {
-    /// Another version.
     #[error("the profile has version {found}, this program reads {PROFILE_VERSION}; create it again")]
-    Version {
-        /// The version found.
-        found: u32,
-    },
-    /// Profiles with different labels.
+    Version { found: u32 },
     #[error("one profile has the label {one:?}, the other {other:?}; create both with the same label")]
-    Label {
-        /// One label.
-        one: Option<String>,
-        /// The other.
-        other: Option<String>,
-    },
-    /// Not a profile.
+    Label { one: Option<String>, other: Option<String> },
     #[error("not a valid profile: {0}")]
     Unreadable(#[from] serde_json::Error),
 }

@@ -31,7 +31,6 @@ pub(crate) enum Keys {
     Texts { spans: Vec<(u32, u32)>, arena: Vec<u8> },
 }
 
-/// Counts by value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueCounts {
     /// Open addressing by hash; 0 is an empty slot.

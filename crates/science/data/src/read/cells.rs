@@ -233,6 +233,13 @@ pub(crate) struct Tally(pub(crate) std::collections::BTreeMap<ColumnType, u64>);
 const MAX_DIRT_SHARE: f64 = 0.05;
 
 impl Tally {
+    /// That of a column whose type the file declares.
+    pub(super) fn certain(kind: ColumnType) -> Self {
+        let mut tally = Self::default();
+        tally.add(kind, u64::from(u32::MAX));
+        tally
+    }
+
     pub(crate) fn add(&mut self, kind: ColumnType, count: u64) {
         if kind != ColumnType::Null && count > 0 {
             *self.0.entry(kind).or_default() += count;

@@ -24,6 +24,7 @@ mod json;
 mod lines;
 #[cfg(test)]
 mod mutants;
+mod opener;
 mod parquet_file;
 mod sample;
 mod split;
@@ -39,15 +40,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use rayon::prelude::*;
-use trackway_core::boundary::{Contained, contained};
-use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
+use trackway_core::boundary::contained;
+use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::{DataError, compression_advice, did_you_mean};
-use crate::format::{format_of, is_text};
 use crate::identity::Identity;
 use crate::infer::{Column, ColumnType};
 use crate::read_context::ReadContext;
-use crate::remote::url_of;
 pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles};
 use crate::select::select;
 pub use blocks::MAX_RECORD_BYTES;
@@ -62,8 +61,8 @@ pub use coverage::{
 };
 use csv::CsvLayout;
 pub use lines::LINE_COLUMN;
+use opener::{Opener, table_format};
 use parquet_file::ParquetFile;
-use sample::Sampled;
 pub(crate) use units::{Unit, Units};
 
 /// The files of one data set, opened for reading.
@@ -97,9 +96,6 @@ pub struct SourceFile {
 }
 
 /// The files of one source that are, byte by byte, files of another one: both paths.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn same_files(one: &Source, other: &Source) -> Result<Vec<(String, String)>, DataError> {
     let mut same = Vec::new();
     for there in &other.files {
@@ -570,71 +566,6 @@ impl<'s> ChunkSink<'s> {
     }
 }
 
-/// Opens the files of one set.
-struct Opener<'o> {
-    base: &'o Path,
-    set: &'o str,
-    spec: &'o DataSpec,
-    missing: &'o Missing,
-    sample_bytes: usize,
-    context: &'o ReadContext,
-}
-
-impl Opener<'_> {
-    fn fault(&self, path: &Path, panic: Contained) -> DataError {
-        DataError::Fault { set: self.set.to_owned(), path: display(self.base, path), panic }
-    }
-
-    fn open(&self, path: &Path) -> Result<(SourceFile, Vec<Tally>), DataError> {
-        let unreadable =
-            |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
-        let shown = display(self.base, path);
-        let identity =
-            url_of(path).is_none().then(|| Identity::of_local(path)).transpose().map_err(unreadable)?;
-        let opened = identity.map(|identity| (path.to_owned(), identity));
-        let bytes = bytes::open(path, self.context).map_err(unreadable)?;
-        let format = table_format(path, self.spec).expect("only tables are opened");
-        let corrupt = |message| DataError::Corrupt {
-            set: self.set.to_owned(),
-            path: shown.clone(),
-            format: format.name(),
-            message,
-        };
-        let limits = self.context.limits();
-        let check_count = |count: usize| match count > limits.columns_max {
-            true => Err(corrupt(limits.too_many("columns"))),
-            false => Ok(()),
-        };
-        if format == TableFormat::Parquet {
-            let parquet = ParquetFile::open(Arc::clone(&bytes), limits.page_bytes_max).map_err(corrupt)?;
-            let columns = parquet.columns();
-            check_count(columns.len())?;
-            let tallies = columns.iter().map(|column| certain(column.kind)).collect();
-            let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
-            let columns = columns.into();
-            return Ok((SourceFile { path: shown, size_bytes, opened, bytes, kind, columns }, tallies));
-        }
-        let sampled = match format {
-            TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes, limits),
-            TableFormat::Jsonl => sample::json(&bytes, self.missing, self.sample_bytes, limits),
-            _ => Ok(sample::lines(&bytes)),
-        };
-        let Sampled { kind, columns, tallies } = sampled.map_err(|error| match error {
-            sample::SampleError::Read(source) => unreadable(source),
-            sample::SampleError::Content(message) => corrupt(message),
-            sample::SampleError::ColumnCount(found) => DataError::ColumnCount {
-                set: self.set.to_owned(),
-                path: shown.clone(),
-                named: self.spec.columns.len(),
-                found,
-            },
-        })?;
-        let size_bytes = bytes.size_bytes();
-        let columns = columns.into();
-        Ok((SourceFile { path: shown.clone(), size_bytes, opened, bytes, kind, columns }, tallies))
-    }
-}
-
 /// Where columns are by name; most often each is in the same place as in the file before.
 struct Positions<'c> {
     columns: &'c [Column],
@@ -654,42 +585,6 @@ impl<'c> Positions<'c> {
         let columns = self.columns.iter().enumerate().rev();
         let by_name = self.by_name.get_or_init(|| columns.map(|(at, it)| (it.name.as_str(), at)).collect());
         by_name.get(name).copied()
-    }
-}
-
-/// The tally of a column whose type the file declares.
-fn certain(kind: ColumnType) -> Tally {
-    let mut tally = Tally::default();
-    tally.add(kind, u64::from(u32::MAX));
-    tally
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TableFormat {
-    Parquet,
-    Csv,
-    Jsonl,
-    Lines,
-}
-
-impl TableFormat {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "Parquet file",
-            Self::Csv => "CSV file",
-            Self::Jsonl => "JSONL file",
-            Self::Lines => "text file",
-        }
-    }
-}
-
-/// How a file is read as a table; `None` if its name does not determine it.
-fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
-    match spec.format.unwrap_or_else(|| format_of(path)) {
-        DataFormat::Parquet => Some(TableFormat::Parquet),
-        DataFormat::Csv => Some(TableFormat::Csv),
-        DataFormat::Jsonl => Some(TableFormat::Jsonl),
-        DataFormat::Other => is_text(path).then_some(TableFormat::Lines),
     }
 }
 

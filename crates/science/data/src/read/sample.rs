@@ -28,7 +28,6 @@ const SAMPLE_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
 /// After the beginning, so many places of a file are looked at.
 const PLACES: u64 = 8;
 
-/// Bytes at each place.
 const PLACE_BYTES: usize = 64 << 10;
 
 /// How much of a file's beginning is read as a sample.
@@ -293,5 +292,5 @@ pub(crate) fn lines(bytes: &Arc<dyn ByteSource>) -> Sampled {
         return EMPTY;
     }
     let column = Column { name: LINE_COLUMN.to_owned(), kind: ColumnType::Text };
-    Sampled { kind: FileKind::Lines, columns: vec![column], tallies: vec![super::certain(ColumnType::Text)] }
+    Sampled { kind: FileKind::Lines, columns: vec![column], tallies: vec![Tally::certain(ColumnType::Text)] }
 }

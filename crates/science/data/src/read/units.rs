@@ -111,7 +111,6 @@ impl Source {
         columns.map(|(place, column)| (names.find(&column.name, place), column.kind)).collect()
     }
 
-    /// Reads one unit into the sink.
     pub(crate) fn read(&self, unit: &Unit, sink: &mut ChunkSink<'_>) -> Result<(), Stop> {
         let missing: &Missing = &self.missing;
         match (&unit.work, &self.files[unit.file].kind) {

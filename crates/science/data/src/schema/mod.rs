@@ -166,31 +166,20 @@ pub struct SqlRule {
 /// Why a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SchemaError {
-    /// Not readable as one; has the line and what is wrong.
     #[error("not a valid schema: {0}")]
     Unreadable(#[from] toml::de::Error),
-    /// Another version.
     #[error("the schema has version {0}, this program reads {SCHEMA_VERSION}")]
     Version(u32),
-    /// A column that is named twice.
     #[error("the schema names column `{0}` twice")]
     Twice(String),
-    /// A rule that makes no sense.
     #[error("column `{column}`: {message}")]
-    Rule {
-        /// The column.
-        column: String,
-        /// What is wrong.
-        message: String,
-    },
+    Rule { column: String, message: String },
 }
 
 impl Schema {
     /// Reads a schema and looks whether its rules make sense.
-    ///
-    /// # Errors
-    /// [`SchemaError`].
     pub fn from_toml(text: &str) -> Result<Self, SchemaError> {
         let schema: Self = toml::from_str(text)?;
         if schema.version != SCHEMA_VERSION {

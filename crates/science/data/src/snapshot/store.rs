@@ -41,82 +41,30 @@ impl std::fmt::Display for BytesProblem {
 /// Why snapshots cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SnapshotError {
-    /// The disk's answer.
     #[error("cannot {action} `{}`: {source}", .path.display())]
-    Disk {
-        /// What was tried.
-        action: &'static str,
-        /// With which file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// A stored file that this program cannot understand.
+    Disk { action: &'static str, path: PathBuf, source: io::Error },
     #[error("`{}` is damaged or of another version: {message}", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        message: String,
-    },
-    /// A file that is not what the snapshot says any more: it was written to while its bytes were kept.
+    Damaged { path: PathBuf, message: String },
     #[error("`{path}` was changed while its bytes were copied; take the snapshot again")]
-    Changed {
-        /// The file.
-        path: String,
-    },
-    /// A snapshot without the bytes of its files.
+    Changed { path: String },
     #[error("the snapshot {id} keeps no bytes: it was taken without --keep-bytes, or they expired")]
-    NoBytes {
-        /// The snapshot.
-        id: String,
-    },
-    /// Kept bytes that are not what was kept.
+    NoBytes { id: String },
     #[error("the kept bytes of `{path}` are {problem}: nothing was restored")]
-    Lost {
-        /// The file of the snapshot.
-        path: String,
-        /// What is wrong with them.
-        problem: BytesProblem,
-    },
-    /// Bytes that could not be fetched from where they are.
+    Lost { path: String, problem: BytesProblem },
     #[error("the bytes of `{path}` were not fetched: {message}")]
-    NotFetched {
-        /// The file of the snapshot.
-        path: String,
-        /// The storage's answer.
-        message: String,
-    },
-    /// A target that holds something.
+    NotFetched { path: String, message: String },
     #[error("`{}` exists and is not an empty folder", .path.display())]
-    Occupied {
-        /// The target.
-        path: PathBuf,
-    },
-    /// A file that would be outside of the folder it is restored to.
+    Occupied { path: PathBuf },
     #[error("the snapshot names a file `{path}`, which is not a path below a folder: it is not restored")]
-    Outside {
-        /// The path.
-        path: String,
-    },
-    /// Another process keeps or deletes bytes.
+    Outside { path: String },
     #[error("another process keeps or deletes bytes in `{}`; try again when it has ended", .path.display())]
-    Busy {
-        /// Where.
-        path: PathBuf,
-    },
-    /// It was ended before it was done.
+    Busy { path: PathBuf },
     #[error("cancelled before all bytes were read")]
     Cancelled,
-    /// The beginning of several ids.
     #[error("`{word}` matches {count} snapshots; use a longer prefix")]
-    Ambiguous {
-        /// What was given.
-        word: String,
-        /// How many there are.
-        count: usize,
-    },
+    Ambiguous { word: String, count: usize },
 }
 
 /// The id of a snapshot: its digest. It is made by [`SnapshotStore::find`] and [`SnapshotStore::ids`] only, so that what a person
@@ -258,9 +206,6 @@ impl SnapshotStore {
 
     /// Keeps the profile of data that a run reads, unless one is kept already or it is larger than
     /// [`RUN_PROFILE_BYTES_MAX`].
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn keep_profile_of_data(&self, data_sha256: &str, profile: &Profile) -> Result<(), SnapshotError> {
         let path = self.run_profile(data_sha256);
         if path.is_file() || self.folder_of(data_sha256).is_dir() {
@@ -323,9 +268,6 @@ impl SnapshotStore {
     }
 
     /// All names with their history, sorted.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn names(&self) -> Result<Vec<NamedSnapshot>, SnapshotError> {
         let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
         let stems = entries(&self.names_folder()).into_iter().filter_map(stem);
@@ -342,9 +284,6 @@ impl SnapshotStore {
     }
 
     /// Makes a name point to a snapshot from now on. Whether that is a change.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Disk`].
     pub fn point(&self, name: &Name, entry: &NameEntry) -> Result<bool, SnapshotError> {
         if self.history(name)?.last().is_some_and(|last| last.data_sha256 == entry.data_sha256) {
             return Ok(false);

@@ -1,7 +1,5 @@
 //! Parts by hash: of rows, of groups, and within each class.
 
-use trackway_formats::subset::unit_of;
-
 /// The index of a part, in the order of [`Shares`].
 pub type Part = u8;
 
@@ -18,38 +16,23 @@ pub const FOLD_COUNT_MAX: usize = 100;
 
 /// Why a split cannot be made as requested.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SplitError {
-    /// Fewer than two parts, or more than 255.
     #[error("a split has 2 to 255 parts, not {0}")]
     Parts(usize),
-    /// An invalid fraction.
     #[error("`{name}` has a fraction of {share}; it must be between 0 and 1")]
-    Share {
-        /// The part.
-        name: String,
-        /// What was given.
-        share: f64,
-    },
-    /// Fractions that are not the whole.
+    Share { name: String, share: f64 },
     #[error("the fractions sum to {0}, not to 1")]
     Sum(f64),
-    /// Two parts of one name.
     #[error("two parts are called `{0}`")]
     Name(String),
-    /// Too few different timestamps for the parts.
     #[error("there are too few different times to make so many parts")]
     Moments,
-    /// A number of folds that makes no sense.
     #[error(
         "{folds} folds of {groups} groups: choose 2 to {} folds, and no more than there are groups",
         FOLD_COUNT_MAX
     )]
-    Folds {
-        /// The requested number.
-        folds: usize,
-        /// How many groups there are.
-        groups: usize,
-    },
+    Folds { folds: usize, groups: usize },
 }
 
 /// How far from one fractions may sum, for 1/3 + 1/3 + 1/3 written in decimals.
@@ -103,15 +86,9 @@ impl Shares {
     }
 }
 
-/// The part of the row, or the group, with this key. Needs no other row, so it works on a stream; sizes are as
-/// requested up to randomness (for 10,000 rows and a fraction of 0.1: 1,000 ± 60).
-#[must_use]
-pub fn by_hash(shares: &Shares, seed: u64, key: &[u8]) -> Part {
-    shares.part_at(unit_of(seed, "split", key))
-}
-
-/// The part of each row so that every class is divided as requested, to the row. `units` come from [`unit_of`] with
-/// purpose `split`, `classes` are small numbers, one for each label. Rows of equal unit (equal keys) stay together.
+/// The part of each row so that every class is divided as requested, to the row. `units` come from
+/// [`trackway_formats::subset::unit_of`] with purpose `split`, `classes` are small numbers, one for each label. Rows of
+/// equal unit (equal keys) stay together.
 #[must_use]
 pub fn by_hash_within_classes(shares: &Shares, units: &[f64], classes: &[u32]) -> Vec<Part> {
     assert_eq!(units.len(), classes.len(), "every row has a class");

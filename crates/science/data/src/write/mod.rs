@@ -27,29 +27,14 @@ const ROW_GROUP_ROWS: usize = 128 << 10;
 /// Why a table could not be written down.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum WriteError {
-    /// A name without a known format.
     #[error("unknown format of `{}`: use the extension .parquet, .csv, .tsv or .jsonl", .path.display())]
-    NoFormat {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The disk's answer.
+    NoFormat { path: PathBuf },
     #[error("cannot write `{}`: {source}", .path.display())]
-    Disk {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// A column that the format cannot hold as it is.
+    Disk { path: PathBuf, source: io::Error },
     #[error("cannot write `{}`: {message}", .path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        message: String,
-    },
+    Content { path: PathBuf, message: String },
     /// The data could not be read again.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -139,9 +124,6 @@ impl TableFile {
     }
 
     /// Adds rows, whose columns are those of the schema.
-    ///
-    /// # Errors
-    /// [`WriteError`].
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         match self.rows.as_mut().expect("rows are taken away at the end only") {
             Rows::Parquet(writer) => writer.write(batch).map_err(content(&self.path)),

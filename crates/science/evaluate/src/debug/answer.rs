@@ -130,35 +130,23 @@ pub struct Curve {
     pub rows: Vec<Vec<f64>>,
 }
 
-/// How values were changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PerturbationKind {
-    /// Every value missing.
-    Missing,
-    /// Two neighbouring letters of each text changed over.
-    Typo,
-    /// Numbers ten times as large.
-    TimesTen,
-    /// Numbers a tenth.
-    OverTen,
-    /// Values handed to other rows.
-    Shuffle,
-}
+closed_list!(
+    /// How values were changed.
+    PerturbationKind, "kind of perturbation", {
+        /// Every value missing.
+        Missing = "missing",
+        /// Two neighbouring letters of each text changed over.
+        Typo = "typo",
+        /// Numbers ten times as large.
+        TimesTen = "times_ten",
+        /// Numbers a tenth.
+        OverTen = "over_ten",
+        /// Values handed to other rows.
+        Shuffle = "shuffle",
+    }
+);
 
 impl PerturbationKind {
-    /// Its name in results.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Typo => "typo",
-            Self::TimesTen => "times_ten",
-            Self::OverTen => "over_ten",
-            Self::Shuffle => "shuffle",
-        }
-    }
-
     /// What the change is called.
     #[must_use]
     pub fn label(self) -> &'static str {

@@ -12,7 +12,6 @@ pub(super) enum Value {
     Text(u32),
 }
 
-/// The value of a row.
 pub(super) fn value(cells: &Cells, row: usize) -> Value {
     match cells {
         Cells::Numbers(numbers) => Value::Number(numbers[row]),

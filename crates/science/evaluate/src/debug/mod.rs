@@ -28,20 +28,16 @@ pub use model::{Decision, Gradients, Model, Score, Unscored};
 /// Why a model cannot be probed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ProbeError {
-    /// No rows to score.
     #[error("there is no row and no feature to score")]
     NoRows,
-    /// The model does not answer.
     #[error("the scoring command failed: {0}")]
     Scoring(String),
-    /// The model does not take such values.
     #[error("the model refused its rows: {0}")]
     Refused(String),
-    /// Its predictions cannot be compared with the labels.
     #[error("{0}; name the class that is predicted with --positive, or another --loss")]
     Truth(String),
-    /// The caller cancelled it.
     #[error("the probing was cancelled")]
     Cancelled,
 }

@@ -7,14 +7,6 @@ use super::cells::{emptied, mistyped, scaled, shuffled, taken};
 use super::model::{Model, mean_of, share_of};
 use super::{Perturbation, PerturbationKind, ProbeError, ProbeSettings};
 
-const KINDS: [PerturbationKind; 5] = [
-    PerturbationKind::Missing,
-    PerturbationKind::Typo,
-    PerturbationKind::TimesTen,
-    PerturbationKind::OverTen,
-    PerturbationKind::Shuffle,
-];
-
 /// Of one feature, every change that its kind of column can have.
 pub(super) fn perturbations(
     model: &mut Model<'_>,
@@ -22,7 +14,7 @@ pub(super) fn perturbations(
     settings: &ProbeSettings,
 ) -> Result<Vec<Perturbation>, ProbeError> {
     let mut found = Vec::new();
-    for kind in KINDS {
+    for &kind in PerturbationKind::ALL {
         let mut rng = SplitMix64::new(settings.seed ^ ((feature as u64) << 8));
         let cells = &model.features[feature].cells;
         let changed = match kind {

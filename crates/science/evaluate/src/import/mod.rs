@@ -62,31 +62,16 @@ pub struct ForeignEvaluation {
 /// Why a log cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum ImportError {
-    /// The disk's answer.
     #[error("cannot read `{}`: {source}", .path.display())]
-    Disk {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-    /// A file whose content does not match its name.
+    Disk { path: PathBuf, source: std::io::Error },
     #[error("`{}`: {why}", .path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// Nothing that is known.
+    Content { path: PathBuf, why: String },
     #[error(
         "`{}` contains no results: expected an Inspect log (.eval or .json) or `results_*.json` of lm-evaluation-harness", .path.display()
     )]
-    Nothing {
-        /// What was named.
-        path: PathBuf,
-    },
+    Nothing { path: PathBuf },
 }
 
 /// How deep results are looked for below a folder.

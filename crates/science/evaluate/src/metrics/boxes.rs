@@ -24,7 +24,6 @@ pub(crate) struct Boxes {
     pub images: Vec<ImageBoxes>,
 }
 
-/// The boxes of one image.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageBoxes {
     /// For each class with labels how many.

@@ -11,16 +11,8 @@ const NOT_A_TASK: u8 = 8;
 
 /// Metrics that need a score (for texts: a loss) beside, or in place of, a prediction.
 const OF_SCORES: [&str; 10] = [
-    "roc_auc",
-    "average_precision",
-    "precision_at_recall",
-    "log_loss",
-    "brier",
-    "ece",
-    "loss",
-    "perplexity",
-    "bits_per_byte",
-    "calibration_bias",
+    "roc_auc", "average_precision", "precision_at_recall", "log_loss", "brier", "ece", "loss", "perplexity",
+    "bits_per_byte", "calibration_bias",
 ];
 
 /// What became of each row of a table.

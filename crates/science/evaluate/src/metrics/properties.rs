@@ -7,23 +7,8 @@ use crate::Estimate;
 /// Metrics, and measures of fairness of numbers, of which less is better; of those that can be on either side of 0, less
 /// of the absolute value. None but `ece` is a fraction.
 const LOWER: [&str; 17] = [
-    "log_loss",
-    "brier",
-    "ece",
-    "cost",
-    "mae",
-    "rmse",
-    "mape",
-    "wape",
-    "bias",
-    "relative_bias",
-    "pinball",
-    "loss",
-    "perplexity",
-    "bits_per_byte",
-    "wer",
-    "mean_error_parity",
-    "mean_prediction_parity",
+    "log_loss", "brier", "ece", "cost", "mae", "rmse", "mape", "wape", "bias", "relative_bias", "pinball",
+    "loss", "perplexity", "bits_per_byte", "wer", "mean_error_parity", "mean_prediction_parity",
 ];
 
 /// Metrics whose best value is 0, and which can be on either side of it.
@@ -71,36 +56,13 @@ pub(crate) fn from_zero(metric: &str, estimate: Estimate) -> Estimate {
 #[must_use]
 pub fn range(metric: &str) -> (f64, f64) {
     const SHARES: [&str; 16] = [
-        "accuracy",
-        "balanced_accuracy",
-        "precision",
-        "recall",
-        "sensitivity",
-        "specificity",
-        "f1",
-        "roc_auc",
-        "average_precision",
-        "precision_at_recall",
-        "ece",
-        "exact_match",
-        "ndcg",
-        "mrr",
-        "acc",
+        "accuracy", "balanced_accuracy", "precision", "recall", "sensitivity", "specificity", "f1",
+        "roc_auc", "average_precision", "precision_at_recall", "ece", "exact_match", "ndcg", "mrr", "acc",
         "acc_norm",
     ];
     const AMOUNTS: [&str; 12] = [
-        "log_loss",
-        "brier",
-        "mae",
-        "rmse",
-        "mape",
-        "wape",
-        "pinball",
-        "perplexity",
-        "wer",
-        "latency_seconds",
-        "latency_p95_seconds",
-        "rows_per_second",
+        "log_loss", "brier", "mae", "rmse", "mape", "wape", "pinball", "perplexity", "wer",
+        "latency_seconds", "latency_p95_seconds", "rows_per_second",
     ];
     match metric {
         "r2" => (f64::NEG_INFINITY, 1.0),

@@ -175,7 +175,6 @@ pub(crate) struct KnownClasses<'k> {
 }
 
 impl Found {
-    /// Each item is a row.
     pub(super) fn rows(frame: &Frame, row_of_item: Vec<u32>, content: Content) -> Self {
         let rows = RowUse::of(frame.rows(), row_of_item.iter().copied());
         Self { row_of_item, content, rows }

@@ -225,7 +225,6 @@ fn accounts(features: &[Feature], table: &Table) -> Vec<FeatureAccount> {
     features.iter().enumerate().map(account).collect()
 }
 
-/// The errors of all rows.
 struct RowErrors {
     /// What slices are scored by, never negative.
     searched: Vec<f64>,

@@ -56,67 +56,27 @@ pub struct SearchObserver<'w> {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum SearchError {
-    /// A column that was named is not there.
     #[error("there is no column `{column}`; there are {}", .known.join(", "))]
-    NoColumn {
-        /// The column.
-        column: String,
-        /// Those there are.
-        known: Vec<String>,
-    },
-    /// An error that is not a number.
+    NoColumn { column: String, known: Vec<String> },
     #[error("column `{column}` is not numeric; an error must be a number of 0 or more")]
-    NotNumbers {
-        /// The column.
-        column: String,
-    },
-    /// An error that makes no sense.
+    NotNumbers { column: String },
     #[error("column `{column}` has the error {value} in row {}; an error is a finite number of 0 or more", .place.row)]
-    BadError {
-        /// The column.
-        column: String,
-        /// Where.
-        place: Place,
-        /// What is there.
-        value: f64,
-    },
-    /// A label and a prediction of different kinds.
+    BadError { column: String, place: Place, value: f64 },
     #[error(
         "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both strings with a 0/1 loss"
     )]
-    NotComparable {
-        /// The ground truth.
-        label: String,
-        /// What was predicted.
-        prediction: String,
-    },
-    /// A setting that makes no sense.
+    NotComparable { label: String, prediction: String },
     #[error("{what}")]
-    Setting {
-        /// Which, and what is allowed.
-        what: String,
-    },
-    /// Too few rows to search.
+    Setting { what: String },
     #[error("{rows} rows with an error are too few to search for slices of at least {min_support}")]
-    TooFewRows {
-        /// Rows with an error on the side that is searched.
-        rows: usize,
-        /// The fewest rows of a slice.
-        min_support: u32,
-    },
-    /// Too many values to keep the rows of each.
+    TooFewRows { rows: usize, min_support: u32 },
     #[error(
         "{values} values would take {} MiB, more than {} MiB; raise the support or leave columns out",
         .bytes >> 20, SETS_BYTES_MAX >> 20
     )]
-    TooManyValues {
-        /// Values with enough rows.
-        values: usize,
-        /// What their sets of rows would take.
-        bytes: usize,
-    },
-    /// The caller cancelled it.
+    TooManyValues { values: usize, bytes: usize },
     #[error("the search was cancelled")]
     Cancelled,
 }

@@ -62,14 +62,7 @@ fn scored(seed: u64, rows: usize) -> Frame {
 #[test]
 fn intervals_of_independent_rows_hold() {
     let names = [
-        "accuracy",
-        "balanced_accuracy",
-        "precision",
-        "recall",
-        "f1",
-        "roc_auc",
-        "log_loss",
-        "brier",
+        "accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "log_loss", "brier",
         "average_precision",
     ];
     let spec = Spec { resamples: 400, ..Spec::default() };

@@ -2,7 +2,6 @@
 //! chunks' hashes, joined pairwise (BLAKE3 paper, section 2.1), so chunks need not wait for each other.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
-use trackway_formats::checkpoint_manifest::ManifestFile;
 
 /// Bytes read and hashed at a time. A power of two, so that a chunk is a subtree.
 pub const CHUNK_BYTES: usize = trackway_formats::checkpoint_manifest::CHUNK_BYTES as usize;
@@ -39,7 +38,7 @@ impl ChunkHasher {
 }
 
 /// Hashes chunk `index` of a file that has `count` of them.
-pub(crate) fn chunk_hash(index: usize, count: usize, bytes: &[u8]) -> ChunkHash {
+fn chunk_hash(index: usize, count: usize, bytes: &[u8]) -> ChunkHash {
     let mut hasher = ChunkHasher::new(index, count);
     hasher.update(bytes);
     hasher.finish()
@@ -64,17 +63,6 @@ pub(crate) fn chunk_texts(chunks: &[ChunkHash]) -> Vec<String> {
     }
 }
 
-/// The hashes of a file's chunks as its manifest lists them; `None` when it does not.
-#[must_use]
-pub fn listed_chunks(file: &ManifestFile) -> Option<Vec<ChunkHash>> {
-    let hash = |text: &String| blake3::Hash::from_hex(text).map(|hash| *hash.as_bytes());
-    match file.chunks.as_slice() {
-        [] if file.size_bytes <= CHUNK_BYTES as u64 => Some(vec![hash(&file.blake3).ok()?]),
-        [] => None,
-        chunks => chunks.iter().map(hash).collect::<Result<_, _>>().ok(),
-    }
-}
-
 fn joined(chunks: &[ChunkHash]) -> ChunkHash {
     match chunks {
         [only] => *only,
@@ -90,7 +78,6 @@ fn left_count(count: usize) -> usize {
     count.next_power_of_two() / 2
 }
 
-/// Hashes bytes chunk by chunk.
 pub(crate) fn hash_chunks(bytes: &[u8]) -> Vec<ChunkHash> {
     let count = chunk_count(bytes.len() as u64);
     if count == 1 {

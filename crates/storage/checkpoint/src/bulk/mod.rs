@@ -32,14 +32,12 @@ mod tests;
 
 pub use crate::error::TensorError;
 pub use arena::Region;
-pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
+pub use chunks::{CHUNK_BYTES, ChunkHash};
 pub(crate) use chunks::{ChunkHasher, chunk_count, chunk_texts, file_hash};
 pub(crate) use draft::SourceFile;
 pub use draft::{Draft, DraftSave, TensorRef};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
-pub use read::{
-    Fill, LoadError, LoadedFile, TensorView, damaged_ranges, read_files, read_header, read_into, verify_files,
-};
+pub use read::{Fill, LoadError, LoadedFile, TensorView, read_files, read_header, read_into, verify_files};
 pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, Slice, TensorInfo};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};

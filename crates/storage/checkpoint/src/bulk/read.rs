@@ -1,13 +1,12 @@
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 use trackway_store::{Disk, DiskRead};
 
-use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chunk_hash, file_hash};
+use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, file_hash};
 use crate::bulk::mapping::{BLOCK_BYTES, Buffer};
 use crate::bulk::memory::available_bytes;
 use crate::bulk::parallel::try_for_each;
@@ -230,29 +229,6 @@ pub enum LoadError {
     /// The files lack a requested tensor, or hold no tensors.
     #[error(transparent)]
     Tensors(#[from] TensorError),
-}
-
-/// Which bytes of a file are not those that were written, by the chunk hashes of that time
-/// ([`crate::bulk::WrittenFile::chunk_hashes`]).
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn damaged_ranges(
-    disk: &dyn Disk,
-    path: &Path,
-    chunk_hashes: &[ChunkHash],
-) -> io::Result<Vec<Range<u64>>> {
-    let reader = disk.open(path, false)?;
-    let mut buffer = Buffer::new(CHUNK_BYTES)?;
-    let mut damaged = Vec::new();
-    for (index, expected) in chunk_hashes.iter().enumerate() {
-        let begin = (index * CHUNK_BYTES) as u64;
-        let count = reader.read_at(begin, &mut buffer.bytes_mut()[..CHUNK_BYTES])?;
-        if chunk_hash(index, chunk_hashes.len(), &buffer.bytes()[..count]) != *expected {
-            damaged.push(begin..begin + count as u64);
-        }
-    }
-    Ok(damaged)
 }
 
 /// A file that is open and has the size it must have.

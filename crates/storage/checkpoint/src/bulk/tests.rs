@@ -120,7 +120,7 @@ fn all_damage_is_found() {
         let verified = verify_files(&RealDisk, folder.path(), &files).unwrap_err();
         assert!(expect(&read) && expect(&verified), "{read} {verified}");
     };
-    for WrittenFile { file, chunk_hashes, .. } in &written.files {
+    for WrittenFile { file, .. } in &written.files {
         let path = folder.path().join(&file.name);
         let sound = std::fs::read(&path).unwrap();
         for position in [0, sound.len() / 2, sound.len().saturating_sub(1)] {
@@ -131,8 +131,6 @@ fn all_damage_is_found() {
             *byte ^= 0x10;
             std::fs::write(&path, &bytes).unwrap();
             check(&|defect| matches!(defect, Defect::Hash { name, .. } if *name == file.name));
-            let damaged = damaged_ranges(&RealDisk, &path, chunk_hashes).unwrap();
-            assert!(damaged.len() == 1 && damaged[0].contains(&(position as u64)), "{damaged:?}");
         }
         std::fs::write(&path, [&sound[..], b"x"].concat()).unwrap();
         check(&|defect| matches!(defect, Defect::Size { name, .. } if *name == file.name));
@@ -143,7 +141,6 @@ fn all_damage_is_found() {
         std::fs::remove_file(&path).unwrap();
         check(&|defect| matches!(defect, Defect::Missing { name } if *name == file.name));
         std::fs::write(&path, &sound).unwrap();
-        assert_eq!(damaged_ranges(&RealDisk, &path, chunk_hashes).unwrap(), []);
     }
     verify_files(&RealDisk, folder.path(), &files).unwrap();
 }

@@ -15,7 +15,6 @@ use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::parallel::{cores, lock};
 use crate::error::CheckpointError;
 
-/// Bytes of one write.
 const WRITE_BYTES: usize = 16 << 20;
 /// Smaller files go through the page cache: a direct write costs them more than it saves.
 const DIRECT_BYTES_MIN: usize = 1 << 20;
@@ -137,8 +136,6 @@ pub struct WrittenFile {
     pub file: ManifestFile,
     /// Whether it is a link to the parent's.
     pub shared: bool,
-    /// What its hash was made of, by chunk: with these, damage can be located ([`crate::bulk::damaged_ranges`]).
-    pub chunk_hashes: Vec<ChunkHash>,
 }
 
 /// Writes the files of checkpoints below one root. It finds out by measuring whether that file system is written
@@ -480,7 +477,7 @@ impl<'a> Save<'a> {
             }
             let figures = &mut written.figures;
             *if shared { &mut figures.bytes_shared } else { &mut figures.bytes_written } += size_bytes;
-            written.files.push(WrittenFile { file, shared, chunk_hashes });
+            written.files.push(WrittenFile { file, shared });
         }
         written
     }

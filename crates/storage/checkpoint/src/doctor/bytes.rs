@@ -103,7 +103,6 @@ pub(super) fn appearance_of(bytes: &[u8]) -> Option<String> {
     appearance(bytes.len() as u64, zeros_from)
 }
 
-/// One byte that is not what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChangedByte {
     pub offset: u64,

@@ -14,7 +14,6 @@ use crate::group::VOTES_FOLDER;
 use crate::history::History;
 use crate::history::entry::{Body, CommitBody};
 
-/// The folder of the log.
 const LOG_FOLDER: &str = "log";
 /// What a create writes before it links.
 const ASIDE_PREFIX: &str = ".new-";

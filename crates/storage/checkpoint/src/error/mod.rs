@@ -20,173 +20,67 @@ pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
 /// What went wrong with a checkpoint.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum CheckpointError {
-    /// The process was not started by Trackway, or not with all that checkpoints need.
     #[error("no checkpoints here: `{variable}` is not set or invalid; start the script with `trackway run`")]
-    NotInAttempt {
-        /// The environment variable that is missing or wrong.
-        variable: &'static str,
-    },
-    /// A newer attempt owns the checkpoints.
+    NotInAttempt { variable: &'static str },
     #[error(
         "fenced: {found_attempt} claimed epoch {found_epoch}, and this process has epoch {epoch}; it must stop, and nothing it does can be committed any more"
     )]
-    Fenced {
-        /// The epoch of this process.
-        epoch: u64,
-        /// The epoch that was found.
-        found_epoch: u64,
-        /// The attempt that claimed it.
-        found_attempt: AttemptId,
-    },
-    /// The root holds another run's checkpoints.
+    Fenced { epoch: u64, found_epoch: u64, found_attempt: AttemptId },
     #[error("the checkpoint root {} belongs to {found}, not to {expected}", root.display())]
-    WrongRun {
-        /// The root.
-        root: PathBuf,
-        /// The run of this process.
-        expected: RunId,
-        /// The run of the root.
-        found: RunId,
-    },
+    WrongRun { root: PathBuf, expected: RunId, found: RunId },
     /// The storage of the log failed.
     #[error(transparent)]
     Store(StoreError),
-    /// The disk refused.
     #[error("cannot {action} {}: {source}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A file that was being copied into a checkpoint was written to.
+    Storage { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("{} was written to while it was copied", path.display())]
-    SourceChanged {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A checkpoint does not match its commit.
+    SourceChanged { path: PathBuf },
     #[error("the checkpoint of step {step} does not verify: {defect}")]
-    Damaged {
-        /// Its step.
-        step: Step,
-        /// What is wrong with it.
-        defect: Defect,
-    },
-    /// Checkpoints were committed, and none of those that may be resumed from verifies.
+    Damaged { step: Step, defect: Defect },
     #[error("{}", nothing_verifies(fallbacks))]
-    NothingVerifies {
-        /// Those that were tried, newest first, and why each was skipped.
-        fallbacks: Vec<Fallback>,
-    },
-    /// The checkpoint has no such file.
+    NothingVerifies { fallbacks: Vec<Fallback> },
     #[error("the checkpoint of step {step} has no file `{name}`; it has {}", available.join(", "))]
-    NoSuchFile {
-        /// The step of the checkpoint.
-        step: Step,
-        /// The requested name.
-        name: String,
-        /// What it has.
-        available: Vec<String>,
-    },
-    /// No checkpoint is stored under that number.
+    NoSuchFile { step: Step, name: String, available: Vec<String> },
     #[error("no commit has the number {number} in {}", root.display())]
-    NoSuchCommit {
-        /// The root.
-        root: PathBuf,
-        /// The requested number.
-        number: u64,
-    },
-    /// The process that prepared this attempt died before it had recorded what the attempt continues from.
+    NoSuchCommit { root: PathBuf, number: u64 },
     #[error(
         "the checkpoints that epoch {epoch} continues from were only partly fetched; launch another attempt"
     )]
-    HalfAdopted {
-        /// The epoch.
-        epoch: u64,
-    },
-    /// The checkpoint that this one shares files with was deleted.
+    HalfAdopted { epoch: u64 },
     #[error("the checkpoint with the unchanged files of step {step} was deleted in the meantime; save again")]
-    ParentRetired {
-        /// The step.
-        step: Step,
-    },
-    /// No pin has that name.
+    ParentRetired { step: Step },
     #[error("no pin has the name `{name}` in {}", root.display())]
-    NoSuchPin {
-        /// The root.
-        root: PathBuf,
-        /// The requested name.
-        name: String,
-    },
-    /// A pin cannot have that name.
+    NoSuchPin { root: PathBuf, name: String },
     #[error("invalid pin name `{name}` (expected 1 to {max_bytes} bytes)", max_bytes = MAX_PIN_NAME_BYTES)]
-    PinName {
-        /// The requested name.
-        name: String,
-    },
-    /// The files of a checkpoint are gone.
+    PinName { name: String },
     #[error("the checkpoint of step {step} is {state}: its files are gone")]
-    NotHere {
-        /// Its step.
-        step: Step,
-        /// Its state.
-        state: &'static str,
-    },
+    NotHere { step: Step, state: &'static str },
     /// A file name or a manifest breaks a rule of the format.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The remote that should hold the truth of this root is empty.
     #[error(
         "{location} holds no checkpoints, but {} has committed ones: is it the right remote?",
         root.display()
     )]
-    RemoteEmpty {
-        /// The remote.
-        location: String,
-        /// The root.
-        root: PathBuf,
-    },
-    /// A checkpoint without any file.
+    RemoteEmpty { location: String, root: PathBuf },
     #[error("the checkpoint of step {step} was given no file; write at least one")]
-    Empty {
-        /// The step.
-        step: Step,
-    },
+    Empty { step: Step },
     /// A tensor cannot be stored as it was given.
     #[error(transparent)]
     Tensors(#[from] TensorError),
-    /// There is not enough memory for a draft beside the training. Nothing was copied.
     #[error("not enough memory for a save of {size_bytes} bytes: {source}")]
-    Memory {
-        /// What the save needs.
-        size_bytes: u64,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A forked child used its parent's checkpoints.
+    Memory { size_bytes: u64, source: std::io::Error },
     #[error("this process was forked from the one that saves checkpoints; save there")]
     Forked,
-    /// The thread that saves in the background panicked; nothing was committed.
     #[error("saving in the background panicked: {what}")]
-    Panicked {
-        /// The message of the panic.
-        what: String,
-    },
+    Panicked { what: String },
     /// Ranks that save or resume together did not agree.
     #[error(transparent)]
     Ranks(#[from] RankError),
-    /// The caller's closure failed; nothing was committed.
     #[error("the state of step {step} could not be written: {source}")]
-    State {
-        /// The step.
-        step: Step,
-        /// The error of the closure.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    State { step: Step, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
 /// A checkpoint that was skipped on the way to one that verifies.

@@ -1,15 +1,11 @@
 /// Why tensors cannot be stored, or bytes are no tensors.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each message names its variant and fields")]
 pub enum TensorError {
-    /// Not the JSON that a header must be.
     #[error("the header of the tensor file is not valid: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// A rule of the format, or of the call, is broken.
     #[error("{rule}")]
-    Rule {
-        /// Which, with the value that breaks it.
-        rule: String,
-    },
+    Rule { rule: String },
 }
 
 impl TensorError {

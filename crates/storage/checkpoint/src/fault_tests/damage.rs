@@ -13,7 +13,6 @@ use crate::settings::Settings;
 use crate::tests::save;
 use crate::{CheckpointRoot, CheckpointView, Housekeeper};
 
-/// Every file below a folder.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()

@@ -38,7 +38,6 @@ enum LogPlace {
     Elsewhere(Arc<MemoryBackend>),
 }
 
-/// One actor.
 struct Actor {
     scene: Arc<Scene>,
     baton: Arc<Baton>,

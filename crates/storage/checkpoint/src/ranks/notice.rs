@@ -74,9 +74,6 @@ impl Notices {
     }
 
     /// Announces a step; only rank 0 does. A notice appears as a whole.
-    ///
-    /// # Errors
-    /// Of the file system.
     pub fn tell(&mut self, notice: &Notice) -> io::Result<()> {
         let aside = self.folder.join("incoming");
         let bytes = serde_json::to_vec(notice).map_err(io::Error::other)?;
@@ -88,9 +85,6 @@ impl Notices {
     }
 
     /// Lets rank 0 know that this rank has to stop.
-    ///
-    /// # Errors
-    /// Of the file system.
     pub fn request_stop(&self) -> io::Result<()> {
         make_folders(&self.folder)?;
         write_own(&self.folder.join(STOP_REQUEST), &[])

@@ -150,9 +150,6 @@ impl RankedRoot {
     }
 
     /// As [`CheckpointRoot::list`].
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn list(&mut self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
         self.root.list()
     }

@@ -14,9 +14,6 @@ pub trait RemoteFiles: Send + Sync {
     fn send(&self, name: &str, from: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError>;
 
     /// How large an object is; `None`: absent.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     fn size_bytes(&self, name: &str) -> Result<Option<u64>, StoreError>;
 
     /// Hands the bytes of an object to `take`, in order, when it has `size_bytes`. How many it has; `None`: absent.
@@ -31,9 +28,6 @@ pub trait RemoteFiles: Send + Sync {
     ) -> Result<Option<u64>, StoreError>;
 
     /// Removes an object; an absent one is fine.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     fn remove(&self, name: &str) -> Result<(), StoreError>;
 
     /// How many files are worth sending or fetching at a time.

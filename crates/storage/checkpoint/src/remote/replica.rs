@@ -82,18 +82,12 @@ impl Replica {
     }
 
     /// Reads what was added to both logs since.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn refresh(&mut self) -> Result<(), CheckpointError> {
         self.view.refresh()?;
         Ok(self.log.refresh()?)
     }
 
     /// Reads what was added to the local log alone.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn refresh_local(&mut self) -> Result<(), CheckpointError> {
         self.view.refresh()
     }
@@ -137,9 +131,6 @@ impl Replica {
     }
 
     /// The claim of the newest epoch at the remote, when it is newer than that of an attempt: the attempt is fenced.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Store`].
     pub fn fenced_by(
         &mut self,
         epoch: u64,

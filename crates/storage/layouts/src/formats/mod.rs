@@ -138,12 +138,7 @@ pub(crate) fn is_flax_name(name: &str) -> bool {
 /// Whether a `.bin` has a name that Transformers or Accelerate gives to what `torch.save` writes.
 fn is_torch_binary(name: &str) -> bool {
     let stems = [
-        "pytorch_model",
-        "adapter_model",
-        "training_args",
-        "optimizer",
-        "scheduler",
-        "sampler",
+        "pytorch_model", "adapter_model", "training_args", "optimizer", "scheduler", "sampler",
         "dl_state_dict",
     ];
     stems.iter().any(|stem| name.starts_with(stem))
@@ -403,7 +398,6 @@ pub(crate) fn msgpack_keys(source: &dyn Source, file: &Entry) -> Option<Keys> {
     Some(keys)
 }
 
-/// The metadata of a safetensors file.
 pub(crate) fn safetensors_metadata(source: &dyn Source, file: &Entry) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let _ = tensors::safetensors(&mut Reader::searching(source, file), &mut |key, text| {

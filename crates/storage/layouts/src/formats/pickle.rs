@@ -50,6 +50,41 @@ pub(crate) fn walk(
     }
 }
 
+/// The protocol and the length of a frame, as far as they can be wrong.
+fn check_frame(operation: u8, reader: &mut Reader) -> Result<(), Fault> {
+    if operation == 0x80 {
+        let protocol = reader.byte()?;
+        if protocol > 5 {
+            return Err(Fault::Beyond(format!("its pickle has protocol {protocol}")));
+        }
+    } else if unsigned(reader, 8)? > reader.remaining() {
+        return Err(Fault::Ends);
+    }
+    Ok(())
+}
+
+/// How many bytes follow the operation: a constant, or a number before them.
+fn length_of(operation: u8, reader: &mut Reader) -> Result<u64, Fault> {
+    match operation {
+        0x82 => Ok(1),
+        0x83 => Ok(2),
+        0x84 => Ok(4),
+        b'G' => Ok(8),
+        b'C' | b'U' | 0x8c => unsigned(reader, 1),
+        0x8d | 0x8e | 0x96 => unsigned(reader, 8),
+        _ => unsigned(reader, 4),
+    }
+}
+
+/// An unsigned little-endian number of 1, 4 or 8 bytes.
+fn unsigned(reader: &mut Reader, width: u8) -> Result<u64, Fault> {
+    Ok(match width {
+        1 => u64::from(reader.byte()?),
+        4 => u64::from(u32::from_le_bytes(reader.array()?)),
+        _ => u64::from_le_bytes(reader.array()?),
+    })
+}
+
 #[derive(Default)]
 struct Walk {
     /// The height of the stack under each open mark.
@@ -70,31 +105,9 @@ impl Walk {
             self.last_text = None;
         }
         match operation {
-            b'.' => {
-                return if self.height == 1 && self.marks.is_empty() {
-                    Ok(true)
-                } else {
-                    Err(Fault::malformed("its pickle stops with an unfinished object"))
-                };
-            }
-            0x80 => {
-                let protocol = reader.byte()?;
-                if protocol > 5 {
-                    return Err(Fault::Beyond(format!("its pickle has protocol {protocol}")));
-                }
-            }
-            0x95 => {
-                let length = u64::from_le_bytes(reader.array()?);
-                if length > reader.remaining() {
-                    return Err(Fault::Ends);
-                }
-            }
-            b'(' => {
-                if self.marks.len() == MAX_MARKS {
-                    return Err(Fault::Beyond(format!("its pickle nests more than {MAX_MARKS} deep")));
-                }
-                self.marks.push(self.height);
-            }
+            b'.' => return self.stop().map(|()| true),
+            0x80 | 0x95 => check_frame(operation, reader)?,
+            b'(' => self.mark()?,
             b'0' if self.marks.last() == Some(&self.height) => {
                 self.marks.pop();
             }
@@ -116,80 +129,24 @@ impl Walk {
             0x87 | 0x92 => self.combine(3, report)?,
             b'2' | b'N' | 0x88 | 0x89 | b']' | b')' | b'}' | 0x8f | 0x97 => self.push(Literal::Other, report),
             0x98 => {}
-            b'q' => {
-                let at = u64::from(reader.byte()?);
+            b'q' | b'r' | b'p' | 0x94 => {
+                let at = self.memo_place(operation, reader)?;
                 self.keep(at);
             }
-            b'r' => {
-                let at = u64::from(u32::from_le_bytes(reader.array()?));
-                self.keep(at);
-            }
-            0x94 => self.keep(self.memoized),
-            b'p' => {
-                let at =
-                    self.line(reader)?.parse().map_err(|_| Fault::malformed("its pickle has a wrong PUT"))?;
-                self.keep(at);
-            }
-            b'h' => {
-                let at = u64::from(reader.byte()?);
+            b'h' | b'j' | b'g' => {
+                let at = self.memo_place(operation, reader)?;
                 self.recall(at, report);
             }
-            b'j' => {
-                let at = u64::from(u32::from_le_bytes(reader.array()?));
-                self.recall(at, report);
+            b'J' | b'K' | b'M' | b'I' | b'L' | 0x8a => {
+                let literal = self.integer(operation, reader)?;
+                self.push(literal, report);
             }
-            b'g' => {
-                let at =
-                    self.line(reader)?.parse().map_err(|_| Fault::malformed("its pickle has a wrong GET"))?;
-                self.recall(at, report);
-            }
-            b'J' => {
-                let value = i32::from_le_bytes(reader.array()?);
-                self.push(Literal::Integer(i64::from(value)), report);
-            }
-            b'K' => {
-                let value = reader.byte()?;
-                self.push(Literal::Integer(i64::from(value)), report);
-            }
-            b'M' => {
-                let value = u16::from_le_bytes(reader.array()?);
-                self.push(Literal::Integer(i64::from(value)), report);
-            }
-            0x8a => {
-                let length = u64::from(reader.byte()?);
-                let bytes = reader.take(length)?;
-                self.push(long(&bytes), report);
-            }
-            0x8b => {
-                let length = u64::from(u32::from_le_bytes(reader.array()?));
+            b'G' | b'C' | b'T' | b'B' | 0x82 | 0x83 | 0x84 | 0x8b | 0x8e | 0x96 => {
+                let length = length_of(operation, reader)?;
                 self.opaque(reader, length, report)?;
             }
-            b'G' => self.opaque(reader, 8, report)?,
-            0x82 => self.opaque(reader, 1, report)?,
-            0x83 => self.opaque(reader, 2, report)?,
-            0x84 => self.opaque(reader, 4, report)?,
-            b'T' | b'B' => {
-                let length = u64::from(u32::from_le_bytes(reader.array()?));
-                self.opaque(reader, length, report)?;
-            }
-            b'C' => {
-                let length = u64::from(reader.byte()?);
-                self.opaque(reader, length, report)?;
-            }
-            0x8e | 0x96 => {
-                let length = u64::from_le_bytes(reader.array()?);
-                self.opaque(reader, length, report)?;
-            }
-            b'U' | 0x8c => {
-                let length = u64::from(reader.byte()?);
-                self.text(reader, length, report)?;
-            }
-            b'X' => {
-                let length = u64::from(u32::from_le_bytes(reader.array()?));
-                self.text(reader, length, report)?;
-            }
-            0x8d => {
-                let length = u64::from_le_bytes(reader.array()?);
+            b'U' | b'X' | 0x8c | 0x8d => {
+                let length = length_of(operation, reader)?;
                 self.text(reader, length, report)?;
             }
             b'c' => {
@@ -198,23 +155,62 @@ impl Walk {
                 self.note_wrapper(&name);
                 self.push(Literal::Other, report);
             }
-            b'I' | b'L' => {
-                let line = self.line(reader)?;
-                let value = line.trim_end_matches('L').parse();
-                self.push(value.map_or(Literal::Other, Literal::Integer), report);
-            }
             b'F' | b'S' | b'V' | b'P' => {
                 self.line(reader)?;
                 self.push(Literal::Other, report);
             }
             other => {
+                let at = reader.position() - 1;
                 return Err(Fault::malformed(format!(
-                    "byte 0x{other:02x} at {} of its pickle is not an operation",
-                    reader.position() - 1
+                    "byte 0x{other:02x} at {at} of its pickle is not an operation"
                 )));
             }
         }
         Ok(false)
+    }
+
+    fn stop(&self) -> Result<(), Fault> {
+        if self.height == 1 && self.marks.is_empty() {
+            Ok(())
+        } else {
+            Err(Fault::malformed("its pickle stops with an unfinished object"))
+        }
+    }
+
+    fn mark(&mut self) -> Result<(), Fault> {
+        if self.marks.len() == MAX_MARKS {
+            return Err(Fault::Beyond(format!("its pickle nests more than {MAX_MARKS} deep")));
+        }
+        self.marks.push(self.height);
+        Ok(())
+    }
+
+    /// The place of the memo that a PUT or a GET names.
+    fn memo_place(&mut self, operation: u8, reader: &mut Reader) -> Result<u64, Fault> {
+        let wrong = |name: &str| Fault::malformed(format!("its pickle has a wrong {name}"));
+        match operation {
+            0x94 => Ok(self.memoized),
+            b'p' => self.line(reader)?.parse().map_err(|_| wrong("PUT")),
+            b'g' => self.line(reader)?.parse().map_err(|_| wrong("GET")),
+            b'q' | b'h' => unsigned(reader, 1),
+            _ => unsigned(reader, 4),
+        }
+    }
+
+    fn integer(&mut self, operation: u8, reader: &mut Reader) -> Result<Literal<'static>, Fault> {
+        Ok(Literal::Integer(match operation {
+            b'J' => i64::from(i32::from_le_bytes(reader.array()?)),
+            b'K' => i64::from(reader.byte()?),
+            b'M' => i64::from(u16::from_le_bytes(reader.array()?)),
+            0x8a => {
+                let length = u64::from(reader.byte()?);
+                return Ok(long(&reader.take(length)?));
+            }
+            _ => {
+                let line = self.line(reader)?;
+                return Ok(line.trim_end_matches('L').parse().map_or(Literal::Other, Literal::Integer));
+            }
+        }))
     }
 
     fn pop(&mut self, count: u64) -> Result<(), Fault> {

@@ -10,7 +10,6 @@ mod wholeness;
 
 use crate::{Recognised, Tree, recognise};
 
-/// What is recognised at a path of the tree.
 fn recognised(tree: &Tree, path: &str) -> Recognised {
     recognise(&tree.listing(), tree, path).unwrap_or_else(|| panic!("nothing is recognised at {path}"))
 }

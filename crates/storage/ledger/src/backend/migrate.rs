@@ -26,134 +26,41 @@ struct Migration {
     postgres: &'static str,
 }
 
+/// A migration of the files of these names, in this order.
+macro_rules! migration {
+    ($version:literal, $($name:literal),+) => {
+        Migration {
+            version: $version,
+            sqlite: concat!($(include_str!(concat!("../../migrations/sqlite/", $name, ".sql"))),+),
+            postgres: concat!($(include_str!(concat!("../../migrations/postgres/", $name, ".sql"))),+),
+        }
+    };
+}
+
 const MIGRATIONS: &[Migration] = &[
-    Migration {
-        version: 1,
-        sqlite: include_str!("../../migrations/sqlite/0001_init.sql"),
-        postgres: include_str!("../../migrations/postgres/0001_init.sql"),
-    },
-    Migration {
-        version: 2,
-        sqlite: include_str!("../../migrations/sqlite/0002_resume_proofs.sql"),
-        postgres: include_str!("../../migrations/postgres/0002_resume_proofs.sql"),
-    },
-    Migration {
-        version: 3,
-        sqlite: include_str!("../../migrations/sqlite/0003_preflight_checks.sql"),
-        postgres: include_str!("../../migrations/postgres/0003_preflight_checks.sql"),
-    },
-    Migration {
-        version: 4,
-        sqlite: concat!(
-            include_str!("../../migrations/sqlite/0004_detections.sql"),
-            include_str!("../../migrations/sqlite/0004_tracking.sql")
-        ),
-        postgres: concat!(
-            include_str!("../../migrations/postgres/0004_detections.sql"),
-            include_str!("../../migrations/postgres/0004_tracking.sql")
-        ),
-    },
-    Migration {
-        version: 5,
-        sqlite: concat!(
-            include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
-            include_str!("../../migrations/sqlite/0005_roll_backs.sql"),
-            include_str!("../../migrations/sqlite/0005_rungs.sql")
-        ),
-        postgres: concat!(
-            include_str!("../../migrations/postgres/0005_data_cursor.sql"),
-            include_str!("../../migrations/postgres/0005_roll_backs.sql"),
-            include_str!("../../migrations/postgres/0005_rungs.sql")
-        ),
-    },
-    Migration {
-        version: 6,
-        sqlite: concat!(
-            include_str!("../../migrations/sqlite/0006_evaluations.sql"),
-            include_str!("../../migrations/sqlite/0006_registry.sql")
-        ),
-        postgres: concat!(
-            include_str!("../../migrations/postgres/0006_evaluations.sql"),
-            include_str!("../../migrations/postgres/0006_registry.sql")
-        ),
-    },
-    Migration {
-        version: 7,
-        sqlite: include_str!("../../migrations/sqlite/0007_registered_once.sql"),
-        postgres: include_str!("../../migrations/postgres/0007_registered_once.sql"),
-    },
+    migration!(1, "0001_init"),
+    migration!(2, "0002_resume_proofs"),
+    migration!(3, "0003_preflight_checks"),
+    migration!(4, "0004_detections", "0004_tracking"),
+    migration!(5, "0005_data_cursor", "0005_roll_backs", "0005_rungs"),
+    migration!(6, "0006_evaluations", "0006_registry"),
+    migration!(7, "0007_registered_once"),
     // Its rule is in code (`heal_names`), so that names are checked in one place.
     Migration { version: NAMES_VERSION, sqlite: "", postgres: "" },
-    Migration {
-        version: 9,
-        sqlite: include_str!("../../migrations/sqlite/0009_tag_index.sql"),
-        postgres: include_str!("../../migrations/postgres/0009_tag_index.sql"),
-    },
-    Migration {
-        version: 10,
-        sqlite: include_str!("../../migrations/sqlite/0010_metric_coverage.sql"),
-        postgres: include_str!("../../migrations/postgres/0010_metric_coverage.sql"),
-    },
-    Migration {
-        version: 11,
-        sqlite: include_str!("../../migrations/sqlite/0011_supervision.sql"),
-        postgres: include_str!("../../migrations/postgres/0011_supervision.sql"),
-    },
-    Migration {
-        version: 12,
-        sqlite: include_str!("../../migrations/sqlite/0012_read_indexes.sql"),
-        postgres: include_str!("../../migrations/postgres/0012_read_indexes.sql"),
-    },
-    Migration {
-        version: 13,
-        sqlite: include_str!("../../migrations/sqlite/0013_evidence.sql"),
-        postgres: include_str!("../../migrations/postgres/0013_evidence.sql"),
-    },
-    Migration {
-        version: 14,
-        sqlite: include_str!("../../migrations/sqlite/0014_receipts.sql"),
-        postgres: include_str!("../../migrations/postgres/0014_receipts.sql"),
-    },
-    Migration {
-        version: 15,
-        sqlite: include_str!("../../migrations/sqlite/0015_validation_sets.sql"),
-        postgres: include_str!("../../migrations/postgres/0015_validation_sets.sql"),
-    },
-    Migration {
-        version: 16,
-        sqlite: include_str!("../../migrations/sqlite/0016_test_sets.sql"),
-        postgres: include_str!("../../migrations/postgres/0016_test_sets.sql"),
-    },
-    Migration {
-        version: 17,
-        sqlite: include_str!("../../migrations/sqlite/0017_drift_results.sql"),
-        postgres: include_str!("../../migrations/postgres/0017_drift_results.sql"),
-    },
-    Migration {
-        version: 18,
-        sqlite: include_str!("../../migrations/sqlite/0018_diagnoses.sql"),
-        postgres: include_str!("../../migrations/postgres/0018_diagnoses.sql"),
-    },
-    Migration {
-        version: 19,
-        sqlite: include_str!("../../migrations/sqlite/0019_inputs_seen.sql"),
-        postgres: include_str!("../../migrations/postgres/0019_inputs_seen.sql"),
-    },
-    Migration {
-        version: 20,
-        sqlite: include_str!("../../migrations/sqlite/0020_parameter_origin.sql"),
-        postgres: include_str!("../../migrations/postgres/0020_parameter_origin.sql"),
-    },
-    Migration {
-        version: 21,
-        sqlite: include_str!("../../migrations/sqlite/0021_value_indexes.sql"),
-        postgres: include_str!("../../migrations/postgres/0021_value_indexes.sql"),
-    },
-    Migration {
-        version: 22,
-        sqlite: include_str!("../../migrations/sqlite/0022_run_amendments.sql"),
-        postgres: include_str!("../../migrations/postgres/0022_run_amendments.sql"),
-    },
+    migration!(9, "0009_tag_index"),
+    migration!(10, "0010_metric_coverage"),
+    migration!(11, "0011_supervision"),
+    migration!(12, "0012_read_indexes"),
+    migration!(13, "0013_evidence"),
+    migration!(14, "0014_receipts"),
+    migration!(15, "0015_validation_sets"),
+    migration!(16, "0016_test_sets"),
+    migration!(17, "0017_drift_results"),
+    migration!(18, "0018_diagnoses"),
+    migration!(19, "0019_inputs_seen"),
+    migration!(20, "0020_parameter_origin"),
+    migration!(21, "0021_value_indexes"),
+    migration!(22, "0022_run_amendments"),
 ];
 
 /// From this version on no run has a name that reads as something else.

@@ -181,12 +181,7 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let again = ledger.set_next_attempt(run.run_id, attempt.attempt_id, other);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
     for table in [
-        "events",
-        "amendments",
-        "run_amendments",
-        "data_snapshots",
-        "data_snapshot_files",
-        "run_data",
+        "events", "amendments", "run_amendments", "data_snapshots", "data_snapshot_files", "run_data",
         "retries",
     ] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");

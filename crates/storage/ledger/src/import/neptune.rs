@@ -58,14 +58,8 @@ impl Rows {
         };
         let mut texts = BTreeMap::new();
         let names = [
-            "project_id",
-            "run_id",
-            "attribute_path",
-            "attribute_type",
-            "int_value",
-            "string_value",
-            "bool_value",
-            "datetime_value",
+            "project_id", "run_id", "attribute_path", "attribute_type", "int_value", "string_value",
+            "bool_value", "datetime_value",
         ];
         for name in names {
             texts.insert(name, column(name, DataType::Utf8)?);

@@ -29,9 +29,6 @@ const APART_SECONDS: f64 = 60.0;
 
 /// Fills a ledger with sealed training runs, each with so many metrics, and with parameters and a tag; the newest one is created at
 /// `newest`. One of ten has two attempts, and some lack some of it. The same numbers give the same runs.
-///
-/// # Errors
-/// Faults of the database.
 pub fn fill_runs(
     ledger: &Ledger,
     run_count: u32,
@@ -184,24 +181,9 @@ fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
 
 /// Names that the searches below use.
 const NAMES: [&str; 18] = [
-    "state",
-    "name",
-    "model_family",
-    "seed",
-    "attempt_count",
-    "wall_seconds",
-    "gpu_seconds",
-    "cost_usd",
-    "val_loss",
-    "first.val_loss",
-    "min.loss",
-    "max.loss",
-    "epoch",
-    "param.lr",
-    "param.optimizer",
-    "param.mixed",
-    "param.late",
-    "tag.team",
+    "state", "name", "model_family", "seed", "attempt_count", "wall_seconds", "gpu_seconds", "cost_usd",
+    "val_loss", "first.val_loss", "min.loss", "max.loss", "epoch", "param.lr", "param.optimizer",
+    "param.mixed", "param.late", "tag.team",
 ];
 
 /// Conditions of one name.
@@ -539,7 +521,6 @@ fn shown(found: &FoundRuns) -> Vec<String> {
     lines.map(|(run, values)| format!("{} {}", run.run_id, json!(values))).collect()
 }
 
-/// One value of a metric for each run.
 fn metric(runs: &[RunRow], metrics: &[MetricSummaryRow], name: &str, pick: &str) -> Vec<Value> {
     let mut values: HashMap<RunId, f64> = HashMap::new();
     for row in metrics.iter().filter(|row| row.name == name) {

@@ -17,7 +17,6 @@ use super::arrow_rows::{Batches, RowError};
 use super::filters::where_clause;
 use crate::filter::{Filter, Tested};
 
-/// One table of the ledger.
 #[derive(Debug)]
 pub(super) struct LedgerTable {
     ledger: Ledger,

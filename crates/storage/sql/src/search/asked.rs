@@ -317,9 +317,6 @@ pub(super) struct Number {
 
 impl Number {
     /// The strings of a name that are numbers, in no order.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
         let sql = format!("SELECT value, count(*) FROM {} WHERE name = ? GROUP BY value", table.name);
         let kinds = [ColumnKind::Text, ColumnKind::Integer];
@@ -336,7 +333,6 @@ impl Number {
     }
 }
 
-/// The number that a text is.
 fn number_in(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }

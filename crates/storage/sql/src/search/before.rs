@@ -38,9 +38,6 @@ struct ValueTest {
 
 impl Before {
     /// The tests that filters of a condition mean. `live`: what attempts that are not sealed have.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn of(
         ledger: &Ledger,
         asked: &[Asked],

@@ -73,9 +73,6 @@ impl Rows<'_> {
     /// The runs that have the name at this place of what was asked, by the value of any attempt: a run may occur several times, once of
     /// them with its value, and runs of other kinds may be among them. Attempts that are not sealed do not count. Also whether there
     /// are more.
-    ///
-    /// # Errors
-    /// Faults of the database.
     pub fn candidates(
         &self,
         key: usize,

@@ -49,9 +49,6 @@ impl RemoteBackend {
 
 impl Objects {
     /// What is known of an object; `None`: it is absent.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn head(&self, name: &str) -> Result<Option<Object>, StoreError> {
         let path = self.path(name)?;
         self.remote.wait("look at", name, async {
@@ -64,9 +61,6 @@ impl Objects {
     }
 
     /// Every object whose name begins with `folder` and a `/`; all of them where it is empty.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn list(&self, folder: &str) -> Result<Vec<Object>, StoreError> {
         let path = self.path(folder)?;
         let prefix = Some(&path).filter(|path| !path.as_ref().is_empty());

@@ -71,9 +71,6 @@ impl Transfer {
     }
 
     /// What is known of an object; `None`: it is absent.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn head(&self, name: &str) -> Result<Option<Head>, StoreError> {
         let path = self.remote.path(name)?;
         self.remote.wait("look at", name, async {
@@ -86,9 +83,6 @@ impl Transfer {
     }
 
     /// Removes an object; an absent one is fine.
-    ///
-    /// # Errors
-    /// When the storage does not answer or refuses.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.remote.path(name)?;
         self.remote.wait("remove", name, super::remove_object(self.remote.connection.small.as_ref(), &path))

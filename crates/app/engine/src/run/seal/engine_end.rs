@@ -21,9 +21,6 @@ pub(super) struct EngineEnd {
 
 impl EngineEnd {
     /// What is kept, or what was seen now, which is kept. None where no engine says anything.
-    ///
-    /// # Errors
-    /// When the file cannot be read or written.
     pub fn keep(files: &AttemptLayout, seen: &Seen, redactor: &Redactor) -> std::io::Result<Option<Self>> {
         let path = files.engine_json();
         match trackway_files::open_trusted(&path) {

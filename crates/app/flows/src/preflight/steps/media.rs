@@ -12,14 +12,8 @@ use crate::preflight::sets::{Content, DataSet};
 
 /// What is checked, in the order in which it is shown.
 pub const CHECKS: [&str; 8] = [
-    "media.decode",
-    "media.sizes",
-    "media.modes",
-    "media.constant",
-    "media.duplicates",
-    "media.pairs",
-    "media.masks",
-    "media.labels",
+    "media.decode", "media.sizes", "media.modes", "media.constant", "media.duplicates", "media.pairs",
+    "media.masks", "media.labels",
 ];
 
 pub fn has_media(facts: &PlanFacts<'_>) -> Result<(), String> {

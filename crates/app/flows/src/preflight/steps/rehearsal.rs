@@ -33,9 +33,6 @@ pub struct Rehearsed {
 
 /// Whether the script is rehearsed with one batch: because the run file says so; without a word there, if it takes its batches
 /// from Trackway and no run of this config and script passed before. The inner error: why not.
-///
-/// # Errors
-/// When the ledger cannot be read.
 pub fn rehearses_one_batch(
     context: &Context,
     job: &Job,

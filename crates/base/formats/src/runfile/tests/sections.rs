@@ -39,8 +39,8 @@ fn detectors_are_read() {
     assert_eq!(file.detect.policy_of(Detector::LossSpike), None);
     let settings = file.detect.detectors[&Detector::LossSpike];
     assert_eq!((settings.threshold, settings.patience), (Some(8.0), Some(5)));
-    let plain = Plan::from(read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}")));
-    assert_eq!(Plan::from(file).config_sha256(), plain.config_sha256());
+    let plain = read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(file.config_sha256(), plain.config_sha256());
     let known = SCHEMA.iter().find(|section| section.name == "detect").unwrap();
     let detectors = Detector::ALL.iter().map(|detector| detector.as_str());
     assert_eq!(known.keys, detectors.chain(["roll_back_steps", "skip_batches"]).collect::<Vec<_>>());
@@ -62,9 +62,9 @@ fn early_stops_are_read() {
     let found = read(&format!("{MINIMAL}{text}")).unwrap().early_stop.unwrap();
     assert_eq!((found.metric.goal, found.progressive, found.window), (Goal::Max, Some(0.01), Some(500)));
     assert!((found.improvement - 0.005).abs() < 1e-12);
-    let without = Plan::from(read(MINIMAL).unwrap());
+    let without = read(MINIMAL).unwrap();
     assert!(without.config().get("early_stop").is_none());
-    assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
+    assert_ne!(file.config_sha256(), without.config_sha256());
     for (text, reported) in [
         ("[early_stop]\nwindow = 500\n", "`[early_stop]` has no rule"),
         ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),

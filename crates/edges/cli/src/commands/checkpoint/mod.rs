@@ -89,11 +89,7 @@ fn watch(what: &'static str) -> BytesProgress {
 /// Prints entries, and returns in the exit code whether anything was ever committed.
 fn show(listing: &CheckpointListing, printer: Printer) -> u8 {
     let committed = listing.checkpoints.iter().any(|entry| entry.manifest_sha256.is_some());
-    if printer.is_json() {
-        printer.document(listing);
-    } else {
-        table::print(&listing.checkpoints, printer);
-    }
+    printer.answer(listing, || table::print(&listing.checkpoints, printer));
     if let Some(why) = silence(listing.remote.as_ref()) {
         printer.note(format!("{why}; `where` is as this disk's log has it"));
     }
@@ -191,23 +187,17 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
 }
 
 fn explain(explanation: &CheckpointExplanation, printer: Printer) -> Result<u8, Failure> {
-    if printer.is_json() {
-        printer.document(explanation);
-    } else {
+    printer.answer(explanation, || {
         for sentence in &explanation.sentences {
             printer.line(sentence);
         }
-    }
+    });
     Ok(if explanation.manifest_error.is_some() { INTEGRITY } else { 0 })
 }
 
 fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     let report = checkpoints.doctor(&watch("reading checkpoints"))?;
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        doctor_page::print(&report, printer);
-    }
+    printer.answer(&report, || doctor_page::print(&report, printer));
     Ok(match report.committed_count {
         _ if report.has_errors() => INTEGRITY,
         0 => NOT_FOUND,
@@ -218,14 +208,12 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
 fn now(context: &Context, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
     let asked = checkpoints::checkpoint_now(context, context.resolve_run(run)?, reason, why)?;
-    if printer.is_json() {
-        printer.document(&asked);
-    } else {
+    printer.answer(&asked, || {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));
         if asked.outcome == RequestOutcome::NoAnswer {
             printer.note("the script did not respond in time; it must call `checkpoint_due` at every step");
         }
-    }
+    });
     Ok(if asked.outcome == RequestOutcome::Done { 0 } else { NOT_COMPLETED })
 }

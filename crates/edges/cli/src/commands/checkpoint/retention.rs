@@ -70,11 +70,7 @@ pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Re
         dry_run: !args.yes,
     };
     let done = checkpoints.collect(&garbage)?;
-    if printer.is_json() {
-        printer.document(&done);
-    } else {
-        show(&done, printer);
-    }
+    printer.answer(&done, || show(&done, printer));
     Ok(if done.places.iter().any(|place| place.error.is_some()) { FAULT } else { 0 })
 }
 

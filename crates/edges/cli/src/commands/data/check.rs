@@ -4,11 +4,11 @@ use trackway_api::data::CheckAnswer;
 use trackway_flows::data::ReadContext;
 use trackway_flows::data::check::{CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs};
 
-use super::findings::print_finding;
 use super::{reading, request, table};
 use crate::args::CheckArgs;
+use crate::commands::checks::{print_finding, verdict};
 use crate::exit::{BLOCKED, Failure};
-use crate::printer::{Printer, Shown, Tone, row};
+use crate::printer::{Printer, Shown, row};
 use crate::units::counted;
 
 /// Groups that are printed; `--json` has all.
@@ -31,11 +31,7 @@ pub fn check(args: &CheckArgs, read: &ReadContext, printer: Printer) -> Result<u
         skip: args.skip.clone(),
     };
     let answer = reading(printer, |onlooker| run(Path::new(""), &asked, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.verdict == Verdict::Block { BLOCKED } else { 0 })
 }
 
@@ -46,22 +42,12 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     );
     let findings = answer.checks.iter().flat_map(|check| &check.findings);
     printer.line("");
-    findings.for_each(|finding| print_finding(printer, finding));
+    findings.for_each(|finding| print_finding(printer, finding, usize::MAX));
     if !answer.groups.is_empty() {
         print_groups(printer, &answer.groups);
     }
     let read = format!(": {} read, {} rejected", counted(answer.rows, "row"), answer.rows_rejected);
     printer.line(verdict(printer, answer.verdict) + read);
-}
-
-pub(super) fn verdict(printer: Printer, verdict: Verdict) -> Shown {
-    let tone = match verdict {
-        Verdict::Pass => Tone::Good,
-        Verdict::Warn | Verdict::NotRun => Tone::Warning,
-        Verdict::Block => Tone::Bad,
-        Verdict::NotApplicable => Tone::Dim,
-    };
-    printer.tone(tone, verdict.as_str().replace('_', " "))
 }
 
 fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {

@@ -48,11 +48,7 @@ pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Result<u
         quarantine: args.quarantine.clone(),
     };
     let answer = reading(printer, |onlooker| write(Path::new(""), &request, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 

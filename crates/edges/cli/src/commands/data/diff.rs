@@ -19,11 +19,7 @@ pub fn diff(home: &Home, args: &DiffArgs, read: &ReadContext, printer: Printer) 
     let sides = (&side(&args.before), &side(&args.after));
     let label = args.label.as_deref();
     let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 

@@ -7,9 +7,9 @@ use trackway_flows::data::drift::{
     ColumnDrift, DriftReport, DriftRequest, DriftTest, JointDrift, Role, drift as compare,
 };
 
-use super::check::verdict;
 use super::{reading, request};
 use crate::args::{DriftArgs, FailOn};
+use crate::commands::checks::verdict;
 use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::counted;
@@ -19,11 +19,7 @@ pub fn drift(home: &Home, args: &DriftArgs, read: &ReadContext, printer: Printer
         (&request(&args.reference, &args.reading, read), &request(&args.current, &args.reading, read));
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
     let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        print(printer, &report);
-    }
+    printer.answer(&report, || print(printer, &report));
     let fails = match args.fail_on {
         FailOn::Block => report.verdict == Verdict::Block,
         FailOn::Warn => report.verdict != Verdict::Pass,
@@ -35,14 +31,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     let mut columns: Vec<&ColumnDrift> = report.columns.iter().collect();
     columns.sort_by_key(|column| !column.drifted);
     let header = [
-        "column",
-        "result",
-        "test",
-        "distance",
-        "threshold",
-        "noise",
-        "p (corrected)",
-        "missing before → now",
+        "column", "result", "test", "distance", "threshold", "noise", "p (corrected)", "missing before → now",
     ];
     printer.table(&header, columns.iter().map(|column| cells(printer, column)).collect());
     printer.line("");

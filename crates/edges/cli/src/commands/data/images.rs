@@ -6,6 +6,7 @@ use trackway_flows::data::images::{MediaCount, MediaRequest, images as look};
 
 use super::{findings, reading};
 use crate::args::ImagesArgs;
+use crate::commands::checks::print_finding;
 use crate::exit::{BLOCKED, Failure};
 use crate::printer::Printer;
 use crate::units::counted;
@@ -14,17 +15,13 @@ pub fn images(args: &ImagesArgs, read: &ReadContext, printer: Printer) -> Result
     let request =
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
     let answer = reading(printer, |onlooker| look(Path::new(""), &request, read, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.blocks() { BLOCKED } else { 0 })
 }
 
 fn print(printer: Printer, answer: &ImagesAnswer) {
     findings::table(printer, &answer.found.checks);
-    answer.findings.iter().for_each(|finding| findings::print_finding(printer, finding));
+    answer.findings.iter().for_each(|finding| print_finding(printer, finding, usize::MAX));
     printer.line(summary(&answer.found.count));
 }
 

@@ -22,11 +22,7 @@ pub fn as_of(args: &AsOfArgs, read: &ReadContext, printer: Printer) -> Result<u8
         out: args.out.clone(),
     };
     let answer = reading(printer, |onlooker| join(Path::new(""), &request, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 
@@ -84,11 +80,7 @@ pub fn skew(args: &SkewArgs, read: &ReadContext, printer: Printer) -> Result<u8,
     let sides = [&args.train, &args.serve].map(|paths| request(paths, &args.reading, read));
     let report =
         reading(printer, |onlooker| compare(Path::new(""), (&sides[0], &sides[1]), &plan, onlooker))?;
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        print_skew(printer, &report);
-    }
+    printer.answer(&report, || print_skew(printer, &report));
     Ok(if report.blocks() { BLOCKED } else { 0 })
 }
 

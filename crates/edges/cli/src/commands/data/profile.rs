@@ -27,11 +27,7 @@ pub fn profile(args: &ProfileArgs, read: &ReadContext, printer: Printer) -> Resu
         save_to: args.save.clone(),
     };
     let answer = reading(printer, |onlooker| profile_table(Path::new(""), &request, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 

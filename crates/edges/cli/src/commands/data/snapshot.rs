@@ -28,11 +28,7 @@ pub fn snapshot(context: &Context, args: &SnapshotArgs, printer: Printer) -> Res
     };
     let answer =
         reading(printer, |onlooker| data::snapshot_data(context, Path::new(""), &request, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 
@@ -70,21 +66,17 @@ pub fn kept(
     match command {
         SnapshotCommand::Restore { snapshot, folder } => {
             let answer = reading(printer, |onlooker| restore(home, snapshot, folder, onlooker))?;
-            if printer.is_json() {
-                printer.document(&answer);
-            } else {
+            printer.answer(&answer, || {
                 let files = counted(answer.files, "file");
                 let size = bytes(answer.size_bytes);
                 printer.line(format!("restored {files} ({size}) to {}, each verified", folder.display()));
-            }
+            });
             Ok(0)
         }
         SnapshotCommand::Push { snapshot, url } => {
             let context = open()?;
             let answer = reading(printer, |onlooker| push(&context, snapshot, url, onlooker))?;
-            if printer.is_json() {
-                printer.document(&answer);
-            } else {
+            printer.answer(&answer, || {
                 let (all, sent) = (counted(answer.files, "file"), counted(answer.files_sent, "file"));
                 let id = &answer.data_sha256[..SHORT_ID_LENGTH];
                 printer.line(format!(
@@ -93,15 +85,13 @@ pub fn kept(
                     answer.url,
                     bytes(answer.bytes_sent)
                 ));
-            }
+            });
             Ok(0)
         }
         SnapshotCommand::Pull { snapshot, url } => {
             let context = open()?;
             let answer = reading(printer, |onlooker| pull(&context, snapshot, url, onlooker))?;
-            if printer.is_json() {
-                printer.document(&answer);
-            } else {
+            printer.answer(&answer, || {
                 let (all, fetched) = (counted(answer.files, "file"), counted(answer.files_fetched, "file"));
                 let id = &answer.data_sha256[..SHORT_ID_LENGTH];
                 printer.line(format!(
@@ -109,7 +99,7 @@ pub fn kept(
                     bytes(answer.size_bytes),
                     bytes(answer.bytes_fetched)
                 ));
-            }
+            });
             Ok(0)
         }
         SnapshotCommand::Verify { snapshot, at } => {
@@ -117,11 +107,7 @@ pub fn kept(
                 Some(url) => verify_at(snapshot, url, onlooker),
                 None => verify(home, snapshot, onlooker),
             })?;
-            if printer.is_json() {
-                printer.document(&answer);
-            } else {
-                print_verified(printer, &answer);
-            }
+            printer.answer(&answer, || print_verified(printer, &answer));
             Ok(if answer.intact { 0 } else { INTEGRITY })
         }
         SnapshotCommand::Expire { snapshots, at, yes } => {

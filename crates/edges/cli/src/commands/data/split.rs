@@ -29,11 +29,7 @@ pub fn split(args: &SplitArgs, read: &ReadContext, printer: Printer) -> Result<u
         write_parts: args.write,
     };
     let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(if answer.proved { 0 } else { BLOCKED })
 }
 

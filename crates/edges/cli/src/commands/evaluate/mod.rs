@@ -61,11 +61,7 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
     live.finish();
     let receipt = receipt?;
     write(context, &receipt, &args.files, printer)?;
-    if printer.is_json() {
-        printer.document(&receipt);
-    } else {
-        text::print(printer, &receipt);
-    }
+    printer.answer(&receipt, || text::print(printer, &receipt));
     Ok(exit_code(&receipt))
 }
 
@@ -117,11 +113,7 @@ fn list(context: &Context, args: &EvalLsArgs, printer: Printer) -> Result<u8, Fa
 fn show(context: &Context, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
     let receipt = evaluate::evaluation(context, &context.resolve_evaluation(&args.evaluation)?)?;
     write(context, &receipt, &args.files, printer)?;
-    if printer.is_json() {
-        printer.document(&receipt);
-    } else {
-        text::print(printer, &receipt);
-    }
+    printer.answer(&receipt, || text::print(printer, &receipt));
     Ok(0)
 }
 

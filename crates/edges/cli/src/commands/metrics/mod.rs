@@ -39,11 +39,7 @@ pub fn metrics(args: &MetricsArgs, read: &ReadContext, printer: Printer) -> Resu
         write_numbers(path, &assessment)?;
         printer.note(format!("the numbers are in {}", path.display()));
     }
-    if printer.is_json() {
-        printer.document(&assessment);
-    } else {
-        text::print(printer, &assessment);
-    }
+    printer.answer(&assessment, || text::print(printer, &assessment));
     Ok(0)
 }
 

@@ -30,11 +30,7 @@ pub fn preflight(context: &Context, args: &PreflightArgs, printer: Printer) -> R
     if let Some(path) = &args.html {
         save(path, "report", printer, |about| trackway_pages::preflight(&report, about))?;
     }
-    if printer.is_json() {
-        printer.document(&report);
-    } else {
-        text::print(printer, &report, args.all);
-    }
+    printer.answer(&report, || text::print(printer, &report, args.all));
     Ok(exit_code(&report))
 }
 

@@ -3,6 +3,7 @@
 use trackway_api::preflight::PreflightReport;
 use trackway_flows::preflight::{CheckResult, Finding, Severity, Verdict};
 
+use crate::commands::checks::{self, print_finding};
 use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::units::{counted, duration};
 
@@ -30,7 +31,10 @@ pub fn print(printer: Printer, report: &PreflightReport, all: bool) {
         for check in &report.checks {
             let findings = check.findings.iter().filter(|finding| finding.severity == severity);
             let findings: Vec<&Finding> = findings.collect();
-            findings.iter().take(FINDINGS_SHOWN).for_each(|finding| print_finding(printer, finding));
+            for finding in findings.iter().take(FINDINGS_SHOWN) {
+                printer.line("");
+                print_finding(printer, finding, EXAMPLES_SHOWN);
+            }
             if let Some(hidden) = findings.len().checked_sub(FINDINGS_SHOWN + 1) {
                 let text = format!("      … {} more of `{}` (`--json` has all)", hidden + 1, check.name);
                 printer.line(printer.tone(Tone::Dim, text));
@@ -48,18 +52,11 @@ pub fn print(printer: Printer, report: &PreflightReport, all: bool) {
 }
 
 fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
-    let tone = match check.verdict {
-        Verdict::Pass => Tone::Good,
-        Verdict::Warn | Verdict::NotRun => Tone::Warning,
-        Verdict::Block => Tone::Bad,
-        Verdict::NotApplicable => Tone::Dim,
-    };
-    let word = printer.tone(tone, check.verdict.as_str().replace('_', " "));
+    let word = checks::verdict(printer, check.verdict);
     let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
     row![&check.name, word, took.unwrap_or_default(), cut(&line_of(check), LINE_LETTERS)]
 }
 
-/// A check in one line.
 fn line_of(check: &CheckResult) -> String {
     let first = check.findings.iter().find(|finding| finding.severity != Severity::Note);
     let more = check.findings.iter().filter(|finding| finding.severity != Severity::Note).count();
@@ -67,30 +64,6 @@ fn line_of(check: &CheckResult) -> String {
         (Some(finding), 1) => finding.message.clone(),
         (Some(finding), more) => format!("{more} findings, the first: {}", finding.message),
         (None, _) => check.why.clone().unwrap_or_default(),
-    }
-}
-
-fn tone(severity: Severity) -> Tone {
-    match severity {
-        Severity::Block => Tone::Bad,
-        Severity::Warn => Tone::Warning,
-        Severity::Note => Tone::Dim,
-    }
-}
-
-fn print_finding(printer: Printer, finding: &Finding) {
-    let severity = printer.tone(tone(finding.severity), finding.severity.as_str());
-    let check = printer.tone(Tone::Dim, &finding.check);
-    printer.line("");
-    printer.line(severity + format!(" {}  ", finding.message) + check);
-    for example in finding.examples.iter().take(EXAMPLES_SHOWN) {
-        let place = [example.file.clone(), example.row.map(|row| row.to_string())];
-        let place: Vec<_> = place.into_iter().flatten().collect();
-        let value = example.value.as_deref().unwrap_or_default();
-        printer.line(Shown::from(format!("      {}  ", place.join(":"))) + value);
-    }
-    if let Some(action) = &finding.action {
-        printer.line(format!("      → {}", action));
     }
 }
 

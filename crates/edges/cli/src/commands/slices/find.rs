@@ -23,11 +23,7 @@ pub fn find(args: &SlicesFindArgs, read: &ReadContext, printer: Printer) -> Resu
     });
     bar.finish();
     let answer = answer?;
-    if printer.is_json() {
-        printer.document(&answer);
-    } else {
-        print(printer, &answer);
-    }
+    printer.answer(&answer, || print(printer, &answer));
     Ok(0)
 }
 

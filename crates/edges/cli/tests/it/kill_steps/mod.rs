@@ -277,16 +277,7 @@ fn a_split_is_killed_at_its_steps() {
     home.write("all.csv", &format!("id,kind\n{rows}"));
     write(home.path().join("out/thesis.txt"), "years of work");
     let arguments = [
-        "data",
-        "split",
-        "all.csv",
-        "--parts",
-        "train=0.8,test=0.2",
-        "--seed",
-        "1",
-        "--write",
-        "--out",
-        "out",
+        "data", "split", "all.csv", "--parts", "train=0.8,test=0.2", "--seed", "1", "--write", "--out", "out",
     ];
     let pristine = tempfile::tempdir().unwrap();
     copy(home.path(), pristine.path());

@@ -54,7 +54,7 @@ class Watch:
 
     def __init__(self, run: Run | None = None):
         self._run = run
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._flights: deque[tuple[int, Flight]] = deque()
         # On the monotonic clock: when the step that is being made began. None while nothing is measured.
         self._began: float | None = None
@@ -76,8 +76,8 @@ class Watch:
         return self._run
 
     def failed(self, hook: str, error: BaseException) -> None:
-        if hook not in self._told:
-            self._told.add(hook)
+        if hook not in self._reported:
+            self._reported.add(hook)
             why = f"{type(error).__name__}: {error}"
             self.run.event("callback_failed", callback=type(self).__name__, hook=hook, why=why)
 

@@ -28,7 +28,6 @@ impl Reading {
     }
 }
 
-/// One process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Process {
     /// Processor seconds since its start.

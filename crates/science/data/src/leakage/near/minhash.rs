@@ -9,7 +9,6 @@ use trackway_formats::hash::hash_bytes;
 
 use super::index::mix;
 
-/// Words of a piece.
 const PIECE_WORDS: usize = 5;
 
 /// Shorter texts have too few pieces.

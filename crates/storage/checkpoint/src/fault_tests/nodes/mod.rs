@@ -53,7 +53,6 @@ fn actors_of_attempt(node: usize, number: usize) -> [usize; 2] {
     [first, first + 1]
 }
 
-/// A save that returned.
 struct Saved {
     number: u64,
     sha256: String,

@@ -12,7 +12,7 @@ _waiting: list[tuple[str, dict[str, Any]]] = []
 _attached: list[weakref.ref[Any]] = []
 
 
-def tell(kind: str, **fields: Any) -> None:
+def record(kind: str, **fields: Any) -> None:
     """Records an event in the attached run, or in the one that is attached next."""
     run = _attached[-1]() if _attached else None
     if run is not None:
