@@ -6,7 +6,8 @@ Usage: bench/checkpoint/ranks.py --ours PATH/trackway --python PATH/TO/PYTHON [-
 
 `PATH/TO/PYTHON` has torch and Trackway's package. One training with parameters and Adam's moments of the given size together,
 sharded over the ranks (`gloo`; with `--device cuda` one rank and its GPU); the ways to save take turns on the same state, in
-one process per rank, with a training step between two saves. A save counts until its bytes are synced, whichever way it is made;
+one process per rank, with a training step between two saves. A save counts until its bytes are synced, whichever way it is made
+(ours: until every rank sees the commit; what retention reads and deletes after it is waited for outside the figures);
 a wait until the call returns on every rank. Ratios are taken within a round; printed are medians and the spread.
 """
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from peers import spread, sync
 
 LAYERS = 16
+COMMIT_SECONDS_MAX = 600
 RATIOS = [
     ("wait: DCP save / ours", "dcp", "ours", "wait"),
     ("wait: DCP async_save / ours", "dcp_async", "ours", "wait"),
@@ -123,12 +125,24 @@ class Ways:
         self.training, self.folder, self.dcp = training, folder, checkpoint
         self.run = trackway.attach()
         self.stager = None
+        # DCP's thread calls collectives while this one does: in one group they would meet each other, and both wait for ever.
+        self.group = training.distributed.new_group(backend="gloo")
 
     def ours(self):
         import trackway.dcp
 
-        trackway.dcp.save(self.run, self.training.step, self.training.state(), force=True)
-        return self.run._wait
+        step = self.training.step
+        trackway.dcp.save(self.run, step, self.training.state(), force=True)
+        return lambda: self.committed(step)
+
+    def committed(self, step: int) -> None:
+        from trackway import checkpoint
+
+        until = time.monotonic() + COMMIT_SECONDS_MAX
+        while not any(one.step == step and one.state == "committed" for one in checkpoint.list(os.environ["TRACKWAY_CHECKPOINTS"])):
+            if time.monotonic() > until:
+                raise TimeoutError(f"step {step} was not committed within {COMMIT_SECONDS_MAX} s")
+            time.sleep(0.005)
 
     def torch_save(self):
         path = self.path("torch_save").with_suffix(f".{os.environ['RANK']}")
@@ -142,7 +156,7 @@ class Ways:
 
     def dcp_async(self):
         path = self.path("dcp_async")
-        saving = self.dcp.async_save(self.training.state(), checkpoint_id=path)
+        saving = self.dcp.async_save(self.training.state(), checkpoint_id=path, process_group=self.group)
         return lambda: (saving.result(), sync(path))
 
     def dcp_async_staged(self):
@@ -152,7 +166,7 @@ class Ways:
         path = self.path("dcp_async_staged")
         self.stager = self.stager or DefaultStager(StagingOptions(True, False, False, True))
         state = {name: part.state_dict() for name, part in self.training.state().items()}
-        saving = self.dcp.async_save(state, checkpoint_id=path, async_stager=self.stager)
+        saving = self.dcp.async_save(state, checkpoint_id=path, async_stager=self.stager, process_group=self.group)
         future = getattr(saving, "upload_completion", saving)
         return lambda: (future.result(), sync(path))
 
@@ -177,7 +191,8 @@ class Ways:
         return self.folder / name
 
 
-def measured(training: Training, save) -> dict:
+def measured(training: Training, save, settle) -> dict:
+    settle()  # of the way before
     training.train()
     training.barrier()
     started = time.perf_counter()
@@ -189,14 +204,14 @@ def measured(training: Training, save) -> dict:
     return {"wait": wait, "durable": time.perf_counter() - started}
 
 
-def taken_in_turns(training: Training, chosen: dict, rounds: int) -> list[dict]:
+def taken_in_turns(training: Training, chosen: dict, settle, rounds: int) -> list[dict]:
     """The figures of each round. A way that fails is left out of all of them: PyTorch 2.11 cannot use a stager twice."""
     done = []
     for _ in range(rounds):
         done.append({})
         for way, save in list(chosen.items()):
             try:
-                done[-1][way] = measured(training, save)
+                done[-1][way] = measured(training, save, settle)
             except (KeyError, RuntimeError) as error:
                 print(f"left out: {way} failed: {error!r}", file=sys.stderr)
                 del chosen[way]
@@ -211,7 +226,7 @@ def work(arguments: argparse.Namespace) -> None:
     chosen = {"ours": ways.ours, "copy": ways.copy, "torch_save": ways.torch_save, "dcp": ways.dcp_save, "dcp_async": ways.dcp_async}
     if arguments.device == "cuda":
         chosen["dcp_async_staged"] = ways.dcp_async_staged
-    rounds = taken_in_turns(training, chosen, arguments.rounds + 1)
+    rounds = taken_in_turns(training, chosen, ways.run._wait, arguments.rounds + 1)
     first = {way: figures["wait"] for way, figures in rounds.pop(0).items()}
     if os.environ["RANK"] == "0":
         device = training.torch.cuda.get_device_name() if arguments.device == "cuda" else "CPU"

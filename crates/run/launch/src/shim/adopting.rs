@@ -2,6 +2,7 @@
 //! committed by another thread once the script has ended: nothing is left to yield to, and the next attempt waits for them.
 
 use std::fs;
+use std::num::NonZero;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -115,12 +116,14 @@ struct Follower {
 }
 
 impl Follower {
-    /// Looks until every process of the attempt has ended, which also interrupts a copy: the last look makes it without yielding.
+    /// Looks until every process of the attempt has ended. A copy that is then being made is interrupted where this thread, which yields, would
+    /// hardly run: the last look makes it without yielding.
     fn follow(&mut self, stop: &Receiver<()>) {
         let mut rest = LOOK_EVERY;
         while stop.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
             let started = processor_time();
-            if self.look(false, &|| stop.try_recv() == Err(TryRecvError::Disconnected)).is_fenced {
+            let has_ended = || stop.try_recv() == Err(TryRecvError::Disconnected);
+            if self.look(false, &|| has_ended() && processors_are_taken()).is_fenced {
                 break;
             }
             rest = LOOK_EVERY.max(processor_time().saturating_sub(started) * REST_PER_LOOK);
@@ -175,6 +178,18 @@ impl Follower {
     }
 }
 
+/// Whether others want every processor now.
+fn processors_are_taken() -> bool {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    fs::read_to_string("/proc/stat").is_ok_and(|stat| wanted_processors(&stat) > processors)
+}
+
+/// How many threads of the machine run or could run, this one among them, as `/proc/stat` has it; 0 where it does not.
+fn wanted_processors(stat: &str) -> usize {
+    let count = stat.lines().find_map(|line| line.strip_prefix("procs_running "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
 /// Whether a process of the attempt has one of the files open for writing; none if processes cannot be looked at.
 fn is_open_for_writing(files: &[(u64, u64)]) -> Option<bool> {
     let processes = all_processes().ok()?;
@@ -190,4 +205,17 @@ fn writes_to(link: &Path, files: &[(u64, u64)]) -> bool {
     const WRITABLE: u32 = 0o200;
     let is_writable = fs::symlink_metadata(link).is_ok_and(|found| found.mode() & WRITABLE != 0);
     is_writable && fs::metadata(link).is_ok_and(|found| files.contains(&(found.dev(), found.ino())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the kernel's count of what wants a processor is found, here with this thread at least, and that it is none where it is missing.
+    #[test]
+    fn what_wants_a_processor_is_counted() {
+        assert_eq!(wanted_processors("cpu  1 2 3\nprocs_running 17\nprocs_blocked 4\n"), 17);
+        assert_eq!(wanted_processors("cpu  1 2 3\nprocs_blocked 4\n"), 0);
+        assert!(wanted_processors(&fs::read_to_string("/proc/stat").unwrap()) >= 1);
+    }
 }
