@@ -2,7 +2,7 @@
 """Fails at words that readers of English stumble over, and lists every place.
 
 Three kinds of text are read: what users read (strings of Rust and Python without tests, help, documents), comments (of
-all languages, tests included), and names in Rust code. docs/glossary.md has the words to use instead.
+all languages, tests included), and names in code of Rust and Python. docs/glossary.md has the words to use instead.
 """
 
 import functools
@@ -124,6 +124,8 @@ def python(path: Path, is_package: bool) -> Found:
         elif token.type not in (tokenize.NL, tokenize.NEWLINE):
             yield "comments", block
             block = ""
+            if token.type == tokenize.NAME and len(token.string) > 1:
+                yield "names", token.string
     yield "comments", block
 
 

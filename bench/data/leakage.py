@@ -48,8 +48,8 @@ def table(rows: int, random: np.random.Generator) -> dict[str, np.ndarray]:
     for index in range(CATEGORIES):
         columns[f"c{index}"] = random.integers(0, 5 + 10 * index, rows)
     columns["city"] = np.char.add("city-", random.integers(0, 1000, rows).astype("U4"))
-    told = columns["x0"] + 0.7 * columns["x1"] - 0.5 * columns["x2"] + random.normal(0, 1, rows)
-    columns["y"] = (told > 0).astype(np.int64)
+    reported = columns["x0"] + 0.7 * columns["x1"] - 0.5 * columns["x2"] + random.normal(0, 1, rows)
+    columns["y"] = (reported > 0).astype(np.int64)
     return columns
 
 
@@ -159,9 +159,9 @@ def planted(folder: Path, ours: str, rounds: int) -> None:
         write(folder, "test", leaking(test, False, random))
         checks, _ = answers(ours, folder, "--label", "y", "--only", "target")
         # A pair is reported by either of its columns.
-        told = {"one" if name == "two" else name for name in warned(checks["leakage.target"])}
+        reported = {"one" if name == "two" else name for name in warned(checks["leakage.target"])}
         hidden = {"recoded", "noisy", "one", "gone"}
-        score("target", len(told & hidden), len(told), len(hidden))
+        score("target", len(reported & hidden), len(reported), len(hidden))
 
         raw = {f"s{index}": random.normal(40, 12, 25_000) for index in range(6)}
         scaled = {
@@ -199,10 +199,10 @@ def planted(folder: Path, ours: str, rounds: int) -> None:
             "--only",
             "preprocessing,identifiers,groups,time",
         )
-        told = set(warned(checks["leakage.preprocessing"]))
-        score("scaled", len(told & {"s0", "s2"}), len(told), 2)
-        told = {it["column"] for it in checks["leakage.identifiers"]["findings"]}
-        score("identifiers", len(told & {"record", "token"}), len(told), 2)
+        reported = set(warned(checks["leakage.preprocessing"]))
+        score("scaled", len(reported & {"s0", "s2"}), len(reported), 2)
+        reported = {it["column"] for it in checks["leakage.identifiers"]["findings"]}
+        score("identifiers", len(reported & {"record", "token"}), len(reported), 2)
         for name in ("groups", "time"):
             hit = checks[f"leakage.{name}"]["verdict"] == "block"
             score(name, hit, hit, 1)

@@ -148,8 +148,8 @@ def main():
         delays, by, alarms, count = [], {}, 0, runs * (4 if fault == "healthy" else 1)
         for seed in range(count):
             stream = "\n".join(line(record) for record in train(1000 * place + seed, fault))
-            told = subprocess.run([program], input=stream, capture_output=True, text=True, check=True).stdout
-            firings = [json.loads(text) for text in told.splitlines()]
+            reported = subprocess.run([program], input=stream, capture_output=True, text=True, check=True).stdout
+            firings = [json.loads(text) for text in reported.splitlines()]
             healthy_until = STEPS if fault == "healthy" else FROM
             hits = [f for f in firings if f["detector"] in expected and f["step"] >= FROM - 1]
             false = [f for f in firings if f["step"] < healthy_until - (f["detector"] == "hang")]

@@ -61,14 +61,14 @@ def adult(path: Path, folder: Path) -> None:
         make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)),
         LogisticRegression(max_iter=1000),
     )
-    chance = cross_val_predict(model, table, wrong, cv=5, method="predict_proba")[:, 1]
+    probability = cross_val_predict(model, table, wrong, cv=5, method="predict_proba")[:, 1]
     for name in numbers:
         table[name] = pd.qcut(table[name], 10, duplicates="drop").astype(str)
     table = table.astype(str)
-    zero_one = ((chance > 0.5).astype(int) != wrong).astype(float)
+    zero_one = ((probability > 0.5).astype(int) != wrong).astype(float)
     table.assign(error=zero_one).to_parquet(folder / "adult.parquet")
     pd.concat([table.assign(error=zero_one)] * 10, ignore_index=True).to_parquet(folder / "adult_10.parquet")
-    table.assign(error=np.square(chance - wrong)).to_parquet(folder / "amounts.parquet")
+    table.assign(error=np.square(probability - wrong)).to_parquet(folder / "amounts.parquet")
 
 
 def covtype(folder: Path) -> None:
@@ -82,11 +82,11 @@ def covtype(folder: Path) -> None:
     for size, name in ((4, "wild"), (40, "soil")):
         kind = random.choice(size, rows, p=random.dirichlet(np.full(size, 0.8)))
         columns |= {f"{name}{index}": (kind == index).astype(int) for index in range(size)}
-    chance = np.full(rows, 0.15)
+    probability = np.full(rows, 0.15)
     common = max((name for name in columns if name[0] in "ws"), key=lambda name: columns[name].sum())
-    chance[(columns["n1"] == 3) & (columns[common] == 1)] = 0.45
-    chance += 0.05 * columns["soil3"]
-    columns["error"] = (random.random(rows) < chance).astype(float)
+    probability[(columns["n1"] == 3) & (columns[common] == 1)] = 0.45
+    probability += 0.05 * columns["soil3"]
+    columns["error"] = (random.random(rows) < probability).astype(float)
     pd.DataFrame({name: values if name == "error" else values.astype(str) for name, values in columns.items()}).to_parquet(
         folder / "covtype.parquet"
     )
@@ -118,8 +118,8 @@ def measure(command: list[str], seconds: float, gib: float) -> tuple[float, floa
         process.communicate()
         return time.perf_counter() - began, float("nan"), "", f"stopped after {seconds:.0f} s"
     wall = time.perf_counter() - began
-    told = [line for line in errors.splitlines() if line.strip() and not line.startswith("peak_kib")]
-    why = "" if process.returncode == 0 else f"failed: {(told or ['killed'])[-1][:90]}"
+    reported = [line for line in errors.splitlines() if line.strip() and not line.startswith("peak_kib")]
+    why = "" if process.returncode == 0 else f"failed: {(reported or ['killed'])[-1][:90]}"
     return wall, peak_mib(errors), output, why
 
 

@@ -74,10 +74,10 @@ def lost(tool: str, python: str, options: argparse.Namespace) -> tuple[int, int]
         time.sleep(KILL_SECONDS)
         # Helpers that a tool started for itself may live on, as they would on a machine where the job was killed.
         process.kill()
-        told = [first, *process.stdout.read().splitlines()]
+        reported = [first, *process.stdout.read().splitlines()]
         process.wait()
         time.sleep(1)
-        steps = int([line for line in told if line.strip()][-1])
+        steps = int([line for line in reported if line.strip()][-1])
         command = [python, HERE / "survivors.py", tool, folder]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True)
         try:
@@ -127,8 +127,8 @@ def main() -> None:
         one, ten = (logged(tool, pythons[package], metrics, options) for metrics in (1, 10))
         fate = "not measured"
         if tool not in NOT_READ:
-            told, gone = lost(tool, pythons[package], options)
-            fate = f"{gone} of {told} steps" if gone >= 0 else f"of {told} steps nothing can be read"
+            reported, gone = lost(tool, pythons[package], options)
+            fate = f"{gone} of {reported} steps" if gone >= 0 else f"of {reported} steps nothing can be read"
         figures = "|".join("".join(f"{found[name] / 1e3:9.2f}" for name in head) for found in (one, ten))
         print(f"  {tool:<16}|{figures}| {ten['durable_seconds']:9.3f} {ten['bytes_a_point']:8.1f} {ten['calls']:7}  {fate}", flush=True)
     if options.rust:

@@ -62,10 +62,10 @@ def main() -> None:
         once([])
         for number in range(options.rounds):
             commands = [[], [options.binary, "run", "--"]]
-            told = {len(command): once(command) for command in (commands if number % 2 else commands[::-1])}
-            alone_all.append(told[0])
-            with_all.append(told[3])
-            shares.append(told[3] / told[0] - 1)
+            reported = {len(command): once(command) for command in (commands if number % 2 else commands[::-1])}
+            alone_all.append(reported[0])
+            with_all.append(reported[3])
+            shares.append(reported[3] / reported[0] - 1)
     mean, error = statistics.mean(shares), statistics.stdev(shares) / len(shares) ** 0.5
     print(f"a step alone {statistics.median(alone_all) * 1e3:.3f} ms, with Trackway {statistics.median(with_all) * 1e3:.3f} ms")
     print(f"longer by {mean:+.3%} (95 % interval of {options.rounds} pairs: {mean - 2.1 * error:+.3%} … {mean + 2.1 * error:+.3%})")

@@ -146,18 +146,18 @@ def log_until_killed(log, names):
     for step in range(1, sys.maxsize):
         log(step, {name: step / 3 for name in names})
         if step % 100 == 0:
-            os.write(told, f"{step}\n".encode())
+            os.write(reported, f"{step}\n".encode())
 
 
 if __name__ == "__main__":
     tool, folder, metrics, calls, seconds_max = sys.argv[1:6]
     # Tools print what they like; the results go where stdout was.
-    told = os.dup(1)
+    reported = os.dup(1)
     os.dup2(2, 1)
     log, close = TOOLS[tool](Path(folder).resolve())
     names = NAMES[: int(metrics)]
     if len(sys.argv) > 6:
         log_until_killed(log, names)
     else:
-        os.write(told, json.dumps(measure(log, close, names, int(calls), float(seconds_max))).encode())
+        os.write(reported, json.dumps(measure(log, close, names, int(calls), float(seconds_max))).encode())
     os._exit(0)

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::checks::{Finding, Verdict};
+use trackway_core::text::counted;
 use trackway_core::{
     AttemptId, Confidence, Domain, ProofId, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
 };
@@ -238,6 +239,27 @@ pub struct AttemptInputs {
     /// Samples of one update of the weights, over all ranks, as its callback counted them.
     #[serde(default)]
     pub effective_batch: Option<u64>,
+}
+
+impl AttemptInputs {
+    /// The seed, and whether the script took it.
+    #[must_use]
+    pub fn seed_as_taken(&self) -> Option<String> {
+        self.seed.map(|seed| match self.seed_seen {
+            None => format!("{seed}; nothing shows that the script took it"),
+            Some(seen) if seen == seed => format!("{seed}, taken by the script"),
+            Some(seen) => format!("{seed}, but the script took {seen}"),
+        })
+    }
+
+    /// The batches to skip, and how many the script skipped.
+    #[must_use]
+    pub fn batches_skipped(&self) -> Option<String> {
+        self.skip_batches.as_ref().map(|ranges| match self.skipped_batch_count {
+            None => format!("{ranges}; nothing shows that the script skipped them"),
+            Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
+        })
+    }
 }
 
 /// An evaluator, as it was when an attempt began.

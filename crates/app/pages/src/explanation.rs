@@ -17,8 +17,8 @@ use crate::chart::{Axis, Chart, Dot, Mark, Size, Tone, Unit, legend};
 use crate::frame::{About, Page, page};
 use crate::parts::{card, number, section, table, text};
 use crate::run_parts::{
-    cause, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence, state_class,
-    step, timeline, usd,
+    cause, changes, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence,
+    state_class, step, timeline, usd,
 };
 
 /// Names of what is read from the machine, not recorded by the script, begin so.
@@ -288,13 +288,7 @@ fn changed(attempt: &AttemptSummary) -> Markup {
     html! {
         h3 { "Changed before attempt " (attempt.attempt_number) }
         @if attempt.changes.is_empty() { p.dim { "Nothing: settings, data, code, packages and hosts were the same" } } @else {
-            (table(&[text("Key"), text("Before"), text("Now")], attempt.changes.iter().map(|change| {
-                html! {
-                    td { code { (change.key) } }
-                    td { (change.before.as_deref().unwrap_or("–")) }
-                    td { (change.after.as_deref().unwrap_or("–")) }
-                }
-            })))
+            (changes(&attempt.changes))
         }
     }
 }
@@ -330,25 +324,16 @@ fn listed(names: &[String]) -> Option<String> {
 
 /// What the attempt was given, and what shows that it took it.
 fn taken(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 7] {
-    let seed = inputs.seed.map(|seed| match inputs.seed_seen {
-        None => format!("{seed}; nothing shows that the script took it"),
-        Some(seen) if seen == seed => format!("{seed}, taken by the script"),
-        Some(seen) => format!("{seed}, but the script took {seen}"),
-    });
     let rows = inputs.rung_rows.zip(inputs.rung_rows_total);
-    let skipped = inputs.skip_batches.as_ref().map(|ranges| match inputs.skipped_batch_count {
-        None => format!("{ranges}; nothing shows that the script skipped them"),
-        Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
-    });
     let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref());
     let all_opened = (!inputs.data_opened.is_empty()).then(|| "none".to_owned());
     [
-        ("seed", seed),
+        ("seed", inputs.seed_as_taken()),
         ("data opened", listed(&inputs.data_opened)),
         ("data not opened", listed(&inputs.data_not_opened).or(all_opened)),
         ("samples of an update", inputs.effective_batch.map(|samples| samples.to_string())),
         ("rows of the rung", rows.map(|(rows, total)| format!("{rows} of {total}, as counted"))),
-        ("batches to skip", skipped.or_else(|| Some("none".to_owned()))),
+        ("batches to skip", inputs.batches_skipped().or_else(|| Some("none".to_owned()))),
         (
             "warm start",
             Some(warm.map_or_else(

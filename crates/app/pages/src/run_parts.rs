@@ -5,7 +5,7 @@ use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::detections::Detection;
 use trackway_api::diagnosis::AttemptDiagnosis;
 use trackway_api::explain::{
-    Amendment, Diff, RetryDecision, Termination, TerminationEvidence, TimelineEvent,
+    Amendment, Change, Diff, RetryDecision, Termination, TerminationEvidence, TimelineEvent,
 };
 use trackway_api::runs::RunState;
 use trackway_core::detect::DetectionSeverity;
@@ -250,19 +250,27 @@ pub fn checkpoints(all: &[Checkpoint], resume_step: Option<u64>) -> Markup {
     )
 }
 
+/// What changed, from what to what.
+pub fn changes(changes: &[Change]) -> Markup {
+    table(
+        &[text("Key"), text("Before"), text("Now")],
+        changes.iter().map(|change| {
+            html! {
+                td { code { (change.key) } }
+                td { (change.before.as_deref().unwrap_or("–")) }
+                td { (change.after.as_deref().unwrap_or("–")) }
+            }
+        }),
+    )
+}
+
 /// What differs from something else.
 pub fn difference(diff: &Diff) -> Markup {
     let left_out = diff.changes.len().saturating_sub(CHANGES_MAX);
     html! {
         h3 { "Against " (diff.label) " " code.dim { (diff.against) } }
         @if diff.changes.is_empty() { p.dim { "No difference" } } @else {
-            (table(&[text("Key"), text("Before"), text("Now")], diff.changes.iter().take(CHANGES_MAX).map(|change| {
-                html! {
-                    td { code { (change.key) } }
-                    td { (change.before.as_deref().unwrap_or("–")) }
-                    td { (change.after.as_deref().unwrap_or("–")) }
-                }
-            })))
+            (changes(&diff.changes[..diff.changes.len() - left_out]))
         }
         @if left_out > 0 { p.dim { (left_out) " more" } }
     }

@@ -26,7 +26,7 @@ def record_of(folder):
     return flight_record.read(folder / "record-1")
 
 
-def told_nothing_failed(record):
+def check_nothing_failed(record):
     assert "callback_failed" not in record.kinds(), record.events
     assert "value_unusable" not in record.kinds(), record.events
 
@@ -55,7 +55,7 @@ class Slow:
             yield batch
 
 
-def test_a_failing_callback_is_told_once(attempt, tmp_path):
+def test_a_failing_callback_is_reported_once(attempt, tmp_path):
     """Proves that what fails in a callback never reaches the training, and is reported once for each hook."""
     from trackway.callbacks._watch import Watch, quiet
 
@@ -72,7 +72,7 @@ def test_a_failing_callback_is_told_once(attempt, tmp_path):
     assert (kind, fields["hook"], fields["why"]) == ("callback_failed", "hook", "RuntimeError: no")
 
 
-def test_batches_are_told_apart():
+def test_batches_are_distinguished():
     """Proves that the digest is the same for the same batch alone, in whatever layout NumPy keeps it."""
     from trackway.callbacks._watch import digest
 
@@ -130,7 +130,7 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
         ready = time.perf_counter()
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate", "samples_per_update"} | DIGESTS
     assert record.metric("grad_norm") == pytest.approx(norms) and record.metric("loss") == losses
     assert set(record.metric("nonfinite_gradients").values()) == {0}
@@ -158,7 +158,7 @@ def test_gradients_that_are_not_finite(attempt, tmp_path):
         watch.step(step, loss=1.0, **({"grad_norm": 7.0} if step == 5 else {}))
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.metric("nonfinite_gradients") == {1: 0, 3: 2, 5: 0}
     norms = record.metric("grad_norm")
     assert set(norms) == {1, 3, 5} and norms[1] == pytest.approx(math.sqrt(6))
@@ -182,7 +182,7 @@ def test_a_scaler_that_leaves_an_update_out(attempt, tmp_path):
         watch.step(step, loss=loss)
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.metric("nonfinite_gradients") == {1: 0, 2: 1, 3: 0}
     assert record.metric("loss_scale") == {1: 8, 2: 4, 3: 4}
 
@@ -202,7 +202,7 @@ def test_samples_of_an_update_are_counted(attempt, tmp_path):
         watch.step(step)
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.metric("samples_per_update") == {4: 32, 9: 5}
 
 
@@ -228,7 +228,7 @@ def test_a_loop_in_pytorch_on_a_device_never_waits(attempt, tmp_path):
         torch.cuda.set_sync_debug_mode("default")
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert set(record.metric("loss")) == set(record.metric("grad_norm")) == set(range(1, 201))
     assert record.metric("memory_allocated_bytes") and record.metric("memory_reserved_bytes")
 
@@ -275,7 +275,7 @@ def test_a_loop_in_jax(attempt, tmp_path):
         norms[step], losses[step] = norm, loss
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate"} | DIGESTS
     assert list(record.metric("loss").items())[:6] == [(step, float(losses[step])) for step in range(1, 7)]
     for step in range(1, 7):
@@ -352,7 +352,7 @@ def test_lightning(attempt, tmp_path):
     module, _ = lightning_training(lightning, tmp_path, callbacks=[callback], **options)
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate", "samples_per_update"} | DIGESTS
     assert set(record.metric("loss")) == set(range(1, 9))
     assert record.metric("grad_norm") == pytest.approx(module.norms), "the norm from before the clipping"
@@ -413,7 +413,7 @@ def test_transformers(attempt, tmp_path):
     trainer = transformers_training(tmp_path, callback, num_train_epochs=2, eval_strategy="epoch")
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.names >= TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate"}
     logged = {one["step"]: one for one in trainer.state.log_history if "loss" in one}
     assert set(logged) == set(range(2, 17, 2))
@@ -454,7 +454,7 @@ def test_keras(tmp_path):
     behind."""
     lines = keras_training(tmp_path, epochs=2)
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.names == TIMES | GRADIENTS | {"loss", "epoch_loss", "val_loss", "learning_rate"} | DIGESTS
     steps = set(range(1, 33))
     assert set(record.metric("loss")) == set(record.metric("grad_norm")) == steps
@@ -499,7 +499,7 @@ def test_sklearn_callbacks(attempt, tmp_path):
     make_pipeline(StandardScaler(), LogisticRegression().set_callbacks(callbacks.SklearnCallback(run))).fit(x, y)
     run.finish()
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert set(record.metric("step_seconds")) >= set(range(1, iterations + 1))
     assert {fields["estimator"] for _, _, fields in record.events} == {"LogisticRegression"}
 
@@ -514,7 +514,7 @@ def test_sklearn_monitor(attempt, tmp_path):
     model = GradientBoostingClassifier(n_estimators=9, subsample=0.5, random_state=1)
     model.fit(x, y, monitor=callbacks.SklearnCallback(run))
     record = record_of(tmp_path)
-    told_nothing_failed(record)
+    check_nothing_failed(record)
     assert record.metric("loss") == dict(enumerate(model.train_score_, 1))
     assert set(record.metric("oob_improvement")) == set(range(1, 10))
     ask_to_stop(tmp_path)
@@ -529,17 +529,17 @@ def test_xgboost(attempt, tmp_path):
     run = attempt()
     x, y = table()
     train, test = xgboost.DMatrix(x[:80], y[:80]), xgboost.DMatrix(x[80:], y[80:])
-    told = {}
+    reported = {}
     parameters = {"objective": "binary:logistic", "eval_metric": ["auc", "logloss"]}
     common = {"num_boost_round": 6, "verbose_eval": False}
     evals = [(train, "train"), (test, "test")]
     watch = callbacks.XGBoostCallback(run)
-    xgboost.train(parameters, train, evals=evals, evals_result=told, callbacks=[watch], **common)
+    xgboost.train(parameters, train, evals=evals, evals_result=reported, callbacks=[watch], **common)
     record = record_of(tmp_path)
-    told_nothing_failed(record)
-    assert record.metric("loss") == dict(enumerate(told["train"]["logloss"], 1))
-    assert record.metric("val_loss") == dict(enumerate(told["test"]["logloss"], 1))
-    assert record.metric("test_auc") == dict(enumerate(told["test"]["auc"], 1))
+    check_nothing_failed(record)
+    assert record.metric("loss") == dict(enumerate(reported["train"]["logloss"], 1))
+    assert record.metric("val_loss") == dict(enumerate(reported["test"]["logloss"], 1))
+    assert record.metric("test_auc") == dict(enumerate(reported["test"]["auc"], 1))
     assert set(record.metric("step_seconds")) == set(range(1, 7))
     model = xgboost.XGBClassifier(n_estimators=3, callbacks=[callbacks.XGBoostCallback(run)])
     model.fit(x[:80], y[:80], eval_set=[(x[80:], y[80:])], verbose=False)
@@ -547,7 +547,7 @@ def test_xgboost(attempt, tmp_path):
     last = model.evals_result()["validation_0"]["logloss"][-1]
     assert record.metric("val_loss")[3] == record.metric("validation_0_logloss")[3] == last
     xgboost.cv(parameters, train, callbacks=[callbacks.XGBoostCallback(run)], **common)
-    told_nothing_failed(record_of(tmp_path))
+    check_nothing_failed(record_of(tmp_path))
     ask_to_stop(tmp_path)
     booster = xgboost.train(parameters, train, callbacks=[callbacks.XGBoostCallback(run)], **common)
     assert booster.num_boosted_rounds() == 1
@@ -561,15 +561,15 @@ def test_lightgbm(attempt, tmp_path):
     x, y = table()
     train = lightgbm.Dataset(x[:80], y[:80])
     test = lightgbm.Dataset(x[80:], y[80:], reference=train)
-    told = {}
+    reported = {}
     parameters = {"objective": "binary", "metric": ["auc", "binary_logloss"], "verbose": -1, "learning_rate": 0.25}
-    watch = [callbacks.LightGBMCallback(run), lightgbm.record_evaluation(told)]
+    watch = [callbacks.LightGBMCallback(run), lightgbm.record_evaluation(reported)]
     given = {"valid_sets": [train, test], "valid_names": ["train", "test"]}
     lightgbm.train(parameters, train, num_boost_round=6, callbacks=watch, **given)
     record = record_of(tmp_path)
-    told_nothing_failed(record)
-    assert record.metric("loss") == dict(enumerate(told["train"]["binary_logloss"], 1))
-    assert record.metric("val_loss") == dict(enumerate(told["test"]["binary_logloss"], 1))
+    check_nothing_failed(record)
+    assert record.metric("loss") == dict(enumerate(reported["train"]["binary_logloss"], 1))
+    assert record.metric("val_loss") == dict(enumerate(reported["test"]["binary_logloss"], 1))
     assert record.metric("learning_rate") == dict.fromkeys(range(1, 7), 0.25)
     ask_to_stop(tmp_path)
     booster = lightgbm.train(

@@ -100,13 +100,13 @@ def test_kills_of_any_rank(tmp_path):
     assert [rank["digest"] for rank in found] == whole, seed
 
 
-@pytest.mark.parametrize("told", [[0, 1, 2, 3], [2]], ids=["all", "one"])
-def test_a_stop_ends_all_at_one_step(tmp_path, told):
+@pytest.mark.parametrize("reported", [[0, 1, 2, 3], [2]], ids=["all", "one"])
+def test_a_stop_ends_all_at_one_step(tmp_path, reported):
     """Proves that SIGTERM, also to one rank only, ends all of them at the same step with one checkpoint of it."""
     ranks = Ranks(tmp_path, 1, steps=100_000, TRACKWAY_GRACE_SECONDS=30, TRACKWAY_CHECKPOINT_EVERY_STEPS=1_000_000)
     for rank in range(WORLD_SIZE):
         ranks.words_of(rank, 7)
-    for rank in told:
+    for rank in reported:
         ranks.processes[rank].send_signal(signal.SIGTERM)
     last = one([found["last"] for found in ranks.finish()])
     assert states(tmp_path) == [(int(last[0]), "committed")]
@@ -147,8 +147,8 @@ def test_another_number_of_ranks(tmp_path):
         assert one([rank["shared"] for rank in [*before, *after]])
         rows, rows_before = (sum(float(rank["rows"][0]) for rank in ranks) for ranks in (after, before))
         assert rows == pytest.approx(rows_before)
-        told = b"resume_without_place" in record_bytes(tmp_path, epoch)
-        assert told == (world_size != 2)
+        reported = b"resume_without_place" in record_bytes(tmp_path, epoch)
+        assert reported == (world_size != 2)
 
 
 def test_parts_are_put_in_place():

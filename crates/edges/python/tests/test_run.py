@@ -167,7 +167,7 @@ def test_a_loop_over_epochs(attempt):
 def cursors(folder, epoch=1):
     """Step, batch and epoch of each recorded place in the data."""
     events = flight_record.read(folder / f"record-{epoch}").events
-    return [(step, int(told["batch"]), int(told["epoch"])) for kind, step, told in events if kind == "data_cursor"]
+    return [(step, int(reported["batch"]), int(reported["epoch"])) for kind, step, reported in events if kind == "data_cursor"]
 
 
 def test_the_place_in_the_data_is_reported(attempt, tmp_path):
@@ -205,7 +205,7 @@ class Deals:
 
 
 @pytest.mark.parametrize("loader", [list, Deals, "torch"])
-def test_batches_are_passed_over(attempt, tmp_path, loader):
+def test_batches_are_skipped(attempt, tmp_path, loader):
     """Proves by number which batches are trained on after a rollback: steps count on without the skipped ones, in every
     pass, for a loader with and without a position, again after a resume within the ranges, and by the record."""
     if loader == "torch":
@@ -238,7 +238,7 @@ def test_batches_are_passed_over(attempt, tmp_path, loader):
     assert cursors(tmp_path, 3) == [(10, 14, 1)]
 
 
-def test_what_is_passed_over_is_reported(attempt, monkeypatch):
+def test_what_is_skipped_is_reported(attempt, monkeypatch):
     """Proves that a loop of another kind can get the ranges, that a damaged variable is not an empty one, and that outside an
     attempt nothing is skipped."""
     assert attempt(TRACKWAY_SKIP_BATCHES="1..3, 7..8").skipped_batches == [(1, 3), (7, 8)]
@@ -418,10 +418,10 @@ def test_tags_artifacts_and_progressive_loss(attempt, tmp_path):
     record = flight_record.read(tmp_path / "record-1")
     assert record.metric("progressive_loss") == {1: 0.5, 2: 0.25}
     assert record.kinds().count("progressive_seen_before") == 1
-    told = {kind: fields for kind, _, fields in record.events}
-    assert told["tag"] == {"name": "team", "value": "search"}
-    assert told["artifact"]["name"] == "plot.svg" and told["artifact"]["size_bytes"] == "6"
-    assert (tmp_path / "artifacts" / told["artifact"]["blake3"]).read_text() == "a plot"
+    reported = {kind: fields for kind, _, fields in record.events}
+    assert reported["tag"] == {"name": "team", "value": "search"}
+    assert reported["artifact"]["name"] == "plot.svg" and reported["artifact"]["size_bytes"] == "6"
+    assert (tmp_path / "artifacts" / reported["artifact"]["blake3"]).read_text() == "a plot"
     failed = [fields["name"] for kind, _, fields in record.events if kind == "artifact_failed"]
     assert len(failed) == 3 and "gone" in failed
 
@@ -465,16 +465,16 @@ def test_exceptions_are_reported(tmp_path):
         command = [sys.executable, str(tmp_path / "fail.py")]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 1 and done.stderr.count("ValueError: ") == 2
-    told = [fields for kind, _, fields in flight_record.read(tmp_path / "record-1").events if kind == "exception"]
-    assert [fields["message"] for fields in told] == ["in a thread", "at the end"] * 2
-    assert {fields["type"] for fields in told} == {"ValueError"}
-    assert told[1]["trace"].splitlines()[0] == "caused by KeyError"
-    assert told[1]["trace"].splitlines()[-1].endswith("fail.py:8 fail")
-    assert [told[0]["digest"], told[1]["digest"]] == [told[2]["digest"], told[3]["digest"]]
-    assert told[0]["digest"] != told[1]["digest"]
+    reported = [fields for kind, _, fields in flight_record.read(tmp_path / "record-1").events if kind == "exception"]
+    assert [fields["message"] for fields in reported] == ["in a thread", "at the end"] * 2
+    assert {fields["type"] for fields in reported} == {"ValueError"}
+    assert reported[1]["trace"].splitlines()[0] == "caused by KeyError"
+    assert reported[1]["trace"].splitlines()[-1].endswith("fail.py:8 fail")
+    assert [reported[0]["digest"], reported[1]["digest"]] == [reported[2]["digest"], reported[3]["digest"]]
+    assert reported[0]["digest"] != reported[1]["digest"]
 
 
-def test_an_exception_is_told_once(attempt, tmp_path):
+def test_an_exception_is_reported_once(attempt, tmp_path):
     """Proves that one which leaves the run's own block, or cannot be made into a string, is reported once and passed on."""
 
     class Odd(Exception):
@@ -532,14 +532,14 @@ def test_a_killed_script_loses_no_point(tmp_path):
     for epoch in range(1, kills + 1):
         environment = {**os.environ, **attempt_environment(tmp_path, epoch)}
         process = subprocess.Popen([sys.executable, "-c", LOGGING], env=environment, stdout=subprocess.PIPE, text=True)
-        told = [int(process.stdout.readline()) for _ in range(draw.randrange(1, 60))]
+        reported = [int(process.stdout.readline()) for _ in range(draw.randrange(1, 60))]
         time.sleep(draw.random() / 500)
         process.kill()
         process.wait()
         found = set(flight_record.read(tmp_path / f"record-{epoch}").metric("rate"))
-        first = {step - step % 1_000_000_000 for step in told}
+        first = {step - step % 1_000_000_000 for step in reported}
         for base in first:
-            last = max(step for step in told if step - step % 1_000_000_000 == base)
+            last = max(step for step in reported if step - step % 1_000_000_000 == base)
             assert not set(range(base or 1, last + 1)) - found
     print(f"{kills} kills of a script that logs from two threads")
 

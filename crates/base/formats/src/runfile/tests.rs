@@ -566,7 +566,7 @@ fn a_retry_key_without_effect_is_refused() {
 #[test]
 fn a_refill_that_has_no_effect_is_refused() {
     let read = |rule: &str| parse(&format!("{MINIMAL}\n[retry]\n{rule}\n"), "f", &[]);
-    let seconds = |rule: &str| read(rule).unwrap().retry.rules["hang"].refill_seconds;
+    let seconds = |rule: &str| read(rule).unwrap().plan.retry.rules["hang"].refill_seconds;
     assert_eq!(seconds("hang = { refill = \"30m\" }"), Some(1_800.0));
     assert_eq!(seconds("hang = { refill = \"never\" }"), Some(0.0));
     for refused in

@@ -11,16 +11,7 @@ pub(super) fn rows(kept: Option<u64>, total: Option<u64>) -> Option<String> {
 
 /// What the attempt was given, and what shows that it took it: names, and what is known.
 pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>); 6] {
-    let seed = inputs.seed.map(|seed| match inputs.seed_seen {
-        None => format!("{seed}; nothing shows that the script took it"),
-        Some(seen) if seen == seed => format!("{seed}, taken by the script"),
-        Some(seen) => format!("{seed}, but the script took {seen}"),
-    });
     let kept = rows(inputs.rung_rows, inputs.rung_rows_total).map(|rows| format!("{rows}, as counted"));
-    let skipped = inputs.skip_batches.as_ref().map(|ranges| match inputs.skipped_batch_count {
-        None => format!("{ranges}; nothing shows that the script skipped them"),
-        Some(count) => format!("{ranges}; {} skipped", counted(count, "batch")),
-    });
     let warm = inputs.warm_start_step.zip(inputs.warm_start_rung.as_ref()).map(|(step, rung)| {
         let manifest = inputs.warm_start_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
         let of =
@@ -32,10 +23,10 @@ pub(super) fn inputs(inputs: &AttemptInputs) -> [(&'static str, Option<String>);
         .map(|samples| format!("{} in each update, as counted", counted(samples, "sample")));
     [
         ("data opened", opened(inputs)),
-        ("seed", seed),
+        ("seed", inputs.seed_as_taken()),
         ("rows", kept),
         ("batch", batch),
-        ("skip batches", skipped),
+        ("skip batches", inputs.batches_skipped()),
         ("warm start", warm),
     ]
 }

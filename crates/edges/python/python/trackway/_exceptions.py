@@ -40,10 +40,10 @@ def _chain_main() -> None:
 def _chain_threads() -> None:
     before = threading.excepthook
 
-    def hook(told: threading.ExceptHookArgs, /) -> None:
-        if told.exc_value is not None:
-            _tell(told.exc_value)
-        before(told)
+    def hook(raised: threading.ExceptHookArgs, /) -> None:
+        if raised.exc_value is not None:
+            _tell(raised.exc_value)
+        before(raised)
 
     threading.excepthook = hook
 

@@ -36,7 +36,7 @@ STATISTICS_ELEMENTS_MAX = 1 << 22
 # Leaves of one batch that are looked at.
 LEAVES_MAX = 64
 # Steps after which facts are reported already, for a process that does not reach its end.
-TOLD_STEPS = frozenset({1, 2, 5, 20})
+REPORTED_STEPS = frozenset({1, 2, 5, 20})
 # First steps that are no measure of how long one takes.
 WARM_UP_STEPS = 3
 
@@ -78,7 +78,7 @@ class Rehearsal:
                     began = time.perf_counter()
                     yield copied(kept[index])
                     self._step_seconds.append(time.perf_counter() - began)
-                    if number + 1 in TOLD_STEPS:
+                    if number + 1 in REPORTED_STEPS:
                         self._tell()
         finally:
             self.conclude()

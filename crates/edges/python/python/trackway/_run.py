@@ -104,7 +104,7 @@ class Run(Recorder):
         self._sigterm_watched = False
         self._share_reported = False
         self._seen_before_reported = False
-        self._told_error: BaseException | None = None
+        self._reported_error: BaseException | None = None
         self._endings: list[Callable[[], None]] = []
         self._process = os.getpid()
         if self.enabled:
@@ -192,8 +192,8 @@ class Run(Recorder):
     def exception(self, error: BaseException, /) -> None:
         """Records an exception: type, message, traceback locations, and a digest of type and locations that identifies
         the same failure in other attempts. Uncaught exceptions are recorded automatically."""
-        if error is not self._told_error:
-            self._told_error = error
+        if error is not self._reported_error:
+            self._reported_error = error
             tell_exception(self, error)
 
     def heartbeat(self, step: int, /) -> None:
@@ -302,7 +302,7 @@ class Run(Recorder):
         # If the checkpoint does not have it, a step was a batch.
         self._cursor.taken = loaded.step
         if loaded.world_size != self._world_size:
-            return self._begin_epoch_anew(_state.Stored(FilesOf(source, 0)), loaded)
+            return self._begin_epoch_again(_state.Stored(FilesOf(source, 0)), loaded)
         names = stored.names
         if CURSOR in names:
             stored.restore(CURSOR, self._cursor)
@@ -311,7 +311,7 @@ class Run(Recorder):
             ProcessRng().load_state_dict(self._rng_to_come)
         return None
 
-    def _begin_epoch_anew(self, first: _state.Stored, loaded: Loaded) -> None:
+    def _begin_epoch_again(self, first: _state.Stored, loaded: Loaded) -> None:
         """A different number of ranks distributes the data differently: no position within an epoch is valid for it."""
         if CURSOR not in first.names:
             return
@@ -377,10 +377,10 @@ class Run(Recorder):
         self._rng_to_come = None
         if self.should_stop():
             return
-        told = Place(step, None, 0)
+        reported = Place(step, None, 0)
         diagnosis = self._diagnosis
         for batch in batches if diagnosis is None else diagnosis.loaded(batches):
-            told = self._tell_place(step, told)
+            reported = self._tell_place(step, reported)
             self._begin_step(step)
             self._next_step = step + 1
             if diagnosis is not None:
@@ -392,12 +392,12 @@ class Run(Recorder):
                 return
             step += 1
 
-    def _tell_place(self, step: int, told: Place) -> Place:
+    def _tell_place(self, step: int, reported: Place) -> Place:
         """Records which batch a step trains on, if that does not follow from the last record; returns the last record.
         A batch costs nothing as long as each step takes the next batch of the same epoch."""
         batch = self._cursor.taken - 1
-        if told.epoch == self.epoch and step - told.step == batch - told.batch:
-            return told
+        if reported.epoch == self.epoch and step - reported.step == batch - reported.batch:
+            return reported
         self._event(DATA_CURSOR_EVENT, step, {"batch": batch, "epoch": self.epoch})
         return Place(step, self.epoch, batch)
 

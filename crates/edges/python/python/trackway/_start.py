@@ -48,7 +48,7 @@ class StartedRun(Run):
         code = 1
         try:
             super().finish()
-            code = 0 if self._told_error is None else 1
+            code = 0 if self._reported_error is None else 1
         finally:
             self._end(code)
 
@@ -67,7 +67,7 @@ class StartedRun(Run):
     def _at_exit(self) -> None:
         super()._at_exit()
         if os.getpid() == self._process:
-            self._end(0 if self._told_error is None else 1)
+            self._end(0 if self._reported_error is None else 1)
 
     def _end(self, code: int, error: str = "") -> None:
         global _started

@@ -151,8 +151,8 @@ def _judge(numpy: Any, moved: tuple[Any, float], mask: Any, labels: Any, side: i
     whole = numpy.rint(mask.astype("float64"))
     is_label = (numpy.abs(mask.astype("float64") - whole) < 1e-3) & numpy.isin(whole, known)
     is_filled = numpy.isnan(origins[..., 0])
-    told = ~is_filled & (whole != 0)
-    compared = int(told.sum())
+    foreground = ~is_filled & (whole != 0)
+    compared = int(foreground.sum())
     if compared < COMPARED_SHARE_MIN * mask.size:
         message = "image and mask have hardly any unfilled pixel in common"
         return AugmentationProbe(False, draws, compared, 1.0, 0.0, (0.0, 0.0), None, message)
@@ -164,13 +164,13 @@ def _judge(numpy: Any, moved: tuple[Any, float], mask: Any, labels: Any, side: i
     shift = numpy.where(origins < start, start - origins, numpy.minimum(0, start + (side - 1) - origins))
     distance = numpy.abs(shift).max(axis=-1)
     distance[~is_label] = numpy.inf
-    distance[~told] = 0
+    distance[~foreground] = 0
     off = int((distance > tolerance).sum())
-    mixed = int((told & ~is_label).sum())
+    mixed = int((foreground & ~is_label).sum())
     measured = numpy.where(numpy.isinf(distance), 0, distance)
     worst = numpy.unravel_index(int(distance.argmax()), mask.shape)
-    told_of = told & is_label
-    middle = numpy.median(shift[told_of], axis=0) if told_of.any() else (0.0, 0.0)
+    of_labels = foreground & is_label
+    middle = numpy.median(shift[of_labels], axis=0) if of_labels.any() else (0.0, 0.0)
     agrees = off <= OFF_SHARE_MAX * compared
     if agrees:
         message = f"image and mask moved in the same way at {compared} pixels, in all {draws} draws"

@@ -12,7 +12,7 @@ fn roll_backs_are_read() {
         "{MINIMAL}[detect]\nloss_spike = \"roll_back\"\nroll_back_steps = 20\nskip_batches = 5\n[retry]\nroll_back = {{ attempts = 7 }}\n"
     );
     let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
-    assert!(file.unsupported.is_empty());
+    assert_eq!(parse(&text, "trackway.toml", &[]).unwrap().unsupported(), []);
     assert_eq!(file.detect.policy_of(Detector::LossSpike), Some(DetectionPolicy::RollBack));
     assert_eq!((file.detect.roll_back_steps, file.detect.skip_batches), (Some(20), Some(5)));
     assert_eq!(file.retry.rules["roll_back"].attempts, Some(7));

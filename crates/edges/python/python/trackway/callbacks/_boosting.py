@@ -8,13 +8,13 @@ from collections.abc import Iterable
 TRAINING_NAMES = frozenset({"train", "training", "dtrain", "validation_0"})
 
 
-def named_alike(told: Iterable[tuple[str, str, float, bool]], only_data: bool) -> dict[str, float]:
+def named_alike(reported: Iterable[tuple[str, str, float, bool]], only_data: bool) -> dict[str, float]:
     """Metrics from `(data, metric, value, higher_is_better)`. Each is recorded as `DATA_METRIC`; the first metric for
     which lower is better is also recorded as `loss` for the training data, or as `val_loss` for the first other data.
     `only_data`: there is one data set, and its name does not reveal which."""
     values: dict[str, float] = {}
     validation: str | None = None
-    for data, metric, value, more_is_better in told:
+    for data, metric, value, more_is_better in reported:
         values[f"{data}_{metric}"] = value
         if more_is_better:
             continue

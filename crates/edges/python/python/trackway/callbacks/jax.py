@@ -65,9 +65,9 @@ class JaxLoop(Watch):
 
 def device_memory() -> dict[str, float]:
     """The memory reported by the allocator of the first device; nothing on a CPU. Does not wait for the device."""
-    told = jax.local_devices()[0].memory_stats() or {}
+    reported = jax.local_devices()[0].memory_stats() or {}
     names = {"bytes_in_use": "memory_allocated_bytes", "pool_bytes": "memory_reserved_bytes"}
-    return {name: told[stat] for stat, name in names.items() if stat in told}
+    return {name: reported[stat] for stat, name in names.items() if stat in reported}
 
 
 def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], JaxFlight | None]:

@@ -53,9 +53,9 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     @quiet
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.pause()
-        told = {"epoch_loss" if name == "loss" else name: value for name, value in (logs or {}).items()}
+        reported = {"epoch_loss" if name == "loss" else name: value for name, value in (logs or {}).items()}
         rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
-        self.record(self._steps, {"learning_rate": float(rate), **told})
+        self.record(self._steps, {"learning_rate": float(rate), **reported})
 
     @quiet
     def on_train_end(self, logs: Any = None) -> None:

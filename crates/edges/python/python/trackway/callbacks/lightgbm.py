@@ -29,8 +29,8 @@ class LightGBMCallback(Watch):
     @quiet
     def _round(self, env: Any) -> bool:
         results = env.evaluation_result_list or []
-        told = [(one[0], one[1], float(one[2]), bool(one[3])) for one in results]
-        values = {**self.measured(), **named_alike(told, len({one[0] for one in told}) == 1)}
+        reported = [(one[0], one[1], float(one[2]), bool(one[3])) for one in results]
+        values = {**self.measured(), **named_alike(reported, len({one[0] for one in reported}) == 1)}
         if (rate := env.params.get("learning_rate")) is not None:
             values["learning_rate"] = rate
         self.record(env.iteration + 1, values)

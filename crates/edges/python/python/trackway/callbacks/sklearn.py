@@ -46,8 +46,8 @@ class SklearnCallback(Watch):
             self._steps += 1
             self.record(self._steps, self.measured())
         else:
-            told = {"estimator": context.estimator_name, "task": context.task_name, "number": context.task_id}
-            self.run.event("fit_task", step=self._steps, **told)
+            reported = {"estimator": context.estimator_name, "task": context.task_name, "number": context.task_id}
+            self.run.event("fit_task", step=self._steps, **reported)
         return bool(self.run.should_stop())
 
     # The `monitor` of gradient boosting

@@ -36,15 +36,15 @@ class XGBoostCallback(Watch, TrainingCallback):
 
     @quiet
     def _round(self, epoch: int, evals_log: Any) -> bool:
-        told = [
+        reported = [
             (data, metric, _value(history[-1]), metric.split("@")[0] in MORE_IS_BETTER)
             for data, metrics in evals_log.items()
             for metric, history in metrics.items()
         ]
-        self.record(epoch + 1, {**self.measured(), **named_alike(told, len(evals_log) == 1)})
+        self.record(epoch + 1, {**self.measured(), **named_alike(reported, len(evals_log) == 1)})
         return bool(self.run.should_stop())
 
 
-def _value(told: Any) -> float:
+def _value(reported: Any) -> float:
     """For cross-validation the mean, without the standard deviation."""
-    return float(told[0] if isinstance(told, tuple) else told)
+    return float(reported[0] if isinstance(reported, tuple) else reported)
