@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::json;
+use trackway_core::{RunId, Step};
 use trackway_data::DataSpec;
 use trackway_data::model::Frame;
 use trackway_data::pass::UNWATCHED;
@@ -18,6 +19,7 @@ use trackway_formats::gate::PROBE;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
+use crate::checkpoints::Chosen;
 use crate::data::data_error;
 use trackway_engine::file_digest::file_sha256;
 
@@ -65,12 +67,44 @@ pub(crate) fn baseline(
     let row = match named.split_once('@') {
         _ if named == LAST => return last_before(context, candidate),
         _ if named == PARENT => of_parent(context, candidate)?,
-        Some((model, alias)) => match of_model(context, model, alias, candidate)? {
+        Some((model, alias)) => match of_model(context, model, alias, candidate.task_set_sha256)? {
             Some(row) => row,
             None => return Ok(None),
         },
         None => context.resolve_evaluation(named)?,
     };
+    comparable(row).map(Some)
+}
+
+/// The same before there is a candidate: the evaluation, as far as it can be known. `parent`: the run and the checkpoint that the
+/// run will start from. `None`: it is what there will be when the evaluation begins.
+///
+/// # Errors
+/// As [`baseline`].
+pub(crate) fn check_baseline(
+    context: &Context,
+    named: &str,
+    parent: Option<(RunId, &Chosen)>,
+    task_set_sha256: Option<&str>,
+) -> Result<Option<String>, AppError> {
+    let row = match (named.split_once('@'), parent) {
+        _ if named == LAST => return Ok(None),
+        (_, None) if named == PARENT => return Err(no_parent("the run starts from no other run")),
+        (_, Some((run_id, chosen))) if named == PARENT => {
+            let parent = (run_id, Some(chosen.step), chosen.manifest_sha256.as_str());
+            of_checkpoint(context, parent, task_set_sha256)?
+        }
+        (Some((model, alias)), _) => match of_model(context, model, alias, task_set_sha256)? {
+            Some(row) => row,
+            None => return Ok(None),
+        },
+        (None, _) => context.resolve_evaluation(named)?,
+    };
+    comparable(row).map(|row| Some(row.evaluation_id))
+}
+
+/// An evaluation that completed and kept its rows.
+fn comparable(row: EvaluationRow) -> Result<EvaluationRow, AppError> {
     let id = &row.evaluation_id;
     if row.state != EvaluationState::Completed {
         let message = format!("the baseline {id} is {}: it has nothing to compare with", row.state);
@@ -80,29 +114,37 @@ pub(crate) fn baseline(
         let message = format!("the baseline {id} kept no rows: nothing can be compared row by row");
         return Err(AppError::new(ErrorKind::Usage, message));
     }
-    Ok(Some(row))
+    Ok(row)
+}
+
+fn no_parent(what: &str) -> AppError {
+    AppError::new(ErrorKind::Usage, format!("{what}: the baseline `parent` means nothing"))
+        .hint("name one in its run file: `[run] start_from = \"RUN@best\"`")
 }
 
 /// The newest evaluation, on the same tasks, of the checkpoint of another run that this one started from.
 fn of_parent(context: &Context, candidate: &Candidate<'_>) -> Result<EvaluationRow, AppError> {
     let run = candidate.run;
     let attempts = context.ledger_read(|ledger| ledger.attempts_of_run(run.run_id))?;
-    let parent = attempts.iter().find_map(|row| Some((row.warm_start_run_id?, row)));
-    let (parent, manifest_sha256) = parent
-        .and_then(|(run_id, row)| Some(((run_id, row), row.warm_start_manifest_sha256.as_deref()?)))
-        .ok_or_else(|| {
-            let message =
-                format!("run `{}` started from no other run: the baseline `parent` means nothing", run.name);
-            AppError::new(ErrorKind::Usage, message)
-                .hint("name one in its run file: `[run] start_from = \"RUN@best\"`")
-        })?;
+    let parent = attempts.iter().find_map(|row| {
+        Some((row.warm_start_run_id?, row.warm_start_step, row.warm_start_manifest_sha256.as_deref()?))
+    });
+    let none = || no_parent(&format!("run `{}` started from no other run", run.name));
+    of_checkpoint(context, parent.ok_or_else(none)?, candidate.task_set_sha256)
+}
+
+/// The newest evaluation of a checkpoint of a run on these tasks.
+fn of_checkpoint(
+    context: &Context,
+    (run_id, step, manifest_sha256): (RunId, Option<Step>, &str),
+    task_set_sha256: Option<&str>,
+) -> Result<EvaluationRow, AppError> {
     let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
     rows.retain(|row| {
-        row.state == EvaluationState::Completed && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+        row.state == EvaluationState::Completed && row.task_set_sha256.as_deref() == task_set_sha256
     });
     rows.pop().ok_or_else(|| {
-        let (run_id, row) = parent;
-        let step = row.warm_start_step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
+        let step = step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
         let message = "the checkpoint that the run started from was not evaluated on these tasks";
         AppError::new(ErrorKind::NotFound, message)
             .hint(format!("evaluate it first: trackway eval run {run_id}{step}"))
@@ -135,7 +177,7 @@ fn of_model(
     context: &Context,
     model: &str,
     alias: &str,
-    candidate: &Candidate<'_>,
+    task_set_sha256: Option<&str>,
 ) -> Result<Option<EvaluationRow>, AppError> {
     let no_alias = || {
         let message = format!("the baseline `{model}@{alias}` means no version of a model");
@@ -153,7 +195,7 @@ fn of_model(
     rows.retain(|row| {
         row.state == EvaluationState::Completed
             && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
-            && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+            && row.task_set_sha256.as_deref() == task_set_sha256
     });
     rows.pop().map(Some).ok_or_else(|| {
         let message = format!("version {number} of `{model}` was not evaluated on these tasks");

@@ -5,6 +5,7 @@ pub mod amend;
 pub mod amend_run;
 pub mod assess;
 pub mod baseline;
+pub mod cadence;
 pub mod checkpoints;
 pub mod classify;
 pub mod cross_validation;

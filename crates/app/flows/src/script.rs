@@ -8,6 +8,9 @@ use trackway_files::open_regular;
 /// A script is read this far for what it imports.
 pub const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
+/// Packages with which a script trains in PyTorch.
+const TORCH_PACKAGES: [&str; 5] = ["torch", "lightning", "pytorch_lightning", "transformers", "accelerate"];
+
 /// Whether a Python script imports `trackway`, without which it cannot request checkpoints. None: it cannot be read, or is
 /// not a Python script.
 #[must_use]
@@ -19,8 +22,28 @@ pub fn imports_trackway(script: &Path) -> Option<bool> {
 #[must_use]
 pub fn takes_batches(script: &Path) -> bool {
     let Some(text) = text_of(script) else { return false };
-    let is_code = |line: &str| line.split('#').next().is_some_and(|code| code.contains(".batches("));
-    imported_packages(&text).contains(&"trackway") && text.lines().any(is_code)
+    imported_packages(&text).contains(&"trackway") && code_of(&text).any(|code| code.contains(".batches("))
+}
+
+/// Whether a Python script compiles its model with `torch.compile`. None: it cannot be read, or does not use PyTorch.
+#[must_use]
+pub fn compiles(script: &Path) -> Option<bool> {
+    const WAYS: [&str; 2] = ["torch.compile(", "torch_compile=True"];
+    let text = text_of(script)?;
+    let uses_torch = imported_packages(&text).iter().any(|name| TORCH_PACKAGES.contains(name));
+    uses_torch.then(|| code_of(&text).any(|code| WAYS.iter().any(|way| code.contains(way))))
+}
+
+/// Whether a Python script loads weights that were trained before.
+#[must_use]
+pub fn loads_weights(script: &Path) -> bool {
+    const WAYS: [&str; 3] = ["from_pretrained(", "pretrained=True", "_Weights."];
+    text_of(script).is_some_and(|text| code_of(&text).any(|code| WAYS.iter().any(|way| code.contains(way))))
+}
+
+/// Lines without comments.
+fn code_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.split('#').next())
 }
 
 /// The text of a Python script.
@@ -62,6 +85,20 @@ mod tests {
         assert!(takes("import trackway\nrun = trackway.attach()\nfor b in run.batches(x):\n    pass\n"));
         assert!(!takes("import trackway\n# for b in run.batches(x)\n"));
         assert!(!takes("for b in run.batches(x):\n    pass\n"));
+    }
+
+    /// Proves that `torch.compile` shows in a script of PyTorch, and weights that are loaded in any; a comment shows neither.
+    #[test]
+    fn compiling_and_trained_weights_show() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.py");
+        let write = |text: &str| std::fs::write(&path, text).unwrap();
+        write("import torch\nmodel = torch.compile(AutoModel.from_pretrained('x'))\n");
+        assert_eq!((compiles(&path), loads_weights(&path)), (Some(true), true));
+        write("import torch\n# torch.compile(model), from_pretrained(x)\n");
+        assert_eq!((compiles(&path), loads_weights(&path)), (Some(false), false));
+        write("import sklearn\n");
+        assert_eq!(compiles(&path), None);
     }
 
     /// Proves that an import shows, and that a comment and a file that cannot be read do not.

@@ -1,12 +1,13 @@
 //! What a run starts from: its source, its data, and the weights of another run.
 
+use trackway_core::RunId;
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Reporter;
 use trackway_engine::run::ladder::warm_start::WarmStart;
 use trackway_engine::run::{RunSource, Start, read, rung_now};
 
-use crate::checkpoints::{CheckpointRef, checkpoints};
+use crate::checkpoints::{CheckpointRef, Chosen, checkpoints};
 
 /// How long the other run's checkpoint is held: a run that is resumed before its first commit still needs it.
 const HOLD_SECONDS: f64 = 30.0 * 24.0 * 3600.0;
@@ -27,15 +28,24 @@ pub(crate) fn read_start(
     Ok(start)
 }
 
-fn chosen(context: &Context, named: &str) -> Result<WarmStart, AppError> {
+/// The run and the checkpoint that `run.start_from` means; nothing is held.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when the other run or its checkpoint is not there.
+pub(crate) fn weights_of(context: &Context, named: &str) -> Result<(RunId, Chosen), AppError> {
     let at_key =
         |error: AppError| AppError { message: format!("`run.start_from`: {}", error.message), ..error };
     let (run, reference) = CheckpointRef::of_run(named).map_err(at_key)?;
     let run_id = context.resolve_run(run).map_err(at_key)?;
+    let chosen = checkpoints(context, run_id)?.chosen(&reference).map_err(at_key)?;
+    Ok((run_id, chosen))
+}
+
+fn chosen(context: &Context, named: &str) -> Result<WarmStart, AppError> {
+    let (run_id, chosen) = weights_of(context, named)?;
     let checkpoints = checkpoints(context, run_id)?;
-    let chosen = checkpoints.chosen(&reference).map_err(at_key)?;
     let Some(number) = chosen.number() else {
-        let message = format!("`run.start_from`: step {} of `{run}` is only at its remote", chosen.step);
+        let message = format!("`run.start_from`: step {} of run {run_id} is only at its remote", chosen.step);
         return Err(AppError::new(ErrorKind::NotFound, message)
             .hint("start from a run whose checkpoints are on this disk"));
     };

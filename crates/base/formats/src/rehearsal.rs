@@ -446,6 +446,12 @@ pub struct Settings {
     pub devices: Option<u32>,
     /// The steps that the script means to make.
     pub total_steps: Option<u64>,
+    /// Whether the model is compiled (`torch.compile`).
+    pub compiled: Option<bool>,
+    /// Seconds of compiling up to the end of the first step.
+    pub compile_seconds: Option<f64>,
+    /// Seconds of compiling after it.
+    pub recompile_seconds: Option<f64>,
 }
 
 /// Memory and time of one process.

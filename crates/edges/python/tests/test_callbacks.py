@@ -233,6 +233,17 @@ def test_a_loop_in_pytorch_on_a_device_never_waits(attempt, tmp_path):
     assert record.metric("memory_allocated_bytes") and record.metric("memory_reserved_bytes")
 
 
+def test_the_memory_of_the_first_steps_is_looked_at_each_time(monkeypatch):
+    """Proves that a short run has as many values of its memory as steps, so that a leak shows, and a long one a value a second."""
+    from trackway.callbacks import _watch
+
+    clock = iter(range(10_000))
+    monkeypatch.setattr(_watch.time, "perf_counter", lambda: next(clock) / 100)
+    watch = _watch.Watch()
+    due = [watch.memory_is_due() for _ in range(1_000)]
+    assert all(due[: _watch.MEMORY_STEPS]) and 7 <= sum(due[_watch.MEMORY_STEPS :]) <= 9
+
+
 def test_outside_an_attempt_a_loop_is_left_alone(tmp_path, monkeypatch):
     """Proves that nothing is hooked and nothing is computed outside an attempt."""
     torch = need("torch")

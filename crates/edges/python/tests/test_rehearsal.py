@@ -151,6 +151,40 @@ def test_what_torch_does_is_seen(tmp_path):
     assert reload == {"checked": 32, "inputs_changed": 0, "labels_changed": 0, "unpaired": 0}
 
 
+COMPILED = """
+import sys
+import torch, trackway
+run = trackway.attach()
+model = torch.nn.Linear(4, 1)
+scores = torch.compile(model, backend="eager") if "compiled" in sys.argv else model
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+batches = [(torch.randn(4, 4), torch.randn(4, 1)), (torch.randn(3, 4), torch.randn(3, 1))]
+for step, (inputs, labels) in run.batches(batches, steps=8):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(scores(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    run.log(step, loss=loss.item())
+"""
+
+
+@pytest.mark.parametrize("how", ["compiled", "plain"])
+def test_what_compiling_takes_is_seen(tmp_path, how):
+    """Proves that the seconds of `torch.compile` up to the first update and after it, for a batch of another shape, are
+    measured, and that a script without it is seen to have none."""
+    need("torch")
+    script = tmp_path / "train.py"
+    script.write_text(COMPILED)
+    environment = attempt_environment(
+        tmp_path, **{**ONE_BATCH, "TRACKWAY_KIND": "overfit", "TRACKWAY_REHEARSAL_BATCHES": "2"}
+    )
+    subprocess.run([sys.executable, script, how], env={**os.environ, **environment}, check=True)
+    settings = facts_of(record_bytes(tmp_path), b"settings")
+    assert settings["compiled"] is (how == "compiled")
+    if how == "compiled":
+        assert settings["compile_seconds"] > 0 and settings["recompile_seconds"] > 0
+
+
 def facts_of(record, about):
     """The last facts about a topic."""
     begin = record.index(b"{", record.rindex(about + b"\x05\x00facts"))

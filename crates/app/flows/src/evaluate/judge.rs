@@ -240,7 +240,7 @@ impl Judged {
 }
 
 /// The slices that a run file names.
-fn asked_slices(section: &EvaluateSection, usual: SliceLimits) -> Vec<NamedPredicate> {
+pub(super) fn asked_slices(section: &EvaluateSection, usual: SliceLimits) -> Vec<NamedPredicate> {
     let named = |(name, slice): (&String, &SliceSection)| {
         let has_own = slice.support_min.is_some() || slice.width_max.is_some();
         NamedPredicate {
@@ -254,7 +254,7 @@ fn asked_slices(section: &EvaluateSection, usual: SliceLimits) -> Vec<NamedPredi
 }
 
 /// Whether the run file requires numbers that only rows with labels can give.
-fn asks_for_numbers(section: &EvaluateSection) -> bool {
+pub(crate) fn asks_for_numbers(section: &EvaluateSection) -> bool {
     let columns = [
         &section.label, &section.positive, &section.prediction, &section.score, &section.group,
         &section.baseline, &section.metric,

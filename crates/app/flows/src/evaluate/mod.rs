@@ -7,6 +7,7 @@
 
 mod close;
 mod collect;
+mod expected;
 mod import;
 pub(crate) mod judge;
 mod launches;
@@ -31,7 +32,9 @@ use trackway_formats::Variable;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow};
 
+pub(crate) use self::expected::{Expected, expected};
 pub use self::import::ImportRequest;
+pub(crate) use self::judge::asks_for_numbers;
 use self::launches::{Launched, Launches, evaluator_variables, linked};
 pub(crate) use self::outputs::DRAFT_PREFIX;
 pub use self::subject::EvaluationSubject;

@@ -206,7 +206,7 @@ impl Asked {
         job.check_command()?;
         let Some(request) = self.score_request(&context.read_context) else { return Ok(()) };
         check_scorer(&job, &request.command)?;
-        score::check(&self.job.base, &request)
+        score::check(&self.job.base, &request).map(drop)
     }
 
     /// Files and folders that the evaluator may be given as arguments and that are no code.

@@ -9,7 +9,7 @@
 //! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns |
 //! | `size_bytes`, `weights_bytes`, `training_seconds`, `gpu_seconds`, `cost_usd` | facts, which need no interval |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -108,6 +108,11 @@ fn numbers(row: &EvaluationRow, facts: ModelFacts) -> Result<Numbers, AppError> 
     fairness.iter().for_each(|one| take_fairness(one, &measured, &mut numbers));
     numbers.extend(facts.numbers());
     Ok(numbers)
+}
+
+/// The names of the numbers that gates over an evaluation can name, without facts about its model.
+pub(crate) fn number_names(row: &EvaluationRow) -> Result<BTreeSet<String>, AppError> {
+    Ok(numbers(row, ModelFacts::default())?.into_keys().collect())
 }
 
 fn take_fairness(fairness: &Fairness, measured: &dyn Fn(&Estimate) -> Measured, numbers: &mut Numbers) {

@@ -26,6 +26,7 @@ use trackway_tower::gate::{GateEvidence, JudgedGate, judge, overall};
 use crate::baseline::{self, Candidate, section_of};
 use crate::checkpoints;
 use evidence::ModelFacts;
+pub(crate) use evidence::number_names;
 pub use fixture::{changed_fixture, fixture_of, read_fixture, test_gates};
 pub(crate) use verified::is_verified;
 

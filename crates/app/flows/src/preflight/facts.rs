@@ -5,6 +5,9 @@ use trackway_formats::runfile::{DataRole, DataSpec, Plan};
 /// Why a check of settings does not apply where the run file has no `[training]`.
 pub const NEEDS_SETTINGS: &str = "(checked only with a `[training]` section)";
 
+/// Why a check does not apply before anything was measured.
+pub const NEEDS_MEASUREMENT: &str = "(checked once a rehearsal or an earlier run measured it)";
+
 /// The known facts for planning.
 pub struct PlanFacts<'f> {
     /// The plan of the run.

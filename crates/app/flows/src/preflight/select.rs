@@ -9,7 +9,7 @@ use trackway_data::leakage::CERTAIN;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::runfile::{Plan, PreflightSection, nearest};
 
-use super::facts::NEEDS_SETTINGS;
+use super::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS};
 
 /// The command line's selection of checks. A name is that of a check, or of a family: `leakage` means `leakage.rows`
 /// and the others.
@@ -123,7 +123,10 @@ impl Policy {
     fn weigh(&self, result: CheckResult) -> CheckResult {
         if self.required.contains(&result.name)
             && result.verdict == Verdict::NotApplicable
-            && result.why.as_deref().is_some_and(|why| why.ends_with(NEEDS_SETTINGS))
+            && result
+                .why
+                .as_deref()
+                .is_some_and(|why| [NEEDS_SETTINGS, NEEDS_MEASUREMENT].iter().any(|need| why.ends_with(need)))
         {
             return result.left_open();
         }

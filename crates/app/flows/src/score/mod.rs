@@ -29,13 +29,13 @@ pub use crate::scoring::BatchFormat;
 /// What errors call the table.
 const SET: &str = "rows";
 
-/// Checks whether the rows are there and have the named columns; nothing is scored.
+/// Checks whether the rows are there and have the named columns, and returns those that the model is given; nothing is scored.
 ///
 /// # Errors
 /// As [`score`].
-pub fn check(base: &Path, request: &ScoreRequest) -> Result<(), AppError> {
+pub fn check(base: &Path, request: &ScoreRequest) -> Result<Vec<String>, AppError> {
     let source = request.table.open(base, SET)?;
-    Given::of(&source, request).map(drop)
+    Ok(Given::of(&source, request)?.names().map(str::to_owned).collect())
 }
 
 /// Scores a table in bounded memory, whatever its size. `told` is called with the rows done and the rows in all.

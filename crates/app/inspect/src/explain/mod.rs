@@ -1,7 +1,6 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
 mod attempts;
-mod cadence;
 pub mod diff;
 mod machine;
 mod no_checkpoint;
@@ -31,6 +30,7 @@ use trackway_engine::run::detect::detections_of;
 use trackway_engine::run::remote::read_status;
 use trackway_engine::stored::stored_plan;
 use trackway_flows::amend::amendments_of;
+use trackway_flows::cadence::cadence_advice;
 use trackway_flows::checkpoints;
 use trackway_flows::diagnose;
 use trackway_flows::evaluate;
@@ -176,7 +176,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
         resume_proof: proof_card(context, run, attempt)?,
-        cadence: cadence::cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
+        cadence: cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
         retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
         evaluations: evaluate::evaluations_of(context, run.run_id)?,
         versions: registry::versions_of_run(context, run.run_id)?,

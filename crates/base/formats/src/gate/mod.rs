@@ -51,7 +51,8 @@ pub const SLICE: &str = "slice.";
 pub const BLIND_SPOT: &str = "blind_spot.";
 /// What the names of probes begin with.
 pub const PROBE: &str = "probe.";
-const FAIRNESS: &str = "fairness.";
+/// What the names of measures of fairness begin with.
+pub const FAIRNESS: &str = "fairness.";
 
 /// What a gate is about: one kind for each of its numbers.
 #[must_use]

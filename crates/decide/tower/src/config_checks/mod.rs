@@ -7,6 +7,7 @@
 mod budget;
 mod devices;
 mod loader;
+mod measured;
 mod optimisation;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
+pub use self::measured::{Compile, Interruptions, Logging, Measurements, SaveTime};
 use crate::cost::CostPlan;
 use crate::memory::{MemorySpec, Precision};
 
@@ -59,6 +61,8 @@ pub struct TrainingConfig {
     pub cost: Option<CostPlan>,
     /// What it may cost, in US dollars.
     pub budget_usd: Option<f64>,
+    /// What a rehearsal or an earlier run measured.
+    pub measured: Measurements,
 }
 
 /// How batches are loaded (the settings of PyTorch's `DataLoader`).
@@ -117,6 +121,10 @@ pub fn config_checks(config: &TrainingConfig) -> Vec<CheckResult> {
         optimisation::gradient_clipping(config),
         optimisation::warmup(config),
         optimisation::checkpointing(config),
+        measured::checkpoint_time(config),
+        measured::model_size(config),
+        measured::compile(config),
+        measured::logging(config),
         loader::loader(config),
         devices::memory(config),
         devices::strategy(config),

@@ -57,7 +57,7 @@ impl Rules {
             Detector::ThroughputDrop => ("fraction of the usual speed", "medians of 8 steps in a row"),
             Detector::Straggler => ("fraction of the other ranks' speed", "looks of 16 steps in a row"),
             Detector::MemoryCreep => {
-                ("fraction by which memory must have grown", "blocks of 16 steps in a row")
+                ("fraction by which memory must have grown", "blocks of 4 or of 16 values in a row")
             }
             Detector::Hang => ("times the longest step", "seconds at least"),
             Detector::LearningRate => ("the highest learning rate", "steps in a row"),

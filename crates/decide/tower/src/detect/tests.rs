@@ -308,10 +308,43 @@ fn a_leak_is_reported_with_its_end() {
     };
     let leak = run(|step, rng| 1e9 + 1e6 * step as f64 + 1e7 * rng.next_unit());
     assert_eq!(fired(&leak), [(Detector::MemoryCreep, 159)]);
-    let end: Step = leak[0].evidence.rsplit(' ').next().unwrap().parse().unwrap();
+    let end = leak[0].evidence.split("all at step ").nth(1).unwrap();
+    let end: Step = end.split(';').next().unwrap().parse().unwrap();
     assert!((980..=1020).contains(&end), "{}", leak[0].evidence);
+    assert!(leak[0].evidence.contains("`loss.item()`"), "says what to do: {}", leak[0].evidence);
     assert_eq!(run(|_, rng| 1e9 + 5e8 * rng.next_unit()), []);
     assert_eq!(run(|step, _| 1e9 + 1e8 * (step / 300) as f64), []);
+}
+
+/// Proves that a run of 60 steps is enough for a leak that is fast and even, also where its memory is looked at once in many steps
+/// from some step on, and that no healthy short run has one: not with what is allocated in the first steps, with batches of
+/// different lengths, with a cache that fills up and is full, nor with a rise that stops.
+#[test]
+fn a_short_run_can_leak() {
+    let run = |seed: u64, steps: &mut dyn Iterator<Item = Step>, bytes: &dyn Fn(Step, f64) -> f64| {
+        let (mut detectors, mut firings, mut rng) = (Detectors::default(), Vec::new(), SplitMix64::new(seed));
+        let watch = detectors.watch(0, "memory_allocated_bytes");
+        for step in steps {
+            detectors.take(watch, step, bytes(step, rng.next_unit()), 0.0, &mut firings);
+        }
+        firings
+    };
+    for seed in 0..200 {
+        let leak = run(seed, &mut (0..60), &|step, noise| 1e9 + 1e7 * step as f64 + 1e6 * noise);
+        assert_eq!(fired(&leak), [(Detector::MemoryCreep, 51)]);
+        let mut sparse = (0..40).chain((40..).step_by(25).take(40));
+        let leak = run(seed, &mut sparse, &|step, noise| 1e9 + 1e7 * step as f64 + 1e6 * noise);
+        assert_eq!(fired(&leak).len(), 1, "the rise of a step is what must be even");
+        let healthy: [&dyn Fn(Step, f64) -> f64; 4] = [
+            &|step, noise| 1e9 + 4e8 * (step.min(12) as f64 / 12.0) + 1e6 * noise,
+            &|_, noise| 1e9 + 5e8 * noise,
+            &|step, noise| 1e9 + 1e9 * (1.0 - (-(step as f64) / 15.0).exp()) + 1e5 * noise,
+            &|step, noise| 1e9 + 1e7 * (step % 30) as f64 + 1e6 * noise,
+        ];
+        for (kind, bytes) in healthy.iter().enumerate() {
+            assert_eq!(run(seed, &mut (0..400), *bytes), [], "healthy run {kind}");
+        }
+    }
 }
 
 /// Proves that silence counts from five times the longest step on, that a rank behind the others is named, and that

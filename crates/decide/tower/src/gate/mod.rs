@@ -14,6 +14,7 @@
 //! is inconclusive too: silence does not pass. Only if there is no baseline at all, because no model was promoted yet,
 //! is a comparison with it met.
 
+mod known;
 mod linear;
 mod measured;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 use trackway_statistics::Interval;
 
+pub use known::{KnownNumbers, unknown_numbers};
 use linear::Range;
 pub use measured::Measured;
 

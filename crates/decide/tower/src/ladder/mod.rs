@@ -119,11 +119,19 @@ pub fn judge_without_rule(rung: Rung, proof: RungProof) -> Judgement {
 }
 
 impl Judgement {
-    /// A rung whose rows are not known is not promoted, however good its metrics are.
+    /// A rung whose rows are not known is not promoted, however good its metrics are. Rows that the script held out are named.
     fn if_proved(self) -> Self {
-        let RungProof::NotProved { why } = &self.proof else { return self };
-        let why = format!("not proved: {why}; {}", self.why);
-        Self { promoted: false, why, ..self }
+        match &self.proof {
+            RungProof::NotProved { why } => {
+                let why = format!("not proved: {why}; {}", self.why);
+                Self { promoted: false, why, ..self }
+            }
+            RungProof::Proved { rows_total, rows_of_data: Some(counted), .. } => {
+                let why = format!("{}; of {rows_total} of the {counted} rows of the training data", self.why);
+                Self { why, ..self }
+            }
+            RungProof::Proved { .. } => self,
+        }
     }
 }
 

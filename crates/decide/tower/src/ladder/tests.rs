@@ -13,11 +13,11 @@ fn metrics(values: &[(&str, f64)]) -> RungMetrics {
 }
 
 fn counted() -> RungProof {
-    RungProof::Proved { rows: 100, rows_total: 1_000 }
+    RungProof::Proved { rows: 100, rows_total: 1_000, rows_of_data: None }
 }
 
 fn cut(fraction: f64, rows: u64, rows_total: u64) -> RungCut {
-    RungCut { fraction, rows, rows_total, by_key: false }
+    RungCut { fraction, rows, rows_total, by_key: false, is_claimed: false }
 }
 
 /// Proves that a rung counts only by rows that something counted: not without a count, not where all rows were kept, not for another
@@ -25,26 +25,46 @@ fn cut(fraction: f64, rows: u64, rows_total: u64) -> RungCut {
 #[test]
 fn a_rung_is_proved_by_counted_rows() {
     let ten = rung("10%");
-    assert!(prove(ten, &[], &[]).rows().is_none());
-    assert_eq!(prove(ten, &[cut(0.1, 104, 1_000)], &[]).rows(), Some((104, 1_000)));
-    assert_eq!(prove(ten, &[cut(0.1, 52, 500), cut(0.1, 104, 1_000)], &[]).rows(), Some((104, 1_000)));
-    let all = prove(ten, &[cut(0.1, 104, 1_000), cut(0.1, 1_000, 1_000)], &[]);
+    assert!(prove(ten, &[], &[], None).rows().is_none());
+    assert_eq!(prove(ten, &[cut(0.1, 104, 1_000)], &[], None).rows(), Some((104, 1_000)));
+    assert_eq!(prove(ten, &[cut(0.1, 52, 500), cut(0.1, 104, 1_000)], &[], None).rows(), Some((104, 1_000)));
+    let all = prove(ten, &[cut(0.1, 104, 1_000), cut(0.1, 1_000, 1_000)], &[], None);
     let why = "1000 of 1000 rows were kept, which is not 10% of them";
     assert_eq!(all, RungProof::NotProved { why: why.into() });
     assert!(
-        prove(ten, &[cut(0.1, 104, 1_000)], &["train".to_owned()]).rows().is_none(),
+        prove(ten, &[cut(0.1, 104, 1_000)], &["train".to_owned()], None).rows().is_none(),
         "rows of something else"
     );
-    assert!(prove(ten, &[cut(0.01, 10, 1_000)], &[]).rows().is_none(), "of the rung before");
-    assert!(prove(ten, &[cut(0.1, 300, 1_000)], &[]).rows().is_none());
+    assert!(prove(ten, &[cut(0.01, 10, 1_000)], &[], None).rows().is_none(), "of the rung before");
+    assert!(prove(ten, &[cut(0.1, 300, 1_000)], &[], None).rows().is_none());
     let groups = RungCut { by_key: true, ..cut(0.1, 300, 1_000) };
-    assert_eq!(prove(ten, &[groups], &[]).rows(), Some((300, 1_000)));
+    assert_eq!(prove(ten, &[groups], &[], None).rows(), Some((300, 1_000)));
     assert_eq!(
-        prove(rung("1%"), &[cut(0.01, 1, 7)], &[]).rows(),
+        prove(rung("1%"), &[cut(0.01, 1, 7)], &[], None).rows(),
         Some((1, 7)),
         "of any rows it is one at least"
     );
-    assert!(prove(Rung::FULL, &[], &[]).rows().is_none());
+    assert!(prove(Rung::FULL, &[], &[], None).rows().is_none());
+}
+
+/// Proves that a number of rows which the script gave itself must be that of the training data, or most of it, where a part may be held
+/// out; that both numbers are in the reason; and that the rows of a loader, which are counted, and of data that was not counted are
+/// taken as they are.
+#[test]
+fn a_claimed_number_of_rows_is_compared_with_the_data() {
+    let claimed = RungCut { is_claimed: true, ..cut(0.1, 5, 50) };
+    let prove = |cut: RungCut, counted| prove(rung("10%"), &[cut], &[], counted);
+    let of_data = |proof| match proof {
+        RungProof::Proved { rows_of_data, .. } => Ok(rows_of_data),
+        RungProof::NotProved { why } => Err(why),
+    };
+    assert_eq!(of_data(prove(claimed, Some(50))), Ok(None));
+    assert_eq!(of_data(prove(claimed, None)), Ok(None));
+    assert_eq!(of_data(prove(claimed, Some(62))), Ok(Some(62)), "a fifth is held out");
+    let why = of_data(prove(claimed, Some(32_561))).unwrap_err();
+    assert!(why.starts_with("the script cut 5 of 50 rows, but the training data has 32561 rows"), "{why}");
+    assert!(of_data(prove(claimed, Some(40))).is_err(), "more than there are");
+    assert_eq!(of_data(prove(cut(0.1, 5, 50), Some(32_561))), Ok(None), "counted in the loader");
 }
 
 /// Proves that a rung whose rows were not counted is not promoted, however good its metrics are and without a rule too.

@@ -3,7 +3,7 @@
 use trackway_formats::rehearsal::RehearsalFacts;
 
 use super::RehearsalEvidence;
-use crate::config_checks::{Loader, TrainingConfig};
+use crate::config_checks::{Compile, Loader, Measurements, TrainingConfig};
 
 /// What a launch took.
 #[derive(
@@ -53,6 +53,22 @@ pub fn config_of(facts: &RehearsalFacts) -> TrainingConfig {
             prefetch: loader.prefetch,
             persistent_workers: loader.persistent_workers,
         }),
+        measured: Measurements {
+            trained_parameters: facts
+                .model
+                .as_ref()
+                .map(|model| model.parameters.elements.saturating_sub(model.frozen.elements))
+                .filter(|parameters| *parameters > 0),
+            // Layers are frozen where their weights are worth keeping.
+            starts_trained: facts.model.as_ref().is_some_and(|model| model.frozen.elements > 0),
+            step_seconds: facts.resources.as_ref().and_then(|resources| resources.step_seconds),
+            compile: settings.compiled.map(|is_used| Compile {
+                is_used,
+                seconds: settings.compile_seconds,
+                again_seconds: settings.recompile_seconds,
+            }),
+            ..Measurements::default()
+        },
         ..TrainingConfig::default()
     }
 }

@@ -522,3 +522,74 @@ fn a_broken_image_blocks_the_launch() {
     assert_eq!((answer.code, &decode["verdict"]), (3, &Value::from("block")), "{decode}");
     assert!(decode["findings"].to_string().contains("a.png"), "{decode}");
 }
+
+/// Proves that an evaluation which would fail for any model blocks before the training, with what there is: a positive class that no row
+/// has, columns of groups and slices and a metric that do not exist, a misspelt number in a gate, and a baseline that means nothing;
+/// that one which can be computed passes; and that one which is started by hand only warns.
+#[test]
+fn the_evaluation_is_tried_before_the_training() {
+    let home = Home::new();
+    let report_of = |more: &str| -> Value {
+        let section = "[evaluate]\nscorer = \"cat\"\nrows = \"test.csv\"\nlabel = \"stays\"\n";
+        run_file(&home, &format!("{section}{more}"));
+        let answer = home.trackway(&["preflight", "run.toml", "--only", "evaluate", "--json"]);
+        serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr))
+    };
+    for (more, name, expected) in [
+        ("positive = \"maybe\"\n", "evaluate.rows", "`stays` has no class `maybe`; there are no, yes"),
+        (
+            "fairness = [\"plam\"]\n",
+            "evaluate.rows",
+            "there is no column `plam`; there are age, spent, plan, stays",
+        ),
+        ("slices.young = \"aeg < 30\"\n", "evaluate.rows", "slice `young`: `aeg < 30` cannot be evaluated"),
+        ("metric = \"acuracy\"\n", "evaluate.rows", "there is no metric `acuracy` here; there are accuracy"),
+        (
+            "gates = [\"acuracy > 0.5\"]\n",
+            "evaluate.gates",
+            "names `acuracy`, which this evaluation does not measure",
+        ),
+        ("baseline = \"parent\"\n", "evaluate.baseline", "the baseline `parent` means nothing"),
+        ("baseline = \"churn@best\"\n", "evaluate.baseline", "`churn@best` means no version of a model"),
+    ] {
+        let report = report_of(more);
+        let found = check(&report, name);
+        assert_eq!((&report["verdict"], &found["verdict"]), (&"block".into(), &"block".into()), "{found:#}");
+        let message = found["findings"][0]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(check(&report_of(&format!("{more}after = false\n")), name)["verdict"], "warn");
+    }
+    let good = report_of(
+        "positive = \"yes\"\nfairness = [\"plan\"]\nbaseline = \"churn@production\"\n\
+         gates = [\"roc_auc > baseline\", \"min(slice.recall) > 0.1\", \"fairness.plan.calibration < 1\", \"latency_p95_seconds < 9\"]\n\
+         slices.young = \"age < 30 and score > 0\"\nslices.old = \"age > 68\"\n",
+    );
+    assert!(
+        ["evaluate.gates", "evaluate.baseline"].iter().all(|name| check(&good, name)["verdict"] == "pass"),
+        "{good:#}"
+    );
+    let rows = check(&good, "evaluate.rows");
+    assert_eq!(rows["why"], "tried on the labels of 1500 rows of `test.csv`");
+    let small = rows["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        small.starts_with("slice `old` has ") && small.ends_with("fewer than 30: it decides nothing"),
+        "{small}"
+    );
+}
+
+/// Proves that an evaluator of one's own is tried on the labels of the test set, that what fails there only warns, and that a number
+/// which it may report passes unless its name is nearly that of a metric.
+#[test]
+fn an_evaluator_of_ones_own_is_tried_on_the_labels() {
+    let home = Home::new();
+    home.write("eval.sh", "exit 0\n");
+    let verdicts = |more: &str| {
+        run_file(&home, &format!("[evaluate]\ncommand = [\"sh\", \"eval.sh\"]\n{more}"));
+        let report = home.json(&["preflight", "run.toml", "--only", "evaluate"]);
+        ["evaluate.rows", "evaluate.gates"]
+            .map(|name| check(&report, name)["verdict"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(verdicts("positive = \"yes\"\ngates = [\"toxicity < 0.1\"]\n"), ["pass", "pass"]);
+    assert_eq!(verdicts("positive = \"maybe\"\ngates = [\"acuracy > 0.5\"]\n"), ["warn", "warn"]);
+    assert_eq!(verdicts("fairness = [\"country\"]\n"), ["warn", "not_applicable"]);
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -95,6 +96,7 @@ class Watch:
         self._updates: dict[str, Any] = {"backward_count": 0, "optimizer_steps": 0, "stale_gradients": 0}
         self._model_facts: dict[str, Any] = {}
         self._settings: dict[str, Any] = {"grad_scaler": False, "scheduler": False}
+        self._first_compile_seconds: float | None = None
         self._scale = 1.0
         self._backward_norms: dict[int, float] = {}
         self._zeroed: dict[int, bool] = {}
@@ -444,6 +446,8 @@ class Watch:
         updates = self._updates
         updates["optimizer_steps"] += 1
         self._zeroed[id(optimizer)] = False
+        if updates["optimizer_steps"] == 1:
+            self._first_compile_seconds = _compile_seconds()
         if not _is_checked(updates["optimizer_steps"]):
             return
         changes = [(float((_sample(one) - was).norm()), float(was.norm())) for one, was in self._samples]
@@ -520,13 +524,20 @@ class Watch:
         say("inputs", self._input_facts or [])
         say("model", self._model())
         say("updates", self._all_updates())
-        say("settings", {**self._settings, "total_steps": self.rehearsal.total_steps})
+        say("settings", {**self._settings, **self._compile(), "total_steps": self.rehearsal.total_steps})
         self._tell_loss()
         if self._evaluations:
             say("evaluation", {"calls": self._evaluations})
         if self.rehearsal.first_step > 1:
             began = {"step": self.rehearsal.first_step - 1, "components": sorted(self._components)}
             say("resumed", {**began, **self._resumed})
+
+    def _compile(self) -> dict[str, Any]:
+        """Whether `torch.compile` was used, and the seconds that it took up to the end of the first update and after it."""
+        seconds, first = _compile_seconds(), self._first_compile_seconds
+        if seconds == 0 or first is None:
+            return {"compiled": seconds > 0}
+        return {"compiled": True, "compile_seconds": first, "recompile_seconds": seconds - first}
 
     def _tell_loss(self) -> None:
         if self._loss:
@@ -565,6 +576,12 @@ def _group(tracked: list[Tracked]) -> dict[str, Any]:
         "elements": sum(one.parameter.numel() for one in tracked),
         "names": [one.name for one in tracked[:NAMES_MAX]],
     }
+
+
+def _compile_seconds() -> float:
+    """The seconds that `torch.compile` has taken in this process."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return float(sum(getattr(dynamo, "compilation_time_metrics", {}).get("_compile.compile_inner", ())))
 
 
 def _is_checked(step: int) -> bool:

@@ -44,8 +44,10 @@ pub use boxes::DETECTIONS_MAX;
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
+pub use properties::{
+    FAIRNESS_NAMES, METRIC_NAMES, is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range,
+};
 pub(crate) use properties::{from_zero, lowest};
-pub use properties::{is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range};
 pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw_counts, sorted_column};
 pub(crate) use scoring::class_ratios;

@@ -4,6 +4,64 @@ use trackway_statistics::Interval;
 
 use crate::Estimate;
 
+/// The names of all metrics that are computed from rows, but for those with a number in them (`pass_at_5`, `pinball_0.9`).
+pub const METRIC_NAMES: [&str; 41] = [
+    "accuracy",
+    "balanced_accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "sensitivity",
+    "specificity",
+    "cost",
+    "roc_auc",
+    "average_precision",
+    "precision_at_recall",
+    "log_loss",
+    "brier",
+    "ece",
+    "mae",
+    "rmse",
+    "mape",
+    "r2",
+    "bias",
+    "relative_bias",
+    "wape",
+    "pinball",
+    "loss",
+    "perplexity",
+    "bits_per_byte",
+    "exact_match",
+    "wer",
+    "ndcg",
+    "mrr",
+    "qini",
+    "auuc",
+    "uplift_at_30",
+    "ate",
+    "iou",
+    "dice",
+    "mean_iou",
+    "map",
+    "map_50",
+    "map_75",
+    "pass_at_1",
+    "pass_at_10",
+];
+
+/// The names of all measures of fairness.
+pub const FAIRNESS_NAMES: [&str; 9] = [
+    "demographic_parity",
+    "equal_opportunity",
+    "equalized_odds",
+    "calibration",
+    "demographic_parity_ratio",
+    "equal_opportunity_ratio",
+    "equalized_odds_ratio",
+    "mean_error_parity",
+    "mean_prediction_parity",
+];
+
 /// Metrics, and measures of fairness of numbers, of which less is better; of those that can be on either side of 0, less
 /// of the absolute value. None but `ece` is a fraction.
 const LOWER: [&str; 17] = [

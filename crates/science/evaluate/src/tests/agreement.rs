@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use trackway_data::model::{Frame, FrameColumn};
 
 use super::{frame, numbers, texts};
+use crate::metrics::{FAIRNESS_NAMES, METRIC_NAMES};
 use crate::{Assessment, Metrics, Spec, assess};
 
 const VECTORS: &str = include_str!("../../tests/vectors/agreement.json");
@@ -40,7 +41,8 @@ fn judged(case: &Value, always_resample: bool) -> Assessment {
 }
 
 /// Proves that every metric agrees with scikit-learn (jiwer for words, scikit-uplift for uplift, pycocotools for boxes,
-/// definitions for the others) to 1e-9, and that each value is within its interval, by formula and by bootstrap.
+/// definitions for the others) to 1e-9, that each value is within its interval, by formula and by bootstrap, and that the list of names
+/// has every metric.
 #[test]
 fn metrics_agree_with_other_tools() {
     let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();
@@ -49,6 +51,11 @@ fn metrics_agree_with_other_tools() {
         for always_resample in [false, true] {
             let assessment = judged(case, always_resample);
             compare(name, &assessment.metrics, case["metrics"].as_object().unwrap());
+            let is_known = |metric: &String| {
+                let has_number = metric.starts_with("pinball_") || metric.starts_with("pass_at_");
+                has_number || METRIC_NAMES.contains(&metric.as_str())
+            };
+            assert!(assessment.metrics.keys().all(is_known), "{name}: {:?}", assessment.metrics.keys());
             if let Some(classes) = case.get("classes") {
                 for class in &assessment.classes {
                     let values = classes[&class.name].as_array().unwrap();
@@ -75,6 +82,7 @@ fn fairness_agrees_with_fairlearn() {
         let [fairness] = assessment.fairness.as_slice() else { panic!("one column was requested") };
         let measures = expected["measures"].as_object().unwrap();
         assert_eq!(fairness.measures.len(), measures.len(), "{name}: {:?}", fairness.measures);
+        assert!(fairness.measures.keys().all(|measure| FAIRNESS_NAMES.contains(&measure.as_str())), "{name}");
         compare(name, &fairness.measures, measures);
         assert_eq!(fairness.groups.len(), 3);
         for group in &fairness.groups {

@@ -52,5 +52,6 @@ fn cut_of(event: &EventRow) -> Option<RungCut> {
         rows: field("rows")?.parse().ok()?,
         rows_total: field("rows_total")?.parse().ok()?,
         by_key: field("by") == Some("keys"),
+        is_claimed: field("by") == Some("indexes"),
     })
 }

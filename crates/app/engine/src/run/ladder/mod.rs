@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
-use trackway_formats::runfile::DataSpec;
+use trackway_formats::runfile::{DataRole, DataSpec};
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, MetricSummaryRow, RunRow};
 use trackway_tower::decide::NextRung;
 use trackway_tower::ladder::{
@@ -119,7 +119,7 @@ pub(crate) fn judge_rung(
     };
     let found = evidence::evidence_of_rung(context, row, events)?;
     let not_opened = found.opened.training_not_opened(&data_of(run)?);
-    let proof = prove(rung, &found.cuts, &not_opened);
+    let proof = prove(rung, &found.cuts, &not_opened, rows_of_training(context, run)?);
     let Some(text) = &ladder.promote else {
         return Ok(Some(Judged { judgement: judge_without_rule(rung, proof), next }));
     };
@@ -134,6 +134,17 @@ pub(crate) fn judge_rung(
     let metrics = metrics_of_rung(context, row, rung, summaries)?;
     let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous }, proof);
     Ok(Some(Judged { judgement, next }))
+}
+
+/// The rows of all training data of a run; none where those of one set were not counted.
+fn rows_of_training(context: &Context, run: &RunRow) -> Result<Option<u64>, AppError> {
+    let sets = context.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
+    let snapshots = context.ledger_read(|ledger| ledger.data_snapshots_of_run(run.run_id))?;
+    let training = sets.iter().filter(|set| set.role.as_deref() == Some(DataRole::Train.as_str()));
+    let rows = training
+        .map(|set| snapshots.iter().find(|(name, _)| *name == set.name)?.1.rows)
+        .collect::<Option<Vec<u64>>>();
+    Ok(rows.filter(|rows| !rows.is_empty()).map(|rows| rows.iter().sum()))
 }
 
 /// What the sealed attempts of a rung recorded and, after them, `newest`.

@@ -6,6 +6,7 @@
 mod commands;
 mod data;
 mod drift;
+mod evaluation;
 mod integrity;
 mod media;
 mod rehearsal;
@@ -135,6 +136,15 @@ pub const STEPS: &[StepSpec] = &[
         ..PLAIN
     },
     StepSpec {
+        name: "evaluation",
+        title: "trying the evaluation",
+        checks: &evaluation::CHECKS,
+        readings: 1,
+        applies: evaluation::has_evaluation,
+        run: evaluation::evaluation,
+        ..PLAIN
+    },
+    StepSpec {
         name: "one_batch",
         title: "rehearsing one batch",
         checks: &["rehearsal.one_batch"],
@@ -161,14 +171,18 @@ pub const STEPS: &[StepSpec] = &[
             "config.gradient_clipping",
             "config.warmup",
             "config.checkpointing",
+            "config.checkpoint_time",
+            "config.model_size",
+            "config.compile",
+            "config.logging",
             "config.loader",
             "memory",
             "config.strategy",
             "config.scaling",
             "cost",
         ],
-        // A rehearsal shows settings that the run file lacks, and measures.
-        after: &["one_batch", "overfit"],
+        // The rows of the training data are counted by then; a rehearsal shows settings that the run file lacks, and measures.
+        after: &["read", "one_batch", "overfit"],
         run: settings::settings,
         ..PLAIN
     },

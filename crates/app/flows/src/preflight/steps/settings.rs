@@ -1,32 +1,36 @@
 //! Settings, memory and cost, from the run file and the machine.
 
+use std::path::Path;
 use std::sync::PoisonError;
 
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
-use trackway_formats::runfile::{Plan, TrainingSection};
-use trackway_tower::config_checks::{Loader, Strategy, TrainingConfig, config_checks};
+use trackway_formats::runfile::{DataRole, Plan, TrainingSection};
+use trackway_tower::config_checks::{Compile, Loader, Measurements, Strategy, TrainingConfig, config_checks};
 use trackway_tower::cost::CostPlan;
 use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets};
 
 use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
 use crate::memory::{Measured, ModelSource, read_model, report_on};
-use crate::preflight::facts::NEEDS_SETTINGS;
-use crate::preflight::history::earlier;
-use crate::script::imports_trackway;
+use crate::preflight::facts::{NEEDS_MEASUREMENT, NEEDS_SETTINGS};
+use crate::preflight::history::{Earlier, earlier};
+use crate::script::{compiles, imports_trackway, loads_weights};
 
 /// Checks whose facts are in the run file anyway; the others need its `[training]`.
 const ALWAYS_SET: &[&str] = &["config.seed"];
+/// Checks that need a measurement.
+const NEEDS_MEASURES: &[&str] =
+    &["config.checkpoint_time", "config.model_size", "config.compile", "config.logging"];
 
 /// Answers every check of settings.
 pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let plan = &work.job.plan;
     let rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
     let mut config = configured(plan, work.capture);
-    config.asks_for_checkpoints = script_of(&plan.run.command, &work.job.working_directory())
-        .and_then(|script| imports_trackway(&script));
+    let script = script_of(&plan.run.command, &work.job.working_directory());
+    config.asks_for_checkpoints = script.as_deref().and_then(imports_trackway);
     let seen = seen(&mut config, &rehearsed);
     let earlier = earlier(work.context, plan)?;
     config.throughput = config.throughput.or(earlier.throughput);
@@ -41,6 +45,7 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
         let _ = work.shared.cost.set(cost.estimate());
     }
     config.memory = spec(work)?;
+    config.measured = measurements(work, &config, script.as_deref(), &earlier, step_seconds);
     let device = device(plan, work.capture);
     if let Some(spec) = &config.memory {
         let measured = rehearsed.measured.as_ref().and_then(peak).or(earlier.peak);
@@ -50,6 +55,10 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     }
     let training_is_set = plan.training.is_some() || seen;
     let answer = |result: CheckResult| match result.verdict {
+        Verdict::NotRun if NEEDS_MEASURES.contains(&result.name.as_str()) => {
+            let why = result.why.unwrap_or_default();
+            CheckResult::not_applicable(&result.name, format!("{why} {NEEDS_MEASUREMENT}"))
+        }
         Verdict::NotRun if !training_is_set && !ALWAYS_SET.contains(&result.name.as_str()) => {
             let why = result.why.unwrap_or_default();
             CheckResult::not_applicable(&result.name, format!("{why} {NEEDS_SETTINGS}"))
@@ -57,6 +66,47 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
         _ => result,
     };
     Ok(config_checks(&config).into_iter().map(answer).map(|result| advised(result, work)).collect())
+}
+
+/// What was measured, by the rehearsal of this run before earlier runs, and what is known of the model and its data.
+fn measurements(
+    work: &Work<'_>,
+    config: &TrainingConfig,
+    script: Option<&Path>,
+    earlier: &Earlier,
+    step_seconds: Option<f64>,
+) -> Measurements {
+    let (plan, rehearsed) = (&work.job.plan, &config.measured);
+    let training = plan.training.clone().unwrap_or_default();
+    let is_used = rehearsed.compile.map(|compile| compile.is_used).or_else(|| compiles(script?));
+    let of_model = config.memory.as_ref().map(|spec| spec.model.parameters());
+    Measurements {
+        trained_parameters: rehearsed.trained_parameters.or(of_model),
+        training_rows: training_rows(work),
+        tokens_per_row: training.sequence_length,
+        starts_trained: rehearsed.starts_trained
+            || training.lora_rank.is_some()
+            || plan.run.start_from.is_some()
+            || script.is_some_and(loads_weights),
+        step_seconds,
+        compile: is_used.map(|is_used| Compile {
+            is_used,
+            seconds: rehearsed.compile.and_then(|compile| compile.seconds).or(earlier.first_step_seconds),
+            again_seconds: rehearsed.compile.and_then(|compile| compile.again_seconds),
+        }),
+        logging: earlier.logging,
+        save: earlier.save,
+        interruptions: earlier.interruptions,
+        grace_seconds: (training.preemptible == Some(true)).then_some(plan.supervise.grace_seconds),
+    }
+}
+
+/// The rows of all training tables, where each was read.
+fn training_rows(work: &Work<'_>) -> Option<u64> {
+    let training = work.sets.all().iter().filter(|set| set.role == Some(DataRole::Train));
+    let rows = training.map(|set| Some(work.shared.evidence.of(&set.name)?.coverage.rows_read));
+    let rows: Vec<u64> = rows.collect::<Option<_>>()?;
+    (!rows.is_empty()).then(|| rows.iter().sum())
 }
 
 /// Memory that does not fit is reported with what would make it fit.
@@ -84,6 +134,7 @@ fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
     config.loader = config.loader.or(of.loader);
     config.strategy = config.strategy.or(of.strategy);
     config.throughput = config.throughput.or(of.throughput);
+    config.measured = of.measured.clone();
     *of != TrainingConfig::default()
 }
 
@@ -121,6 +172,7 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         throughput: None,
         cost: cost(plan, &training),
         budget_usd: plan.retry.max_usd,
+        measured: Measurements::default(),
     }
 }
 

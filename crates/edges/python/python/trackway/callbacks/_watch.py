@@ -21,7 +21,9 @@ Batch = TypeVar("Batch")
 FLIGHTS_MAX = 1024
 # Elements of a tensor that go into the digest of a batch, and tensors of a batch that do.
 DIGEST_ELEMENTS, DIGEST_TENSORS = 1024, 4
-# Seconds from one look at the device's memory to the next: a look takes some 50 µs.
+# The first steps, at each of which the memory of the device is looked at, so that a short run shows whether it grows; then the
+# seconds from one look to the next. A look takes some 50 µs.
+MEMORY_STEPS = 128
 MEMORY_SECONDS = 1.0
 
 
@@ -66,6 +68,7 @@ class Watch:
         self._digest: int | None = None
         self._input_digest: int | None = None
         self._memory_at = -MEMORY_SECONDS
+        self._memory_looks = 0
 
     @property
     def run(self) -> Run:
@@ -157,11 +160,12 @@ class Watch:
             self.failed("batches", error)
 
     def memory_is_due(self) -> bool:
-        """Whether to read the memory of the device again."""
+        """Whether to read the memory of the device again. Asked once a step."""
         now = time.perf_counter()
-        due = now - self._memory_at >= MEMORY_SECONDS
+        due = self._memory_looks < MEMORY_STEPS or now - self._memory_at >= MEMORY_SECONDS
         if due:
             self._memory_at = now
+            self._memory_looks += 1
         return due
 
     # Values

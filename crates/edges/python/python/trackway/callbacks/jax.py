@@ -34,7 +34,8 @@ class JaxLoop(Watch):
 
     Records at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest` and
     the values passed to `step`; `gradient_metrics(gradients)` within the jitted `update` computes `grad_norm` and
-    `nonfinite_gradients`. Once a second `memory_allocated_bytes` and `memory_reserved_bytes`, if the device reports
+    `nonfinite_gradients`. At first each step and then once a second `memory_allocated_bytes` and
+    `memory_reserved_bytes`, if the device reports
     them.
 
     Arrays are copied to the host in the background and recorded when they are ready: the loop never waits for them. JAX

@@ -43,7 +43,8 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
 
     At each update: `loss`, `learning_rate`, `grad_norm` (before clipping), `nonfinite_gradients`, `step_seconds`,
     `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; on a CUDA
-    device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation, the values passed
+    device, at first each step and then once a second, `memory_allocated_bytes` and `memory_reserved_bytes`;
+    after a validation, the values passed
     to `self.log` in it. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
     never waits for the device.
 

@@ -25,7 +25,7 @@ class TorchLoop(Watch):
     Records at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`,
     `learning_rate`, the values passed to `step`, and for the gradients at `optimizer.step()` `grad_norm` (their global
     norm) and `nonfinite_gradients` (the number of tensors with NaN or infinities); with a `scaler` also `loss_scale`;
-    on a CUDA device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`.
+    on a CUDA device, at first each step and then once a second, `memory_allocated_bytes` and `memory_reserved_bytes`.
 
     `optimizer` is one or several. `every`: inspect gradients and `step` values only every so many steps. Values on a
     device are copied in the background and recorded when they have arrived, a step or two later: the loop never waits

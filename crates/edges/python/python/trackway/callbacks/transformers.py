@@ -18,7 +18,8 @@ class TransformersCallback(Watch, TrainerCallback):
     """Records a training with the Trainer: `Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])`.
 
     At each update: `learning_rate`, `nonfinite_gradients`, `step_seconds`, `batch_wait_seconds`, `samples_per_second`;
-    on a CUDA device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`. At `logging_steps`, where the
+    on a CUDA device, at first each step and then once a second, `memory_allocated_bytes` and
+    `memory_reserved_bytes`. At `logging_steps`, where the
     Trainer waits for the device anyway, its logs: `loss`, `grad_norm` (before clipping) and others; after an
     evaluation, `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway requests a stop, the Trainer saves
     and ends. The callback never makes the loop wait for the device."""

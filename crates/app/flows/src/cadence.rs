@@ -26,7 +26,10 @@ const HISTORY_DAYS: i64 = 90;
 
 /// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured. `uploads` are the seconds
 /// that each upload took, oldest first.
-pub(super) fn cadence_advice(
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn cadence_advice(
     context: &Context,
     run: &RunRow,
     attempt: &AttemptRow,
