@@ -154,6 +154,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0022_run_amendments.sql"),
         postgres: include_str!("../../migrations/postgres/0022_run_amendments.sql"),
     },
+    Migration {
+        version: 23,
+        sqlite: include_str!("../../migrations/sqlite/0023_checkpoints_verified.sql"),
+        postgres: include_str!("../../migrations/postgres/0023_checkpoints_verified.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.
