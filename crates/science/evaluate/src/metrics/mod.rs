@@ -45,7 +45,9 @@ pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
 pub(crate) use properties::{from_zero, lowest};
-pub use properties::{is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range};
+pub use properties::{
+    is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range, range_of_computed,
+};
 pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw_counts, sorted_column};
 pub(crate) use scoring::class_ratios;

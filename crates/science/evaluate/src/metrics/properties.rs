@@ -110,6 +110,13 @@ pub fn range(metric: &str) -> (f64, f64) {
     }
 }
 
+/// The same, of a metric that Trackway computes: of images too, whose fractions other tools report in per cent.
+#[must_use]
+pub fn range_of_computed(metric: &str) -> (f64, f64) {
+    const OF_IMAGES: [&str; 6] = ["map", "map_50", "map_75", "iou", "mean_iou", "dice"];
+    if OF_IMAGES.contains(&metric) { (0.0, 1.0) } else { range(metric) }
+}
+
 /// Whether a metric is over all rows: its support is their number.
 #[must_use]
 pub fn is_over_all_rows(metric: &str) -> bool {
