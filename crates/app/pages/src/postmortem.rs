@@ -1,7 +1,7 @@
 //! A post-mortem: the same as its Markdown, for a browser.
 
 use maud::{Markup, html};
-use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent, StoredIntegrity};
+use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent};
 use trackway_core::text::{bytes, counted, duration, metric};
 
 use crate::frame::{About, Page, page};
@@ -22,7 +22,7 @@ pub fn postmortem(found: &Postmortem, about: &About) -> Page {
             @if found.tried.is_empty() { p { "No decision was recorded" } } @else { (decisions(&found.tried)) }
         }))
         (section("Data versions", &versions(found)))
-        (section("Artifact integrity", &integrity(&found.integrity)))
+        (section("Artifact integrity", &integrity(found)))
         (section("Actions", &actions(found)))
     };
     page(&format!("Post-mortem: {}", found.run.name), about, &lead(found), &body)
