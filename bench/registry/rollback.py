@@ -65,8 +65,12 @@ def prepare(options, folder):
     trackway(options, folder, "run", "job.toml")
     listed, _ = trackway(options, folder, "checkpoint", "ls", "last")
     steps = sorted(str(one["step"]) for one in listed["checkpoints"])
+    (folder / "policy.toml").write_text(
+        'gates = ["quality"]\nreceipt = ["metrics"]\napprovals = 0\nbaseline = "optional"\n'
+    )
     for version, step in enumerate(steps[:2], 1):
         trackway(options, folder, "registry", "register", "large", "--run", "last", "--step", step)
+        trackway(options, folder, "registry", "policy", "large", "--file", "policy.toml")
         trackway(options, folder, "eval", "run", "job.toml", "--checkpoint", step)
         if version == 1:
             trackway(options, folder, "gates", "fixture", "last", "--set", "quality=0.5", "--out", "bad.json")

@@ -71,7 +71,8 @@ pub struct FoldResult {
 /// A metric over the folds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoldedMetric {
-    /// The mean, with its 95 % interval corrected for the training rows that folds share.
+    /// The mean, with its 95 % interval corrected for the training rows that folds share. Of a fraction it is computed on the scale of the
+    /// logit, of a number that cannot be negative on that of the logarithm, so that it is within the range of the metric.
     pub mean: Estimate,
     /// The standard deviation over the folds.
     pub standard_deviation: f64,

@@ -40,6 +40,16 @@ pub struct Postmortem {
     pub actions: Vec<PostmortemAction>,
 }
 
+impl Postmortem {
+    /// Whether the last attempt diverged: what it saved last is a state of the training that did.
+    #[must_use]
+    pub fn last_attempt_diverged(&self) -> bool {
+        let is_last = |failed: &&FailedAttempt| u64::from(failed.attempt_number) == self.impact.attempt_count;
+        let last = self.failures.last().filter(is_last);
+        last.is_some_and(|failed| failed.termination.reason == TerminationReason::NumericDivergence)
+    }
+}
+
 /// What the failures of a run cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Impact {

@@ -22,7 +22,7 @@ pub struct Reproduction {
 /// A part of what an attempt was made from.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RebuiltPart {
-    /// What: `code`, `changes`, `packages`, `program`, `data NAME`, `command`, `seed`.
+    /// What: `code`, `changes`, `program`, `data NAME`, `command`, `seed`.
     pub what: String,
     /// From where, with its hash.
     pub from: String,
@@ -49,14 +49,15 @@ pub struct ReproductionCheck {
     pub run_id: RunId,
     /// The result.
     pub verdict: ReproductionVerdict,
-    /// What was compared: digests of the training state at the steps that both saved, and the last values of metrics.
+    /// What was compared: digests of the training state at the steps that both saved, and the last values of metrics; and the
+    /// environment lock, which may differ without a difference in the result, so that it does not count for the verdict.
     pub compared: Vec<ReproducedValue>,
 }
 
 /// A value of an attempt and of its reproduction.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ReproducedValue {
-    /// Which: `state at step 600`, `last val_loss`.
+    /// Which: `state at step 600`, `last val_loss`, `environment lock`.
     pub what: String,
     /// Of the attempt.
     pub original: String,

@@ -12,6 +12,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::reporter::Notice;
 use trackway_engine::run::{Job, RunSource};
 use trackway_evaluate::Estimate;
+use trackway_evaluate::metrics::range_of_computed;
 use trackway_formats::EventKind;
 use trackway_formats::runfile::{DataRole, DataSpec};
 use trackway_ledger::{EvaluationState, RunState};
@@ -356,19 +357,20 @@ fn summary(folds: &[FoldResult], fold_count: usize) -> BTreeMap<String, FoldedMe
     let ratio = rows(|fold| fold.rows_held_out) / rows(|fold| fold.rows_trained).max(1.0);
     let folded = |name: &String| {
         let values: Vec<f64> = folds.iter().filter_map(|fold| fold.metrics.get(name).copied()).collect();
-        (values.len() == fold_count && values.iter().all(|value| value.is_finite()))
-            .then(|| (name.clone(), folded_metric(&values, ratio, rows(|fold| fold.rows_held_out) as u64)))
+        (values.len() == fold_count && values.iter().all(|value| value.is_finite())).then(|| {
+            (name.clone(), folded_metric(name, &values, ratio, rows(|fold| fold.rows_held_out) as u64))
+        })
     };
     first.metrics.keys().filter_map(folded).collect()
 }
 
-fn folded_metric(values: &[f64], held_out_by_training: f64, rows: u64) -> FoldedMetric {
+fn folded_metric(name: &str, values: &[f64], held_out_by_training: f64, rows: u64) -> FoldedMetric {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let standard_deviation = (squares / (count - 1.0)).sqrt();
-    let interval =
-        fold_mean_interval(mean, standard_deviation, values.len(), held_out_by_training, CONFIDENCE);
+    let terms = (CONFIDENCE, range_of_computed(name));
+    let interval = fold_mean_interval(mean, standard_deviation, values.len(), held_out_by_training, terms);
     FoldedMetric {
         mean: Estimate::analytic(mean, interval, rows),
         standard_deviation,
@@ -385,11 +387,11 @@ fn usage(message: String) -> AppError {
 mod tests {
     use super::*;
 
-    /// Proves mean, spread and the corrected interval by numbers that were computed by hand, and that a fold that does not
-    /// count leaves no summary.
+    /// Proves mean, spread and the corrected interval by numbers that were computed by hand, that the interval of a fraction or of a number that is never negative
+    /// respects its range, and that a fold that does not count leaves no summary.
     #[test]
     fn folds_are_summed_up() {
-        let metric = folded_metric(&[0.8, 0.9, 0.85], 0.5, 300);
+        let metric = folded_metric("grade", &[0.8, 0.9, 0.85], 0.5, 300);
         assert!((metric.mean.value - 0.85).abs() < 1e-12 && (metric.standard_deviation - 0.05).abs() < 1e-12);
         // 4.3027 (t with 2 degrees) × 0.05 × √(1/3 + 1/2)
         let (low, high) = metric.mean.interval.bounds().unwrap();
@@ -398,6 +400,19 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!((metric.min, metric.max), (0.8, 0.9));
+        let bounds =
+            |name: &str| folded_metric(name, &[0.8, 0.9, 0.85], 0.5, 300).mean.interval.bounds().unwrap();
+        // ln(0.85 / 0.15) = 1.734_601, and the half 0.196_389 / (0.85 × 0.15) = 1.540_305
+        let logit = |value: f64| 1.0 / (1.0 + (-value).exp());
+        let (low, high) = bounds("accuracy");
+        assert!(
+            (low - logit(0.194_296)).abs() < 1e-5 && (high - logit(3.274_906)).abs() < 1e-5,
+            "{low} {high}"
+        );
+        let (low, high) = bounds("mae");
+        assert!((low * high - 0.85 * 0.85).abs() < 1e-9 && low > 0.0, "{low} {high}");
+        let perfect = folded_metric("accuracy", &[1.0, 1.0], 0.5, 300);
+        assert_eq!(perfect.mean.interval.bounds(), Some((1.0, 1.0)));
         let fold = |why_not: Option<&str>| FoldResult {
             fold: 1,
             rows_trained: 20,

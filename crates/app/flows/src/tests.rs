@@ -24,8 +24,8 @@ use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_
 use crate::gc::{GcRequest, gc};
 use crate::preflight::{PreflightReporter, Selection, Verdict};
 use crate::registry::{
-    PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, promote_model,
-    register_model, roll_back_model, set_model_policy,
+    Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view,
+    promote_model, register_model, roll_back_model, set_model_policy, write_model_policy,
 };
 use crate::train::{RunRequest, run};
 
@@ -37,14 +37,17 @@ printf 'id,label,prediction\n1,a,a\n2,b,b\n3,a,b\n4,b,a\n' > "$TRACKWAY_EVALUATI
 echo '{"grade": {"value": 0.5, "stderr": 0.1, "support": 4}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
 "#;
 const GATE: &str = "grade >= 0.3";
+/// What a policy leaves out for the toy, which has no task set, no second person, and gates of one kind.
+const EASY: &str = "model = \"income\"\ngates = [\"quality\"]\nreceipt = [\"metrics\"]\napprovals = 0\n";
 
 /// Proves nothing by itself: it is the training script of the tests below. It commits every step and ends.
 #[test]
 fn toy() {
     let Ok(steps) = std::env::var(STEPS) else { return };
     let run = Recorder::attach();
-    for step in 1..=steps.parse().unwrap() {
+    for step in 1..=steps.parse::<u64>().unwrap() {
         let weights = format!("step {step}");
+        run.log(step, &[("loss", 1.0 / step as f64)]);
         run.save_checkpoint(step, &[], |writer| {
             writer.file("weights.bin", Kind::Weights, weights.as_bytes())
         })
@@ -120,6 +123,13 @@ impl Team {
         register_model(&self.context, &request, &unwatched()).unwrap().version.version
     }
 
+    fn set_policy(&self, text: &str) -> Policy {
+        let path = self.folder.path().join("policy.toml");
+        std::fs::write(&path, text).unwrap();
+        let request = PolicyRequest { file: Some(path), ..PolicyRequest::default() };
+        set_model_policy(&self.context, "income", &request).unwrap()
+    }
+
     fn promote(&self, version: u32) -> ModelChanged {
         let request = PromoteRequest {
             model: "income".into(),
@@ -149,12 +159,28 @@ fn a_model_reaches_production_and_goes_back() {
     let run_id = team.train_toy(GRADES, &format!("after = false\ngates = [\"{GATE}\"]"));
     assert_eq!((team.register(run_id, 2), team.register(run_id, 3)), (1, 2));
     assert_eq!(team.register(run_id, 2), 1, "the same weights are the same version");
-    assert_eq!(rules(&team.promote(1)), [RefusalRule::NotEvaluated]);
+    assert_eq!(rules(&team.promote(1)), [RefusalRule::NotEvaluated, RefusalRule::NotApproved]);
 
     team.world.advance_days(1);
     let receipts = [team.evaluate(run_id, 2), team.evaluate(run_id, 3)];
     assert!(receipts.iter().all(|receipt| receipt.state == EvaluationState::Completed), "{receipts:?}");
+    let strict = [
+        RefusalRule::IncompleteReceipt,
+        RefusalRule::UnverifiedGate,
+        RefusalRule::MissingGate,
+        RefusalRule::NotApproved,
+    ];
+    assert_eq!(rules(&team.promote(1)), strict, "all at once");
+    let easy = team.set_policy(EASY);
     assert_eq!(rules(&team.promote(1)), [RefusalRule::UnverifiedGate]);
+    let written = team.folder.path().join("written.toml");
+    write_model_policy("income", &easy, &written).unwrap();
+    assert_eq!(
+        team.set_policy(&std::fs::read_to_string(&written).unwrap()),
+        easy,
+        "it is read as it was written"
+    );
+    assert_eq!(write_model_policy("income", &easy, &written).unwrap_err().kind, ErrorKind::Usage);
     let fixture = fixture_of(&team.context, team.row_of(&receipts[0]), Some("bad")).unwrap();
     let bad = changed_fixture(fixture, &[("grade".into(), -0.9)]).unwrap();
     let tests = test_gates(&team.context, &[GATE.to_owned()], &[bad]).unwrap();
@@ -165,11 +191,8 @@ fn a_model_reaches_production_and_goes_back() {
     team.world.advance_days(1);
     // The next one must be compared with it, unless the policy says otherwise.
     assert_eq!(rules(&team.promote(2)), [RefusalRule::NotCompared]);
-    let path = team.folder.path().join("policy.toml");
-    std::fs::write(&path, "model = \"income\"\nbaseline = \"optional\"\n").unwrap();
-    let request = PolicyRequest { file: Some(path), ..PolicyRequest::default() };
     assert_eq!(
-        set_model_policy(&team.context, "income", &request).unwrap().gates,
+        team.set_policy(&format!("{EASY}baseline = \"optional\"\n")).gates,
         [GateKind::Quality].into()
     );
     assert_eq!(rules(&team.promote(2)), []);
@@ -185,6 +208,36 @@ fn a_model_reaches_production_and_goes_back() {
         .map(|change| (change.at.as_micros() - NEW_YEAR_MICROS) / 86_400_000_000)
         .collect();
     assert!(days.iter().min() == Some(&0) && days.iter().max() == Some(&2), "{days:?}");
+}
+
+/// Proves that the ledger has when the bytes of a checkpoint were read last and whether they matched: by an evaluation, a registration
+/// and a refused promotion; and what was logged at its step although no metric was given to the save.
+#[test]
+fn the_ledger_knows_which_bytes_were_read() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, "after = false");
+    let row = |step: u64| {
+        let rows = team.context.ledger_read(|ledger| ledger.checkpoints_of_run(run_id)).unwrap();
+        rows.into_iter().find(|row| row.step == step).unwrap()
+    };
+    assert_eq!((row(2).verified, row(2).verified_at), (None, None));
+    assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })));
+    assert!(!row(2).location.starts_with('/'), "{}", row(2).location);
+
+    team.evaluate(run_id, 2);
+    let evaluated_at = row(2).verified_at;
+    assert_eq!((row(2).verified, row(3).verified), (Some(true), None));
+    team.world.advance_days(1);
+    team.register(run_id, 2);
+    assert_eq!((row(2).verified, row(2).verified_at), (Some(true), Some(team.context.clock.now())));
+    assert!(row(2).verified_at > evaluated_at);
+
+    let folder = team.context.home.folder().join(row(2).location).join(row(2).object_prefix);
+    std::fs::write(folder.join("weights.bin"), "step 9").unwrap();
+    team.world.advance_days(1);
+    assert!(rules(&team.promote(1)).contains(&RefusalRule::Damaged));
+    assert_eq!((row(2).verified, row(2).verified_at), (Some(false), Some(team.context.clock.now())));
+    assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })), "it stays");
 }
 
 /// Proves that a gate judges by the interval of a metric: it passes, fails, or is inconclusive; and that an evaluation
@@ -225,9 +278,17 @@ fn evaluators_are_retried_by_the_clock() {
     assert_eq!((receipt.state, receipt.launches.len()), (EvaluationState::Completed, 2), "{receipt:?}");
     assert!((300.0..1_200.0).contains(&seconds), "{seconds}");
 
-    team.world.write("eval.sh", "echo 'SyntaxError: invalid syntax' >&2; exit 1");
-    let receipt = team.evaluate(run_id, 3);
-    assert_eq!((receipt.state, receipt.launches.len()), (EvaluationState::Failed, 3), "{receipt:?}");
+    let failing = |evaluator: &str| {
+        team.world.write("eval.sh", evaluator);
+        let receipt = team.evaluate(run_id, 3);
+        assert_eq!(receipt.state, EvaluationState::Failed, "{receipt:?}");
+        (receipt.launches.len(), receipt.failure.unwrap_or_default())
+    };
+    assert_eq!(failing("echo \"KeyError: 'answer'\" >&2; exit 1").0, 3);
+    for lasting in ["echo 'SyntaxError: invalid syntax' >&2; exit 1", "exit 2"] {
+        let (launches, why) = failing(lasting);
+        assert!(launches == 1 && why.contains("would end the same way again"), "{launches}: {why}");
+    }
     let run = team.context.run_by_id(run_id).unwrap();
     assert_eq!(run.state, RunState::Completed);
 }

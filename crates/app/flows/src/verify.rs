@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use trackway_api::verify::{Differing, SealedKind, VerifiedKind, VerifyReport};
 use trackway_core::{Clock as _, RunId};
@@ -129,7 +128,7 @@ fn checkpoints(context: &Context, run: Option<RunId>, found: &mut Found<'_>) -> 
             if mirrored.replace(row.run_id) != Some(row.run_id) {
                 mirror(context, row.run_id, found)?;
             }
-            if let Some(looked) = manifest(row) {
+            if let Some(looked) = manifest(context, row) {
                 found.take(SealedKind::Manifest, row.run_id, &row.object_prefix, looked);
             }
         }
@@ -164,12 +163,12 @@ fn mirror(context: &Context, run_id: RunId, found: &mut Found<'_>) -> Result<(),
 }
 
 /// The manifest of a checkpoint whose files should be there; `None`: it has none, or they were deleted on purpose.
-fn manifest(row: &CheckpointRow) -> Option<Looked> {
+fn manifest(context: &Context, row: &CheckpointRow) -> Option<Looked> {
     let expected = row.manifest_sha256.as_ref()?;
     if row.state == CheckpointRowState::Retired {
         return None;
     }
-    let root = Path::new(&row.location);
+    let root = context.home.folder().join(&row.location);
     if !root.is_dir() {
         return Some(Looked::Unknown);
     }

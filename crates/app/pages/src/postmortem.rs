@@ -1,7 +1,7 @@
 //! A post-mortem: the same as its Markdown, for a browser.
 
 use maud::{Markup, html};
-use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent, StoredIntegrity};
+use trackway_api::postmortem::{FailedAttempt, InputVersion, Postmortem, Spent};
 use trackway_core::text::{bytes, counted, duration, metric};
 
 use crate::frame::{About, Page, page};
@@ -22,7 +22,7 @@ pub fn postmortem(found: &Postmortem, about: &About) -> Page {
             @if found.tried.is_empty() { p { "No decision was recorded" } } @else { (decisions(&found.tried)) }
         }))
         (section("Data versions", &versions(found)))
-        (section("Artifact integrity", &integrity(&found.integrity)))
+        (section("Artifact integrity", &integrity(found)))
         (section("Actions", &actions(found)))
     };
     page(&format!("Post-mortem: {}", found.run.name), about, &lead(found), &body)
@@ -163,7 +163,8 @@ fn version_list(input: &InputVersion) -> Markup {
     }
 }
 
-fn integrity(stored: &StoredIntegrity) -> Markup {
+fn integrity(found: &Postmortem) -> Markup {
+    let stored = &found.integrity;
     let verified = &stored.verified;
     let differing: u64 = verified.kinds.iter().map(|kind| kind.differ_count).sum();
     let columns = [
@@ -184,7 +185,13 @@ fn integrity(stored: &StoredIntegrity) -> Markup {
         @for differs in &verified.differs { p.block { (differs.kind.as_str()) " " code { (differs.id) } ": " (differs.why) } }
         h3 { "Checkpoints" }
         @if stored.checkpoints.is_empty() { p { "None. Why: " (known(stored.no_checkpoint_why.as_deref())) } } @else {
-            (checkpoints(&stored.checkpoints, stored.resume_step))
+            (checkpoints(&stored.checkpoints, stored.resume_step.filter(|_| !found.last_attempt_diverged())))
+            @if let (Some(step), true) = (stored.resume_step, found.last_attempt_diverged()) {
+                p.warn {
+                    "The newest checkpoint, of step " (step) ", is of the training that diverged: "
+                    code { "trackway rollback " (found.run.run_id.to_string()) } " selects an earlier one"
+                }
+            }
         }
         @if stored.deleted_count > 0 { p.dim { (counted(stored.deleted_count, "checkpoint")) " deleted by retention" } }
         @if let Some(proof) = &stored.resume_proof {

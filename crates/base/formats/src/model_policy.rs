@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use toml::de::DeValue;
 use trackway_core::Rung;
 use trackway_core::registry::{BaselineRule, GateKind, ReceiptField};
@@ -58,6 +59,52 @@ pub fn parse(source: &[u8], name: &str) -> Result<ModelPolicyFile, Vec<RunFileEr
 }
 
 impl ModelPolicyFile {
+    /// The file's text, from which [`parse`] reads the same values; what is not set is a comment.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let quoted = |text: &str| Value::from(text).to_string();
+        let approvers = self.approvers.as_ref().map(listed);
+        let test_sets = self.test_sets.as_ref().map(listed);
+        let lines = [
+            ("model", self.model.as_deref().map(quoted), "the model it is for"),
+            ("gates", self.gates.as_ref().map(listed), "kinds of gate that must be there"),
+            (
+                "baseline",
+                self.baseline.map(|rule| quoted(rule.as_str())),
+                "`required`: a gate must compare with the version in production",
+            ),
+            (
+                "rung",
+                self.rung.map(|rung| quoted(&rung.to_string())),
+                "least fraction of the data it was trained on",
+            ),
+            ("receipt", self.receipt.as_ref().map(listed), "what its evaluation must have recorded"),
+            (
+                "test_set_uses_max",
+                self.test_set_uses_max.map(|uses| uses.to_string()),
+                "how often its test set may have been used",
+            ),
+            ("test_sets", test_sets, "further test sets it must pass"),
+            ("approvals", self.approvals.map(|count| count.to_string()), "people who must approve it"),
+            ("approvers", approvers, "who may approve; any person if empty"),
+            (
+                "approval_lasts",
+                self.approval_seconds.map(|seconds| quoted(&duration_text(seconds))),
+                "how long an approval is valid",
+            ),
+            (
+                "own_approval",
+                self.own_approval.map(|own| own.to_string()),
+                "whether the person who registered it may approve it",
+            ),
+        ];
+        let line = |(key, value, doc): (&str, Option<String>, &str)| match value {
+            Some(value) => format!("# {doc}\n{key} = {value}\n"),
+            None => format!("# {doc}\n# {key} =\n"),
+        };
+        lines.map(line).concat()
+    }
+
     fn set(&mut self, key: &str, value: &DeValue<'_>) -> Result<(), Mistake> {
         match key {
             "model" => self.model = Some(text(value)?),
@@ -81,6 +128,21 @@ impl ModelPolicyFile {
             _ => return Err(Mistake::Key),
         }
         Ok(())
+    }
+}
+
+/// A list of words, each quoted.
+fn listed<T: std::fmt::Display>(words: &BTreeSet<T>) -> String {
+    let words: Vec<String> = words.iter().map(|word| Value::from(word.to_string()).to_string()).collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// Whole units where it has them.
+fn duration_text(seconds: f64) -> String {
+    let units = [(86_400.0, "d"), (3_600.0, "h"), (60.0, "m")];
+    match units.into_iter().find(|(unit, _)| seconds >= *unit && seconds % unit == 0.0) {
+        Some((unit, name)) => format!("{}{name}", seconds / unit),
+        None => format!("{seconds}s"),
     }
 }
 
@@ -122,7 +184,7 @@ fn duration(value: &DeValue<'_>) -> Result<f64, Mistake> {
 mod tests {
     use super::*;
 
-    /// Proves that every key is read.
+    /// Proves that every key is read, and that the text of a policy is read as the same policy.
     #[test]
     fn every_key_is_read() {
         let text = "model = \"income\"\napprovals = 0\napproval_lasts = \"3d\"\nown_approval = true\n\
@@ -145,6 +207,10 @@ mod tests {
         assert_eq!(parse(text.as_bytes(), "p.toml").unwrap(), expected);
         assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));
         assert_eq!(parse(b"", "p.toml").unwrap(), ModelPolicyFile::default());
+        assert_eq!(parse(expected.text().as_bytes(), "p.toml").unwrap(), expected);
+        let nothing = ModelPolicyFile::default().text();
+        assert_eq!(parse(nothing.as_bytes(), "p.toml").unwrap(), ModelPolicyFile::default());
+        assert_eq!([90.0, 7200.0, 0.5, 129_600.0].map(duration_text), ["90s", "2h", "0.5s", "36h"]);
     }
 
     /// Proves that all mistakes are shown at once, each with its place and what to write.

@@ -52,6 +52,34 @@ impl Interval {
         Self { low: value, high: value }
     }
 
+    /// A symmetric interval around a value as one that respects the range of the value: computed where the range has no end, on the
+    /// scale of the logit between two ends and of the logarithm beside one, by the delta method (L. Brown, T. Cai and A. DasGupta 2001). A
+    /// value at or beyond an end, and a range without ends, leave it as it is.
+    #[must_use]
+    pub fn in_range_of(self, value: f64, (least, greatest): (f64, f64)) -> Self {
+        let Some((low, high)) = self.bounds().filter(|_| least < value && value < greatest) else {
+            return self;
+        };
+        let half = (high - low) / 2.0;
+        match (least.is_finite(), greatest.is_finite()) {
+            (true, true) => {
+                let odds = (value - least) / (greatest - value);
+                let half = half * (greatest - least) / ((value - least) * (greatest - value));
+                let at = |odds: f64| greatest - (greatest - least) / (1.0 + odds);
+                Self { low: at(odds * (-half).exp()), high: at(odds * half.exp()) }
+            }
+            (true, false) => {
+                let (above, half) = (value - least, half / (value - least));
+                Self { low: least + above * (-half).exp(), high: least + above * half.exp() }
+            }
+            (false, true) => {
+                let (below, half) = (greatest - value, half / (greatest - value));
+                Self { low: greatest - below * half.exp(), high: greatest - below * (-half).exp() }
+            }
+            (false, false) => self,
+        }
+    }
+
     /// Whether the value is within.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
@@ -156,18 +184,18 @@ pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence:
 
 /// The interval of the mean over the folds of a cross-validation. Folds share most of their training rows, so that Student's
 /// interval is too narrow: the variance is multiplied by `1 / folds + held out / training` rows (C. Nadeau and Y. Bengio 2003).
-/// Infinite for fewer than two folds.
+/// Within the `range` of the values: see [`Interval::in_range_of`]. Infinite for fewer than two folds.
 #[must_use]
 pub fn fold_mean_interval(
     mean: f64,
     standard_deviation: f64,
     folds: usize,
     held_out_by_training: f64,
-    confidence: f64,
+    (confidence, range): (f64, (f64, f64)),
 ) -> Interval {
     let count = folds as f64;
     let corrected = standard_deviation * (1.0 / count + held_out_by_training).sqrt() * count.sqrt();
-    mean_interval(mean, corrected, count, confidence)
+    mean_interval(mean, corrected, count, confidence).in_range_of(mean, range)
 }
 
 /// The interval of the difference of two independent numbers, from the interval of each (MOVER: G. Zou and A. Donner

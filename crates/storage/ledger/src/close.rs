@@ -3,7 +3,7 @@
 //! The Parquet file is written aside, synced and renamed, so that it is there whole or not at all; closing again
 //! gives the same file. Segments stay where they are: they are the truth, Parquet is how they are read fast.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,13 @@ pub use metric_batch::metric_batch;
 
 /// zstd's own default: about half the size of snappy at a speed that does not matter once per attempt.
 const ZSTD_LEVEL: i32 = 3;
+/// Metrics that are kept of the step of a checkpoint at most, by name.
+const METRICS_AT_STEP_MAX: usize = 200;
+/// Beginnings of the names of metrics that are about Trackway and the machine, and not about the training.
+const BESIDE: [&str; 2] = ["trackway/", "system/"];
+
+/// Finite values of metrics, by step and name.
+pub type ValuesAtSteps = BTreeMap<Step, BTreeMap<String, f64>>;
 
 /// Which attempt a record belongs to: the columns of `metrics` that its segments do not carry themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +91,8 @@ pub struct ClosedRecords {
     pub events: Vec<EventRow>,
     /// The script's records of checkpoints, in file order; the log of the checkpoint root is authoritative.
     pub checkpoints: Vec<CheckpointFrame>,
+    /// What was logged at the steps that were named, the last value of each metric.
+    pub at_steps: ValuesAtSteps,
     /// The first step reported.
     pub first_step: Option<Step>,
     /// When the first of the steps was reported.
@@ -96,7 +105,8 @@ pub struct ClosedRecords {
 
 /// Closes the record of an attempt: reads every segment below `home/attempts/<attempt>/records`, and writes
 /// `home/records/<attempt>.parquet` when there is any metric. Torn frames are passed and counted; a segment that
-/// cannot be read at all is listed with the reason and hinders nothing. `given` has the parameters and tags of the plan.
+/// cannot be read at all is listed with the reason and hinders nothing. `given` has the parameters and tags of the plan,
+/// `steps` are those at which the values are wanted.
 ///
 /// # Errors
 /// [`LedgerError::File`], [`LedgerError::Parquet`]; nothing is half written then.
@@ -104,6 +114,7 @@ pub fn close_records(
     home: &Path,
     attempt: &AttemptRow,
     given: &RunSection,
+    steps: &BTreeSet<Step>,
 ) -> Result<ClosedRecords, LedgerError> {
     let subject = Subject::of(attempt);
     let segments = read_segments(home, attempt.attempt_id)?;
@@ -119,6 +130,7 @@ pub fn close_records(
     let metrics = closed.close(home, &subject, &recorded, Points::Metrics)?;
     closed.point_count = recorded.iter().map(NamedSegment::point_count).sum();
     closed.summaries = metrics;
+    closed.at_steps = values_at(&recorded, steps);
     telemetry.iter().for_each(|named| closed.take_from_beside(&subject, named));
     let machine = closed.close(home, &subject, &telemetry, Points::Telemetry)?;
     closed.summaries.extend(machine);
@@ -421,6 +433,30 @@ pub fn origins_of(segments: &[NamedSegment]) -> OriginOfEach {
         }
     }
     origins
+}
+
+/// The values at some steps; of a metric that several writers recorded those of the writer that counts.
+fn values_at(segments: &[NamedSegment], steps: &BTreeSet<Step>) -> ValuesAtSteps {
+    let mut values = ValuesAtSteps::new();
+    if steps.is_empty() {
+        return values;
+    }
+    let origins = origins_of(segments);
+    for named in segments {
+        for point in named.segment.iter().flat_map(Segment::metric_points) {
+            let is_wanted = steps.contains(&point.step) && point.value.is_finite();
+            let is_of_training = !BESIDE.iter().any(|start| point.name.starts_with(start));
+            if is_wanted && is_of_training && origins.counts(&point.name, named.origin()) {
+                values.entry(point.step).or_default().insert(point.name.into_owned(), point.value);
+            }
+        }
+    }
+    for of_step in values.values_mut() {
+        while of_step.len() > METRICS_AT_STEP_MAX {
+            of_step.pop_last();
+        }
+    }
+    values
 }
 
 /// The metrics of one attempt in short, while they are gathered.

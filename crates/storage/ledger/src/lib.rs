@@ -37,7 +37,7 @@ mod verify;
 
 pub use backend::without_password;
 pub use catalogue::document;
-pub use close::{ClosedRecords, close_records, closed_files};
+pub use close::{ClosedRecords, ValuesAtSteps, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::EvaluationEnd;
 pub use find::{AttemptFilter, EndCount, RunFilter};

@@ -7,6 +7,7 @@
 mod postgres_cluster;
 mod postgres_tls;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -122,7 +123,7 @@ fn a_missing_record_hinders_nothing() {
     let home = TempDir::new().unwrap();
     let ledger = Ledger::open(home.path().join("ledger.db").to_str().unwrap()).unwrap();
     let attempt = attempt_of(&store_run(&ledger, "empty"), 1);
-    let closed = close_records(home.path(), &attempt, &RunSection::default()).unwrap();
+    let closed = close_records(home.path(), &attempt, &RunSection::default(), &BTreeSet::new()).unwrap();
     assert_eq!((closed.segments.len(), closed.parquet_path, closed.last_step), (0, None, None));
     assert!(!home.path().join("records").exists());
 }

@@ -7,6 +7,7 @@
 #[path = "../../ledger/tests/postgres_cluster/mod.rs"]
 mod postgres_cluster;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -95,9 +96,9 @@ fn closing_a_record_changes_no_row() {
     let curve: Vec<&Value> = live.1.iter().map(|row| &row["value"]).collect();
     assert_eq!(curve, [&json!(0.9), &Value::Null, &json!(0.5), &json!(0.4)]);
 
-    let closed = close_records(home.path(), &first, &RunSection::default()).unwrap();
+    let closed = close_records(home.path(), &first, &RunSection::default(), &BTreeSet::new()).unwrap();
     let bytes = fs::read(closed.parquet_path.as_ref().unwrap()).unwrap();
-    close_records(home.path(), &first, &RunSection::default()).unwrap();
+    close_records(home.path(), &first, &RunSection::default(), &BTreeSet::new()).unwrap();
     assert_eq!(
         fs::read(closed.parquet_path.as_ref().unwrap()).unwrap(),
         bytes,
@@ -105,7 +106,8 @@ fn closing_a_record_changes_no_row() {
     );
     let half = (rows(&ledger, home.path(), all), rows(&ledger, home.path(), effective));
     assert_eq!(half, live, "one closed, one live");
-    let second_closed = close_records(home.path(), &second, &RunSection::default()).unwrap();
+    let second_closed =
+        close_records(home.path(), &second, &RunSection::default(), &BTreeSet::new()).unwrap();
     assert_eq!((rows(&ledger, home.path(), all), rows(&ledger, home.path(), effective)), live);
     assert_eq!((second_closed.segments.len(), second_closed.last_step), (2, Some(4)));
 
@@ -238,7 +240,7 @@ fn one_writer_counts_for_each_metric() {
     let expected = [one(160, "sdk"), one(201, "stdout")];
     let shown = |rows: Vec<Map<String, Value>>| rows.into_iter().map(Value::Object).collect::<Vec<_>>();
     assert_eq!(shown(curve("effective_metrics")), expected);
-    let closed = close_records(home.path(), &attempt, &RunSection::default()).unwrap();
+    let closed = close_records(home.path(), &attempt, &RunSection::default(), &BTreeSet::new()).unwrap();
     assert_eq!(shown(curve("effective_metrics")), expected);
     assert_eq!(curve("metrics").len(), 5);
     assert_eq!((closed.point_count, closed.summaries[0].point_count), (4, 1));

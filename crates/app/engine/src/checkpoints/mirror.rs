@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value as Json;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
-use trackway_ledger::{AttemptRow, CheckpointRow, CheckpointRowState, RunRow};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_ledger::{AttemptRow, CheckpointRow, CheckpointRowState, RunRow, ValuesAtSteps};
 
 use super::view;
 use crate::Context;
@@ -14,15 +16,16 @@ use crate::error::AppError;
 pub(crate) fn rows_of_rung(context: &Context, attempt: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
     let root = context.home.layout.checkpoint_root(attempt.run_id, attempt.kind, &attempt.rung);
     let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id))?;
-    let rows = mirror_rows(&root, &view(&root)?).into_iter().map(|row| {
+    let rows = mirror_rows(context, &root, &view(&root)?).into_iter().map(|row| {
         let before = before(&known, &row);
-        with_what_was_checked(row, &BTreeMap::new(), before)
+        with_what_the_log_lacks(row, (&BTreeMap::new(), context.clock.now()), before)
     });
     Ok(rows.collect())
 }
 
-fn mirror_rows(root: &Path, view: &CheckpointView) -> Vec<CheckpointRow> {
-    one_per_prefix(view.list()).into_iter().map(|info| row_of(root, info)).collect()
+fn mirror_rows(context: &Context, root: &Path, view: &CheckpointView) -> Vec<CheckpointRow> {
+    let location = context.home.layout.below(root);
+    one_per_prefix(view.list()).into_iter().map(|info| row_of(&location, info)).collect()
 }
 
 /// The row of the same checkpoint as the ledger has it.
@@ -92,27 +95,58 @@ fn changed_of_rung(
     if !root.is_dir() {
         return Ok(Vec::new());
     }
-    let changed = mirror_rows(&root, &view(&root)?).into_iter().filter_map(|row| {
+    let checked = (checked, context.clock.now());
+    let changed = mirror_rows(context, &root, &view(&root)?).into_iter().filter_map(|row| {
         let before = before(known, &row);
-        let row = with_what_was_checked(row, checked, before);
+        let row = with_what_the_log_lacks(row, checked, before);
         (before != Some(&row)).then_some(row)
     });
     Ok(changed.collect())
 }
 
-/// Whether the bytes were read is not in the log: the newest answer stays, unless they are deleted since.
-fn with_what_was_checked(
+/// What the bytes showed when they were read is not in the log, nor what was logged at the step: the newest of each stays. A log that
+/// says that a checkpoint is suspect has an answer itself. `checked` is what was read now, and when.
+fn with_what_the_log_lacks(
     row: CheckpointRow,
-    checked: &BTreeMap<String, bool>,
+    (checked, now): (&BTreeMap<String, bool>, Timestamp),
     before: Option<&CheckpointRow>,
 ) -> CheckpointRow {
-    let now = row.manifest_sha256.as_ref().and_then(|manifest| checked.get(manifest)).copied();
-    let known = now.or(row.verified);
-    let verified = known.or(before.and_then(|before| before.verified));
-    CheckpointRow { verified, ..row }
+    let read = row.manifest_sha256.as_ref().and_then(|manifest| checked.get(manifest)).copied();
+    let (known, known_at) = before.map_or((None, None), |before| (before.verified, before.verified_at));
+    let (verified, verified_at) = match read.or(row.verified) {
+        Some(verified) if read.is_some() || known != Some(verified) => (Some(verified), Some(now)),
+        _ => (known, known_at),
+    };
+    let logged = before.and_then(|before| before.metrics_json.clone());
+    CheckpointRow { verified, verified_at, metrics_json: joined(logged, row.metrics_json), ..row }
 }
 
-fn row_of(root: &Path, info: CheckpointInfo) -> CheckpointRow {
+/// The values of both; those of `over` where both have one.
+fn joined(under: Option<Json>, over: Option<Json>) -> Option<Json> {
+    match (under, over) {
+        (Some(Json::Object(mut values)), Some(Json::Object(over))) => {
+            values.extend(over);
+            Some(Json::Object(values))
+        }
+        (under, over) => over.or(under),
+    }
+}
+
+/// The rows of an attempt's own checkpoints with what it logged at their steps; a value that was given to the save counts.
+pub(crate) fn with_values_at_steps(
+    rows: Vec<CheckpointRow>,
+    attempt_id: AttemptId,
+    at_steps: &ValuesAtSteps,
+) -> Vec<CheckpointRow> {
+    let with = |row: CheckpointRow| {
+        let logged = at_steps.get(&row.step).filter(|_| row.attempt_id == attempt_id);
+        let metrics_json = joined(logged.map(|values| serde_json::json!(values)), row.metrics_json);
+        CheckpointRow { metrics_json, ..row }
+    };
+    rows.into_iter().map(with).collect()
+}
+
+fn row_of(location: &str, info: CheckpointInfo) -> CheckpointRow {
     let state = info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing);
     let is_committed = info.manifest_sha256.is_some();
     CheckpointRow {
@@ -123,9 +157,10 @@ fn row_of(root: &Path, info: CheckpointInfo) -> CheckpointRow {
         epoch: info.epoch,
         object_prefix: info.object_prefix,
         state,
-        location: root.to_string_lossy().into_owned(),
+        location: location.to_owned(),
         size_bytes: info.size_bytes,
         verified: (state == CheckpointRowState::Suspect).then_some(false),
+        verified_at: None,
         committed_at: info.at.parse().ok().filter(|_| is_committed),
         manifest_sha256: info.manifest_sha256,
         why: info.why,

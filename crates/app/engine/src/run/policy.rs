@@ -197,6 +197,7 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         rung: attempt.rung.clone(),
         reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
         confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
+        retry_outlook: attempt.retry_outlook,
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),
         last_committed_step: committed,
         resumed_from_step: attempt.resumed_from_step,

@@ -228,12 +228,14 @@ impl Checkpoints {
         far: &Path,
         watch: &Arriving<'_>,
     ) -> Result<PathBuf, AppError> {
-        let Some(number) = chosen.number else {
-            self.fetch((chosen.step, &chosen.prefix), far, watch)?;
-            return Ok(far.to_owned());
+        let folder = match chosen.number {
+            Some(number) => {
+                self.view()?.load(number).map(|loaded| loaded.folder).map_err(|error| self.error(&error))
+            }
+            None => self.fetch((chosen.step, &chosen.prefix), far, watch).map(|()| far.to_owned()),
         };
-        let loaded = self.view()?.load(number).map_err(|error| self.error(&error))?;
-        Ok(loaded.folder)
+        self.note_read(&chosen.manifest_sha256, &folder);
+        folder
     }
 
     /// Reads every byte of a chosen checkpoint again after its use, in its folder or in `far`. One that differs from
@@ -243,8 +245,9 @@ impl Checkpoints {
     /// [`ErrorKind::Integrity`] when it changed; when it cannot be read.
     pub(crate) fn check_unchanged(&self, chosen: &Chosen, far: &Path) -> Result<(), AppError> {
         let Some(number) = chosen.number else { return check_brought(chosen, far) };
-        let Err(error) = self.view()?.verify(number) else { return Ok(()) };
-        let error = self.error(&error);
+        let read = self.view()?.verify(number).map_err(|error| self.error(&error));
+        self.note_read(&chosen.manifest_sha256, &read);
+        let Err(error) = read else { return Ok(()) };
         if error.kind != ErrorKind::Integrity {
             return Err(error);
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use trackway_checkpoint::{CheckpointInfo, CheckpointState};
+use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::checkpoint_manifest::Manifest;
 
@@ -39,17 +40,21 @@ impl Checkpoints {
         self.checked(info, is_here, watch)
     }
 
-    /// The same, of the checkpoint whose manifest has this SHA-256.
+    /// The same, of the checkpoint whose manifest has this SHA-256; what its bytes showed is in the ledger afterwards.
     ///
     /// # Errors
-    /// As [`Checkpoints::load`].
+    /// As [`Checkpoints::load`]; when the ledger cannot be written.
     pub fn load_manifest(
         &self,
+        context: &Context,
         manifest_sha256: &str,
         watch: &BytesProgress,
     ) -> Result<CheckedCheckpoint, AppError> {
         let (info, here) = self.with_manifest(manifest_sha256)?;
-        self.checked(info, here, watch)
+        let loaded = self.checked(info, here, watch);
+        self.note_read(manifest_sha256, &loaded);
+        self.mirror(context)?;
+        loaded
     }
 
     /// What such a checkpoint consists of and where it is, its files not read.

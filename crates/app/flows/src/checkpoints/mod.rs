@@ -228,7 +228,17 @@ impl Checkpoints {
         Ok(listing)
     }
 
-    /// Brings the ledger's rows up to the log: after every change of it. A folder without a run has none.
+    /// Keeps for [`Self::mirror`] what reading every byte of a checkpoint showed; an error that is not about its bytes shows nothing.
+    fn note_read<T>(&self, manifest_sha256: &str, read: &Result<T, AppError>) {
+        let matches = match read {
+            Ok(_) => true,
+            Err(error) if error.kind == ErrorKind::Integrity => false,
+            Err(_) => return,
+        };
+        self.checked.borrow_mut().insert(manifest_sha256.to_owned(), matches);
+    }
+
+    /// Brings the ledger's rows up to the log: after every change of it, and after bytes were read. A folder without a run has none.
     ///
     /// # Errors
     /// When the log cannot be read or the ledger cannot be written.

@@ -5,13 +5,17 @@ use std::path::Path;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_core::RunId;
 use trackway_engine::Context;
-use trackway_engine::error::AppError;
-use trackway_ledger::EvaluationRow;
+use trackway_engine::error::{AppError, ErrorKind};
+use trackway_engine::run::{Job, RunSource};
+use trackway_ledger::{EvaluationRow, EvaluationState, RunFilter};
 use trackway_sql::QueryLimits;
 
 use super::receipt;
 use crate::assess::write_numbers;
 use crate::query;
+
+/// Runs of a run file, the newest first, among which an evaluation is looked for.
+const RUNS_MAX: usize = 1_000;
 
 /// Evaluations, newest first; of one run when one is given.
 pub fn evaluations(
@@ -35,6 +39,26 @@ pub fn evaluations(
 pub fn evaluations_of(context: &Context, run_id: RunId) -> Result<Vec<EvaluationReceipt>, AppError> {
     let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run_id))?;
     receipt::of_all(context, &rows)
+}
+
+/// The newest completed evaluation, on the main test set, of the newest run of a run file that has one.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] where none has one; the mistakes of the run file.
+pub fn newest_evaluation_of_file(context: &Context, path: &Path) -> Result<EvaluationRow, AppError> {
+    let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
+    let name = Job::read(&source, &context.redactor)?.plan.run.name;
+    let filter = RunFilter { name: Some(name.clone()), limit: Some(RUNS_MAX), ..RunFilter::default() };
+    let is_meant = |row: &EvaluationRow| row.state == EvaluationState::Completed && row.test_set.is_none();
+    for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
+        let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+        if let Some(newest) = rows.into_iter().rfind(is_meant) {
+            return Ok(newest);
+        }
+    }
+    let message = format!("no run `{name}` has a completed evaluation");
+    Err(AppError::new(ErrorKind::NotFound, message)
+        .hint(format!("evaluate one: trackway eval run {}", path.display())))
 }
 
 /// The receipt of an evaluation.

@@ -44,7 +44,9 @@ use crate::baseline::{self, Candidate};
 use crate::checkpoints::{self, CheckpointRef, Checkpoints, Chosen};
 pub(crate) use close::close_lost_evaluations;
 pub use import::import_evaluations;
-pub use list::{evaluation, evaluations, evaluations_of, write_evaluation_numbers};
+pub use list::{
+    evaluation, evaluations, evaluations_of, newest_evaluation_of_file, write_evaluation_numbers,
+};
 use trackway_engine::run::evaluator::{Evaluator, EvaluatorCode, evaluator};
 pub(crate) use trial::try_evaluator;
 

@@ -33,7 +33,7 @@ pub(super) fn verified(
     version: &ModelVersionRow,
     watch: &BytesProgress,
 ) -> Result<CheckedCheckpoint, AppError> {
-    checkpoints_of(context, version)?.load_manifest(&version.checkpoint_manifest_sha256, watch)
+    checkpoints_of(context, version)?.load_manifest(context, &version.checkpoint_manifest_sha256, watch)
 }
 
 /// The files of the model: its weights, and what is not state of the training.

@@ -1,5 +1,7 @@
 //! Promotion, going back, aliases, approvals and the policy of a model.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use trackway_api::registry::{Approved, ModelChanged};
@@ -9,7 +11,9 @@ use trackway_core::{Clock as _, Rung, Timestamp};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::person::person;
-use trackway_formats::{model_policy, sha256_hex};
+use trackway_files::give_to_user;
+use trackway_formats::model_policy::{self, ModelPolicyFile};
+use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Version, refusals};
 
@@ -263,6 +267,34 @@ pub fn set_model_policy(context: &Context, name: &str, request: &PolicyRequest) 
         registry::change_model(context, &model, change, None)?;
     }
     Ok(policy)
+}
+
+/// Writes a policy as a file that `--file` reads, to be edited. A file that exists is not touched.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a file that exists; when it cannot be written.
+pub fn write_model_policy(name: &str, policy: &Policy, path: &Path) -> Result<(), AppError> {
+    let file = ModelPolicyFile {
+        model: Some(name.to_owned()),
+        approvals: Some(policy.approvals),
+        approval_seconds: Some(policy.approval_seconds),
+        own_approval: Some(policy.own_approval),
+        approvers: Some(policy.approvers.clone()),
+        gates: Some(policy.gates.clone()),
+        baseline: Some(policy.baseline),
+        rung: Rung::new(policy.rung_fraction_min),
+        receipt: Some(policy.receipt.clone()),
+        test_set_uses_max: policy.test_set_uses_max,
+        test_sets: Some(policy.test_sets.clone()),
+    };
+    let written = File::create_new(path).and_then(|mut created| created.write_all(file.text().as_bytes()));
+    written.and_then(|()| give_to_user(path)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            AppError::new(ErrorKind::Usage, format!("`{}` exists already", path.display()))
+                .hint("name a file that does not exist")
+        }
+        _ => AppError::file("write", path, &error),
+    })
 }
 
 /// The whole policy of a file: what it does not set has its default.

@@ -28,7 +28,7 @@ use trackway_tower::registry::{Change, Standing, Version};
 pub use card::model_card;
 pub use change::{
     AliasRequest, Approve, PolicyRequest, PromoteRequest, RollBackModel, approve_model, promote_model,
-    roll_back_model, set_model_alias, set_model_policy,
+    roll_back_model, set_model_alias, set_model_policy, write_model_policy,
 };
 pub use deploy::export_model;
 pub use register::{RegisterRequest, register_model};

@@ -51,7 +51,7 @@ pub fn register_model(
     let rung = run::rung_now(context, &run)?;
     let checkpoints = checkpoints::checkpoints_at(context, run.clone(), rung)?;
     let chosen = checkpoints.chosen(&request.checkpoint)?;
-    let checked = checkpoints.load_manifest(&chosen.manifest_sha256, watch)?;
+    let checked = checkpoints.load_manifest(context, &chosen.manifest_sha256, watch)?;
     let manifest_sha256 = manifest_of(&checked)?;
     // Before anything names it: from here on nothing deletes it.
     let pin = pin_name(&model.name, &manifest_sha256);

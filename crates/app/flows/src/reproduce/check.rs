@@ -25,6 +25,7 @@ pub(super) fn expected(context: &Context, attempt: &AttemptRow) -> Result<Expect
         run_id: attempt.run_id,
         states: states(context, attempt)?,
         metrics: metrics(context, attempt)?,
+        environment_lock_sha256: attempt.environment_lock_sha256.clone(),
     })
 }
 
@@ -41,13 +42,17 @@ pub fn check(context: &Context, folder: &Path, run: RunId) -> Result<Reproductio
         AppError::new(ErrorKind::NotFound, format!("run {run} was never launched"))
             .hint("run reproduce.sh first")
     })?;
-    let compared = compare(&expected, &states(context, &last)?, &metrics(context, &last)?);
-    Ok(ReproductionCheck {
-        attempt_id: expected.attempt_id,
-        run_id: run,
-        verdict: verdict(&compared),
-        compared,
-    })
+    let mut compared = compare(&expected, &states(context, &last)?, &metrics(context, &last)?);
+    let verdict = verdict(&compared);
+    compared.extend(environment(&expected, last.environment_lock_sha256));
+    Ok(ReproductionCheck { attempt_id: expected.attempt_id, run_id: run, verdict, compared })
+}
+
+/// The packages of both, where those of the original are known.
+fn environment(expected: &Expected, reproduced: Option<String>) -> Option<ReproducedValue> {
+    let original = expected.environment_lock_sha256.clone()?;
+    let equal = reproduced.as_ref() == Some(&original);
+    Some(ReproducedValue { what: "environment lock".into(), original, reproduced, equal })
 }
 
 fn states(context: &Context, attempt: &AttemptRow) -> Result<Vec<(u64, String)>, AppError> {
@@ -125,7 +130,11 @@ mod tests {
             run_id: "run_00000000000000000000000001".parse().unwrap(),
             states: vec![(100, "aa".into()), (200, "bb".into())],
             metrics: vec![("loss".into(), 0.1 + 0.2)],
+            environment_lock_sha256: Some("e1".into()),
         };
+        let same_packages =
+            |lock: Option<&str>| environment(&expected, lock.map(str::to_owned)).unwrap().equal;
+        assert!(same_packages(Some("e1")) && !same_packages(Some("e2")) && !same_packages(None));
         let judged = |states: &[(u64, String)], loss: Option<f64>| {
             let metrics: Vec<_> = loss.map(|loss| ("loss".to_owned(), loss)).into_iter().collect();
             verdict(&compare(&expected, states, &metrics))

@@ -36,6 +36,9 @@ struct Expected {
     states: Vec<(u64, String)>,
     /// The last value of each metric that the script recorded.
     metrics: Vec<(String, f64)>,
+    /// The hash of the list of its packages; `None`: it is not known.
+    #[serde(default)]
+    environment_lock_sha256: Option<String>,
 }
 
 /// Everything that is known of what the attempt was made from.

@@ -167,15 +167,13 @@ impl Script {
     /// What a rebuilt attempt is not, whatever is rebuilt.
     pub fn note_differences(&mut self, evidence: &Evidence<'_>) {
         let Evidence { attempt, source, .. } = evidence;
-        match (&source.environment_sha256, self.has_packages) {
-            (Some(sha256), true) => {
-                let list =
-                    format!("packages.txt lists them, SHA-256 {sha256}; they are not installed or compared");
-                self.rebuilt.push(part("packages", list));
-            }
-            (Some(_), false) => self.missing.push("the packages: their list was not kept".into()),
-            (None, _) => self.missing.push("the packages: they were not known".into()),
-        }
+        self.missing.push(match (&source.environment_sha256, self.has_packages) {
+            (Some(sha256), true) => format!(
+                "the packages: packages.txt lists them (SHA-256 {sha256}), and nothing is installed; the check after the run compares the list"
+            ),
+            (Some(_), false) => "the packages: their list was not kept".into(),
+            (None, _) => "the packages: they were not known".into(),
+        });
         if let Some(step) = attempt.resumed_from_step {
             self.missing.push(format!(
                 "the attempt continued from step {step}; the reproduction begins at the start (is a resume exact? `trackway prove`)"

@@ -445,7 +445,7 @@ fn integrity(text: &mut Markdown, found: &Postmortem) {
     for differs in verified.differs.iter().take(LISTED_MAX) {
         md!(text, "- {} {}: {}\n", differs.kind.to_string(), Code(&differs.id), Sentence(&differs.why));
     }
-    stored_checkpoints(text, &found.integrity);
+    stored_checkpoints(text, found);
     if !checkpoints.is_empty() {
         md!(
             text,
@@ -455,7 +455,8 @@ fn integrity(text: &mut Markdown, found: &Postmortem) {
     }
 }
 
-fn stored_checkpoints(text: &mut Markdown, stored: &StoredIntegrity) {
+fn stored_checkpoints(text: &mut Markdown, found: &Postmortem) {
+    let stored = &found.integrity;
     if stored.checkpoints.is_empty() {
         let why = stored.no_checkpoint_why.as_deref();
         return md!(text, "\nThere is no checkpoint. Why: {}\n", Known(why.map(Sentence)));
@@ -471,6 +472,12 @@ fn stored_checkpoints(text: &mut Markdown, stored: &StoredIntegrity) {
         md!(text, "\n{} deleted by retention.\n", counted(stored.deleted_count, "checkpoint"));
     }
     match stored.resume_step {
+        Some(step) if found.last_attempt_diverged() => md!(
+            text,
+            "\nThe newest checkpoint, of step {}, is of the training that diverged: `trackway rollback {}` selects an earlier one. ",
+            step.to_string(),
+            found.run.run_id.to_string()
+        ),
         Some(step) => md!(text, "\nA resume would continue from step {}. ", step.to_string()),
         None => md!(text, "\nA resume would start from the beginning. "),
     }

@@ -48,3 +48,22 @@ fn nothing_known_is_not_known() {
         assert!(text.contains(line), "no `{line}` in {text}");
     }
 }
+
+/// Proves that after a divergence no resume from the last checkpoint is promised, which an earlier divergence does not prevent.
+#[test]
+fn a_training_that_diverged_is_not_resumed_from_its_last_checkpoint() {
+    let mut found = fixed();
+    let attempts = found.impact.attempt_count as u32;
+    let failure = found.failures.last_mut().expect("a failure");
+    failure.attempt_number = attempts;
+    failure.termination.reason = trackway_core::TerminationReason::NumericDivergence;
+    let text = markdown(&found);
+    assert!(!text.contains("A resume would continue"), "{text}");
+    let line = format!(
+        "The newest checkpoint, of step 240, is of the training that diverged: `trackway rollback {}` selects an earlier one.",
+        found.run.run_id
+    );
+    assert!(text.contains(&line), "{text}");
+    found.impact.attempt_count += 1;
+    assert!(markdown(&found).contains("A resume would continue from step 240."));
+}

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, Domain, TerminationReason as Reason};
+use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
 use super::evidence::Stream;
 use super::rule::TerminationRule;
@@ -62,6 +62,8 @@ pub(super) struct TerminationFinding {
     pub(super) rule: TerminationRule,
     pub(super) confidence: Confidence,
     pub(super) domain: Option<Domain>,
+    /// Whether the same launch may do better, where the evidence says more than the reason.
+    pub(super) retry_outlook: Option<RetryOutlook>,
     pub(super) items: Vec<EvidenceItem>,
     pub(super) secondary: Vec<SecondaryFinding>,
     /// Whether this is a cause in the log that was not handled.
@@ -77,6 +79,7 @@ impl TerminationFinding {
             rule: rule.into(),
             confidence,
             domain: None,
+            retry_outlook: None,
             items: Vec::new(),
             secondary: Vec::new(),
             is_open_cause: false,

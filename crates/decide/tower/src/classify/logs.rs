@@ -10,6 +10,7 @@ use trackway_core::{Confidence, TerminationReason as Reason};
 use super::ended;
 use super::evidence::{Stream, StreamLog, TerminationEvidence};
 use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, TerminationFinding};
+use super::lasting::{self, is_code_type};
 use super::placed::{Placed, item};
 use super::rule::FactRule;
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
@@ -357,6 +358,9 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Term
     let reason = reason_in_phase(&hit);
     let mut finding =
         TerminationFinding::new(reason, found.hit.signature, confidence(found, strength, placed));
+    if reason == Reason::EvaluatorError {
+        finding.retry_outlook = lasting::outlook_of(hit.reason, finding.rule, &hit.text);
+    }
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.hit.role == Role::Verdict;
     finding.items.push(item(found));
@@ -434,13 +438,6 @@ fn has_checkpoint_frames(phases: &[Phase]) -> bool {
 /// Exception types with which readers reject content.
 fn is_reader_type(text: &str) -> bool {
     ["EOFError", "struct.error", "wave.Error", "ParseError", "OverflowError", "LZMAError"]
-        .iter()
-        .any(|name| text.contains(name))
-}
-
-/// Exception types that only a mistake in code raises.
-fn is_code_type(text: &str) -> bool {
-    ["AttributeError", "NameError", "TypeError", "ImportError", "UnboundLocalError", "NotImplementedError"]
         .iter()
         .any(|name| text.contains(name))
 }

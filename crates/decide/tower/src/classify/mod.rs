@@ -19,6 +19,7 @@ mod ended;
 mod evidence;
 mod finding;
 mod fingerprint;
+mod lasting;
 mod launcher;
 mod logs;
 mod placed;
@@ -84,7 +85,8 @@ fn as_evaluation(finding: TerminationFinding) -> TerminationFinding {
         return finding;
     }
     let confidence = finding.confidence.max(Confidence::Likely);
-    TerminationFinding { reason: Reason::EvaluatorError, confidence, ..finding }
+    let retry_outlook = lasting::outlook_of_evaluation(&finding);
+    TerminationFinding { reason: Reason::EvaluatorError, confidence, retry_outlook, ..finding }
 }
 
 fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {

@@ -253,6 +253,42 @@ fn other_sources_are_heard() {
     assert_eq!(classify(&evidence).reason, Reason::EvaluatorError);
 }
 
+/// Proves which errors of an evaluator another launch would meet again: those of its code, its arguments and its command, in a launch of
+/// it and in its frames inside a training; not those that may come from what it asked, and not the same errors of a training.
+#[test]
+fn errors_of_an_evaluators_code_last() {
+    use RetryOutlook::{DoNotRetry, Retry};
+    let rows = [
+        (2, "usage: score.py [-h]\nscore.py: error: unrecognized arguments: --bacth\n", DoNotRetry),
+        (2, "", DoNotRetry),
+        (127, "", DoNotRetry),
+        (1, "AttributeError: 'Net' object has no attribute 'logits'\n", DoNotRetry),
+        (1, "ModuleNotFoundError: No module named 'ragas'\n", DoNotRetry),
+        (1, "  File \"score.py\", line 3\n    if x = 1:\nSyntaxError: invalid syntax\n", DoNotRetry),
+        (1, "AttributeError: 'NoneType' object has no attribute 'text'\n", Retry),
+        (1, "KeyError: 'answer'\n", Retry),
+        (1, "openai.RateLimitError: Error code: 429\n", Retry),
+        (1, "", Retry),
+    ];
+    for (code, log, outlook) in rows {
+        let mut evidence = ended(Some(code), None, log);
+        evidence.kind = LaunchKind::Evaluate;
+        let verdict = classify(&evidence);
+        assert_eq!(
+            (verdict.reason, verdict.retry_outlook),
+            (Reason::EvaluatorError, outlook),
+            "{code} {log}"
+        );
+    }
+    let inside = |error: &str| {
+        let frame = "Traceback (most recent call last):\n  File \"/x/lm_eval/evaluator.py\", line 3, in simple_evaluate\n    t = f()\n";
+        let verdict = classify(&of_log(&format!("{frame}{error}\n")));
+        (verdict.reason, verdict.retry_outlook)
+    };
+    assert_eq!(inside("NameError: name 'x' is not defined"), (Reason::EvaluatorError, DoNotRetry));
+    assert_eq!(inside("KeyError: 'doc'"), (Reason::EvaluatorError, Retry));
+}
+
 /// Proves that a bounded launch that ends by itself after its last step is complete, whatever code the script has for a
 /// stop; but not when it failed on the way out, was killed, or never came that far.
 #[test]

@@ -69,7 +69,7 @@ pub(super) fn seal(
         reason: finding.reason,
         confidence: finding.confidence,
         domain: finding.domain.unwrap_or(finding.reason.domain()),
-        retry_outlook: outlook(finding.reason, finding.confidence),
+        retry_outlook: finding.retry_outlook.unwrap_or(outlook(finding.reason, finding.confidence)),
         rule: finding.rule,
         evidence: items,
         secondary,

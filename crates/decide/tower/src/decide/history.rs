@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
+use trackway_core::{Confidence, LaunchKind, RetryOutlook, Step, TerminationReason as Reason};
 
 use crate::roll_back::Back;
 
@@ -25,6 +25,9 @@ pub struct PastAttempt {
     pub reason: Reason,
     /// The confidence of the reason.
     pub confidence: Confidence,
+    /// Whether the same launch may do better; `None`: as its reason has it.
+    #[serde(default)]
+    pub retry_outlook: Option<RetryOutlook>,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
     /// The newest committed step of the run's rung when it ended.

@@ -1,6 +1,6 @@
 //! The retries: each spends from a budget and names it.
 
-use trackway_core::TerminationReason as Reason;
+use trackway_core::{RetryOutlook, TerminationReason as Reason};
 
 use super::{
     AttemptBudget, BudgetUse, Decision, DecisionRule, FinalState, History, PastAttempt, RetryPolicy,
@@ -56,6 +56,16 @@ pub(super) fn evaluator(
 ) -> Option<Decision> {
     if last.reason != Reason::EvaluatorError {
         return None;
+    }
+    if last.retry_outlook == Some(RetryOutlook::DoNotRetry) {
+        let why = "the evaluator would end the same way again: its code or its command must change; the training attempt is not affected";
+        return Some(stop(
+            DecisionRule::EvaluatorSameEnd,
+            why.to_owned(),
+            None,
+            FinalState::Blocked,
+            last.reason,
+        ));
     }
     let reasons = &[Reason::EvaluatorError];
     if let Some(stopped) = money_of_reason(history, "evaluator_error", reasons, &policy.evaluator, last) {

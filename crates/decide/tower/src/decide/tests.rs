@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use trackway_core::Step;
+use trackway_core::{RetryOutlook, Step};
 
 use super::*;
 
@@ -9,6 +9,7 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
         rung: "100%".into(),
         reason,
         confidence: Confidence::Likely,
+        retry_outlook: None,
         fingerprint: format!("{reason}: same text"),
         last_committed_step: committed,
         resumed_from_step: None,
@@ -198,7 +199,11 @@ fn the_evaluator_has_a_budget_of_retries() {
     assert_eq!(after(&vec![failed(Some(10)); 4], &policy).rule(), DecisionRule::EvaluatorBudgetSpent);
     assert_eq!(after(&[failed(None)], &policy).rule(), DecisionRule::EvaluatorBeforeFirstCommit);
     let evaluation = PastAttempt { kind: LaunchKind::Evaluate, ..failed(None) };
-    assert_eq!(after(&[evaluation], &policy).rule(), DecisionRule::EvaluatorAlone);
+    assert_eq!(after(&[evaluation.clone()], &policy).rule(), DecisionRule::EvaluatorAlone);
+    let lasting = |of: PastAttempt| PastAttempt { retry_outlook: Some(RetryOutlook::DoNotRetry), ..of };
+    for wrong in [lasting(failed(Some(10))), lasting(failed(None)), lasting(evaluation)] {
+        assert_eq!(after(&[wrong], &policy).rule(), DecisionRule::EvaluatorSameEnd);
+    }
     let why = |attempts: &[PastAttempt]| match after(attempts, &policy) {
         Decision::Retry { why, .. } => why,
         other => panic!("{other:?}"),

@@ -66,19 +66,32 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// Strict: a gate about quality, a comparison with the version in production, training on all of the data, and a
-    /// receipt that names the evaluator's code, the raw outputs and the metrics. No approval is needed; an approval is valid
-    /// for a week.
+    /// Strict: gates about quality, slices, fairness, latency and size, a comparison with the version in production, training on all
+    /// of the data, a receipt that names the evaluator's code, the raw outputs, the metrics and the test set, and the approval of
+    /// another person, which is valid for a week. What does not apply to a model is left out by its policy.
     fn default() -> Self {
         Self {
-            approvals: 0,
+            approvals: 1,
             approval_seconds: 7.0 * 24.0 * 3600.0,
             own_approval: false,
             approvers: BTreeSet::new(),
-            gates: [GateKind::Quality].into(),
+            gates: [
+                GateKind::Quality,
+                GateKind::Slice,
+                GateKind::Fairness,
+                GateKind::Latency,
+                GateKind::Size,
+            ]
+            .into(),
             baseline: BaselineRule::Required,
             rung_fraction_min: 1.0,
-            receipt: [ReceiptField::EvaluatorDigest, ReceiptField::Outputs, ReceiptField::Metrics].into(),
+            receipt: [
+                ReceiptField::EvaluatorDigest,
+                ReceiptField::Outputs,
+                ReceiptField::Metrics,
+                ReceiptField::TaskSet,
+            ]
+            .into(),
             test_set_uses_max: None,
             test_sets: BTreeSet::new(),
         }

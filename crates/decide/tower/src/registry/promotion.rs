@@ -130,6 +130,23 @@ closed_list!(
     }
 );
 
+impl RefusalRule {
+    /// Whether a policy of the model decides whether it applies.
+    #[must_use]
+    pub const fn is_of_policy(self) -> bool {
+        matches!(
+            self,
+            Self::IncompleteReceipt
+                | Self::MissingGate
+                | Self::NotCompared
+                | Self::Rung
+                | Self::WornTestSet
+                | Self::TestSet
+                | Self::NotApproved
+        )
+    }
+}
+
 /// A reason why a version may not go to a stage.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "PromotionRefusal")]
@@ -227,7 +244,8 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
     let judge = format!("trackway gates judge {evaluation_id}");
     let Some(gates) = facts.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
         let why = format!("no gate was evaluated for evaluation {evaluation_id}");
-        return vec![refusal(RefusalRule::NotGated, why, judge)];
+        let not_gated = refusal(RefusalRule::NotGated, why, judge);
+        return [not_gated].into_iter().chain(missing_kinds(&BTreeSet::new(), policy)).collect();
     };
     let mut found = Vec::new();
     if gates.verdict != GateVerdict::Pass {
@@ -238,13 +256,7 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
         let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
         found.push(refusal(RefusalRule::UnverifiedGate, why, "trackway gates test"));
     }
-    let missing: Vec<String> =
-        policy.gates.difference(&gates.kinds).map(|kind| format!("`{kind}`")).collect();
-    if !missing.is_empty() {
-        let why = format!("the policy requires gates about {}, and there are none", missing.join(", "));
-        let next = "add them to `[evaluate] gates` (docs/gates.md), or change `gates` of the policy";
-        found.push(refusal(RefusalRule::MissingGate, why, next));
-    }
+    found.extend(missing_kinds(&gates.kinds, policy));
     if let (BaselineRule::Required, Some(version), None) =
         (policy.baseline, facts.production.filter(|it| *it != facts.version), gates.compared_with)
     {
@@ -264,6 +276,14 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
         found.push(refusal(RefusalRule::StaleBaseline, why, judge));
     }
     found
+}
+
+/// The kinds of gate that the policy requires, without those that there are.
+fn missing_kinds(kinds: &BTreeSet<GateKind>, policy: &Policy) -> Option<Refusal> {
+    let missing: Vec<String> = policy.gates.difference(kinds).map(|kind| format!("`{kind}`")).collect();
+    let why = format!("the policy requires gates about {}, and there are none", missing.join(", "));
+    let next = "add them to `[evaluate] gates` (docs/gates.md), or change `gates` of the policy";
+    (!missing.is_empty()).then(|| refusal(RefusalRule::MissingGate, why, next))
 }
 
 fn on_test_set(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<Refusal> {

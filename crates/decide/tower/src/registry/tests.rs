@@ -112,12 +112,12 @@ fn facts() -> PromotionFacts {
             verdict: GateVerdict::Pass,
             unmet: Vec::new(),
             unverified: Vec::new(),
-            kinds: [GateKind::Quality].into(),
+            kinds: Policy::default().gates,
             compared_with: Some(Some(1)),
         }),
         test_sets: BTreeMap::new(),
         approval_digest: "d".into(),
-        approvals: Vec::new(),
+        approvals: vec![Approval { by: "ben".into(), digest: "d".into(), expires_at: at(200) }],
         production: Some(1),
     }
 }
@@ -158,8 +158,13 @@ fn a_stage_asks_for_its_evidence() {
             vec!["registry.incomplete_receipt"],
             vec!["registry.incomplete_receipt"],
         ),
-        (without(&|it| it.gates = None), vec![], vec!["registry.not_gated"]),
-        (gates(&|it| it.evaluation_id = "old".into()), vec![], vec!["registry.not_gated"]),
+        (without(&|it| it.gates = None), vec![], vec!["registry.not_gated", "registry.missing_gate"]),
+        (
+            gates(&|it| it.evaluation_id = "old".into()),
+            vec![],
+            vec!["registry.not_gated", "registry.missing_gate"],
+        ),
+        (without(&|it| it.approvals.clear()), vec![], vec!["registry.not_approved"]),
         (gates(&|it| it.verdict = GateVerdict::Inconclusive), vec![], vec!["registry.gate"]),
         (gates(&|it| it.unverified = vec!["a > 0".into()]), vec![], vec!["registry.unverified_gate"]),
         (gates(&|it| it.compared_with = Some(None)), vec![], vec!["registry.stale_baseline"]),
@@ -213,9 +218,8 @@ fn a_policy_names_what_must_be_there() {
         change(&mut policy);
         rules(ModelStage::Production, &whole, &policy)
     };
-    let kinds = [GateKind::Quality, GateKind::Slice, GateKind::Latency];
-    assert_eq!(strict(&|it| it.gates = kinds.into()), ["registry.missing_gate"]);
-    assert_eq!(strict(&|it| it.receipt = [ReceiptField::TaskSet].into()), ["registry.incomplete_receipt"]);
+    assert_eq!(strict(&|it| it.gates = [GateKind::Cost].into()), ["registry.missing_gate"]);
+    assert_eq!(strict(&|it| it.receipt = [ReceiptField::Slices].into()), ["registry.incomplete_receipt"]);
     assert_eq!(strict(&|it| it.test_set_uses_max = Some(3)), ["registry.worn_test_set"]);
     assert!(strict(&|it| it.test_set_uses_max = Some(4)).is_empty());
 
@@ -232,10 +236,14 @@ fn a_policy_names_what_must_be_there() {
     assert!(rules(ModelStage::Production, &small, &loose).is_empty());
     let itself = PromotionFacts { version: 1, ..small.clone() };
     assert!(!rules(ModelStage::Production, &itself, &Policy::default()).contains(&"registry.not_compared"));
-    assert_eq!(
-        rules(ModelStage::Production, &small, &Policy::default()),
-        ["registry.missing_gate", "registry.not_compared", "registry.rung"]
-    );
+    small.approvals.clear();
+    let found = refusals(ModelStage::Production, &small, &Policy::default(), at(100));
+    let all =
+        [RefusalRule::MissingGate, RefusalRule::NotCompared, RefusalRule::Rung, RefusalRule::NotApproved];
+    assert_eq!(found.iter().map(|it| it.rule).collect::<Vec<_>>(), all);
+    assert!(all.iter().all(|rule| rule.is_of_policy()) && !RefusalRule::Damaged.is_of_policy());
+    let kinds = "`quality`, `slice`, `fairness`, `latency`, `size`";
+    assert!(found[0].why.contains(kinds), "{}", found[0].why);
 }
 
 /// Proves that a further test set must be evaluated, and that its gates must pass and have blocked a bad model; without gates

@@ -40,7 +40,7 @@ pub struct JudgeArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway gates test income.toml --bad shuffled            predictions of the last evaluation, shuffled among its rows
+  trackway gates test income.toml --bad shuffled            its newest evaluation, predictions shuffled
   trackway gates test income.toml --bad first               the first checkpoint of the newest run, evaluated now
   trackway gates test income.toml --bad gates/untrained.json
   trackway gates test income.toml --bad evl_01kabc          an evaluation of a model that must fail
@@ -251,16 +251,20 @@ pub struct AliasArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   trackway registry policy income                    show the policy
+  trackway registry policy income --write policies/income.toml   write it as a file, to be edited
   trackway registry policy income --file policies/income.toml
   trackway registry policy income --approvals 2 --approval-lasts 3d
 
-A file is the whole policy: what it does not set has its default. docs/registry.md lists its keys.")]
+A new model has the default policy, which is strict. A file is the whole policy: what it does not set has its default. docs/registry.md lists its keys.")]
 pub struct PolicyArgs {
     /// Model name
     pub model: String,
     /// Policy file (TOML), which replaces the policy
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Write the policy to a new file, from which `--file` reads it
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
     /// Number of required approvals
     #[arg(long, value_name = "N")]
     pub approvals: Option<u32>,

@@ -97,8 +97,12 @@ fn known_bad(
     printer: Printer,
 ) -> Result<GateFixture, Failure> {
     if let Some(of) = text.strip_prefix(SHUFFLED) {
-        let named = of.strip_prefix(':').unwrap_or("last");
-        return Ok(known_bad::shuffled_fixture(context, context.resolve_evaluation(named)?)?);
+        let evaluation = match (of.strip_prefix(':'), &args.file) {
+            (Some(named), _) => context.resolve_evaluation(named)?,
+            (None, Some(file)) => evaluate::newest_evaluation_of_file(context, file)?,
+            (None, None) => return Err(unnamed_evaluation()),
+        };
+        return Ok(known_bad::shuffled_fixture(context, evaluation)?);
     }
     let path = Path::new(text);
     if text != FIRST || path.is_file() {
@@ -128,6 +132,13 @@ fn known_bad(
     let name = format!("the first checkpoint: {step}{}", receipt.evaluation_id);
     let row = context.resolve_evaluation(&receipt.evaluation_id)?;
     Ok(gates::fixture_of(context, row, Some(&name))?)
+}
+
+fn unnamed_evaluation() -> Failure {
+    Failure::usage(
+        "`--bad shuffled` shuffles the predictions of an evaluation, and `--gate` names none",
+        "name it, as `--bad shuffled:last`, or name the run file instead of `--gate`",
+    )
 }
 
 fn print_tests(printer: Printer, tests: &GateTests) {

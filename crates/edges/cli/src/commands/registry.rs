@@ -222,6 +222,9 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
         for refusal in &changed.refusals {
             printer.note(format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
         }
+        if changed.refusals.iter().any(|refusal| refusal.rule.is_of_policy()) {
+            tell_policy(printer, &changed.model);
+        }
         return;
     }
     let before = changed.was_version.map(|was| format!(" (before: version {was})")).unwrap_or_default();
@@ -234,6 +237,16 @@ fn tell(printer: Printer, changed: &ModelChanged, what: &str) {
     if let Some(deployed) = &changed.deployed {
         tell_copy(printer, deployed);
     }
+}
+
+/// How the rules that refused a version are seen and changed.
+fn tell_policy(printer: Printer, model: &str) {
+    printer.note(format!(
+        "what a promotion requires is the policy of `{model}`: trackway registry policy {model}"
+    ));
+    printer.note(format!(
+        "what does not apply to it is left out by a file: trackway registry policy {model} --write policy.toml; edit it; trackway registry policy {model} --file policy.toml"
+    ));
 }
 
 fn tell_copy(printer: Printer, deployed: &Deployed) {
@@ -345,6 +358,9 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
         own_approval: args.own_approval,
     };
     let policy = registry::set_model_policy(context, &args.model, &request)?;
+    if let Some(path) = &args.write {
+        registry::write_model_policy(&args.model, &policy, path)?;
+    }
     if printer.is_json() {
         printer.document(&policy);
         return Ok(0);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::Home;
-use crate::registry::{GATES, compare_nothing, registered, registry};
+use crate::registry::{EASY, GATES, compare_nothing, registered, registry, set_policy};
 
 /// Simultaneous promotions; `TRACKWAY_RACERS` sets another number.
 const RACERS: usize = 50;
@@ -103,6 +103,7 @@ fn what_is_not_trackways_stops_a_deployment() {
 
     // The same folder for another model.
     assert_eq!(registry(&home, &["register", "other", "--run", "last", "--step", "1"]).0, 0);
+    set_policy(&home, "other", EASY);
     let before = tree(&folder);
     let refused = home.trackway(&["registry", "promote", "other", "1", "--deploy", deploy]);
     assert_eq!(refused.code, 7, "{}", refused.stderr);

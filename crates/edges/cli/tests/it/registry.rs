@@ -8,6 +8,10 @@ use crate::harness::{Answer, Home};
 /// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
 pub(crate) const GATES: &str = "gates = [\"grade >= 0.3\"]";
 
+/// A policy without what the toy does not have: gates of all kinds, a task set, a second person.
+pub(crate) const EASY: &str =
+    "gates = [\"quality\"]\nreceipt = [\"evaluator_digest\", \"outputs\", \"metrics\"]\napprovals = 0\n";
+
 pub(crate) fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
 }
@@ -47,13 +51,18 @@ pub(crate) fn registered(count: u32, gates: &str) -> Home {
         assert_eq!(evaluate(&home, &["--checkpoint", &step]).0, 0);
     }
     arm(&home);
+    set_policy(&home, "income", EASY);
     home
+}
+
+pub(crate) fn set_policy(home: &Home, model: &str, text: &str) {
+    home.write("policy.toml", text);
+    assert_eq!(registry(home, &["policy", model, "--file", "policy.toml"]).0, 0);
 }
 
 /// Permits promotions that are compared with nothing.
 pub(crate) fn compare_nothing(home: &Home) {
-    home.write("policy.toml", "baseline = \"optional\"\n");
-    assert_eq!(registry(home, &["policy", "income", "--file", "policy.toml"]).0, 0);
+    set_policy(home, "income", &format!("{EASY}baseline = \"optional\"\n"));
 }
 
 /// Proves each thing that a checkpoint needs on its way to production, in the order in which a user meets them; that a
@@ -71,6 +80,7 @@ fn a_version_reaches_production_through_its_evidence() {
     let pinned = checkpoints(&home).into_iter().find(|one| one["step"] == 1).unwrap();
     assert_eq!(pinned["pins"][0], version["pin"], "nothing deletes what is registered");
 
+    set_policy(&home, "income", EASY);
     for to in ["staging", "production"] {
         let refused = registry(&home, &["promote", "income", "1", "--to", to]);
         assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.not_evaluated"]), "{}", refused.1);
@@ -84,7 +94,7 @@ fn a_version_reaches_production_through_its_evidence() {
     let refused = registry(&home, &["promote", "income", "1"]);
     assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.unverified_gate"]), "{}", refused.1);
     arm(&home);
-    assert_eq!(home.sql("select count(*) as count from model_changes"), [json!({ "count": 2 })]);
+    assert_eq!(home.sql("select count(*) as count from model_changes"), [json!({ "count": 3 })]);
     assert_eq!(production(&home), Value::Null);
 
     let (code, changed) =
@@ -112,8 +122,9 @@ fn a_version_reaches_production_through_its_evidence() {
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
-    let summaries: Vec<&str> =
-        history.as_array().unwrap().iter().map(|entry| entry["summary"].as_str().unwrap()).collect();
+    let history: Vec<&Value> =
+        history.as_array().unwrap().iter().filter(|entry| entry["kind"] != "policy").collect();
+    let summaries: Vec<&str> = history.iter().map(|entry| entry["summary"].as_str().unwrap()).collect();
     assert_eq!(summaries, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
     let before = history[1]["at"].as_str().unwrap();
     assert_eq!(registry(&home, &["history", "income", "--at", before]).1["production_version"], Value::Null);
@@ -413,7 +424,37 @@ sed -i '$ s/,a,/,b,/' "$TRACKWAY_EVALUATION_OUT/predictions.csv"
     assert!(code == 5 && gone["notes"][0].as_str().unwrap().contains("are gone"), "{gone}");
 }
 
-/// Proves that by default a second version must be compared with the one in production, and that a policy file names more:
+/// Proves that by default a promotion requires gates of five kinds, a task set and an approval, all named at once with the commands
+/// that show and change the policy, and that the file which is written is read as the same policy.
+#[test]
+fn the_default_policy_is_strict() {
+    let home = registered(1, GATES);
+    assert_eq!(registry(&home, &["register", "strict", "--run", "last", "--step", "1"]).0, 0);
+    let refused = registry(&home, &["promote", "strict", "1"]);
+    let rules = ["registry.incomplete_receipt", "registry.missing_gate", "registry.not_approved"];
+    assert_eq!((refused.0, refusals(&refused)), (5, rules.to_vec()), "{}", refused.1);
+    let shown = home.trackway(&["registry", "promote", "strict", "1"]).stderr;
+    for words in [
+        "lacks `task_set`",
+        "gates about `slice`, `fairness`, `latency`, `size`",
+        "0 of 1 approvals",
+        "trackway registry policy strict --write policy.toml",
+    ] {
+        assert!(shown.contains(words), "no `{words}` in {shown}");
+    }
+    let (code, policy) = registry(&home, &["policy", "strict", "--write", "strict.toml"]);
+    assert_eq!(code, 0, "{policy}");
+    assert_eq!(registry(&home, &["policy", "strict", "--file", "strict.toml"]).1, policy);
+    assert_eq!(
+        home.trackway(&["registry", "policy", "strict", "--write", "strict.toml"]).code,
+        2,
+        "it exists"
+    );
+    set_policy(&home, "strict", EASY);
+    assert_eq!(registry(&home, &["promote", "strict", "1"]).0, 0);
+}
+
+/// Proves that a second version must be compared with the one in production, and that a policy file names more:
 /// kinds of gate, parts of the receipt, approvers, uses of the test set; a file with mistakes changes nothing.
 #[test]
 fn a_policy_file_decides_what_production_needs() {
@@ -461,5 +502,5 @@ fn a_policy_file_decides_what_production_needs() {
     }
     assert_eq!(home.trackway(&["registry", "policy", "income", "--file", "none.toml"]).code, 6);
     let changes = home.sql("select count(*) as count from model_changes where kind = 'policy'");
-    assert_eq!(changes, [json!({ "count": 2 })]);
+    assert_eq!(changes, [json!({ "count": 3 })]);
 }

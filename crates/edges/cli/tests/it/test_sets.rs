@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::evaluations::{GOOD, evaluate, trained};
 use crate::harness::Home;
-use crate::registry::{compare_nothing, refusals, registry};
+use crate::registry::{EASY, compare_nothing, refusals, registry, set_policy};
 
 /// Answers the rare tasks in its own way: one of two right, or both from step 3 on.
 const EVALUATOR: &str = r#"
@@ -93,8 +93,7 @@ fn production_needs_every_test_set() {
         refused.1
     );
     assert_eq!(evaluate(&home, &["--checkpoint", "3"]).0, 0);
-    home.write("policy.toml", "baseline = \"optional\"\ntest_sets = [\"field\"]\n");
-    assert_eq!(registry(&home, &["policy", "income", "--file", "policy.toml"]).0, 0);
+    set_policy(&home, "income", &format!("{EASY}baseline = \"optional\"\ntest_sets = [\"field\"]\n"));
     let refused = registry(&home, &["promote", "income", "2"]);
     assert!(refused.1.to_string().contains("test set `field`"), "{}", refused.1);
     compare_nothing(&home);

@@ -106,8 +106,11 @@ def load(path: Path, *, step: int | None = None, into: Any = None, framework: st
 
 
 def given(*, into: Any = None, framework: str | None = None) -> Any:
-    """Loads the checkpoint to be evaluated in an evaluator of `trackway eval run` (`TRACKWAY_CHECKPOINT_DIR`); `into`
-    and `framework` as in `load`.
+    """Loads the checkpoint to be evaluated, in an evaluator or scoring command of `trackway eval run`; every byte is
+    verified. It is the folder `TRACKWAY_CHECKPOINT_DIR`; `into` and `framework` as in `load`.
+
+    Returns the state by the names with which it was saved: `given(framework="torch")["model"]`. Files that a framework
+    or a library wrote are not a state: load them from `TRACKWAY_CHECKPOINT_PATH`.
 
     Raises InputError outside an evaluation; IntegrityError if it does not verify."""
     folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")

@@ -46,6 +46,7 @@ pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
 pub use properties::{
     FAIRNESS_NAMES, METRIC_NAMES, is_best_at_zero, is_higher_better, is_over_all_rows, is_share, range,
+    range_of_computed,
 };
 pub(crate) use properties::{from_zero, lowest};
 pub use ranking::NDCG_PLACES;

@@ -6,47 +6,11 @@ use crate::Estimate;
 
 /// The names of all metrics that are computed from rows, but for those with a number in them (`pass_at_5`, `pinball_0.9`).
 pub const METRIC_NAMES: [&str; 41] = [
-    "accuracy",
-    "balanced_accuracy",
-    "precision",
-    "recall",
-    "f1",
-    "sensitivity",
-    "specificity",
-    "cost",
-    "roc_auc",
-    "average_precision",
-    "precision_at_recall",
-    "log_loss",
-    "brier",
-    "ece",
-    "mae",
-    "rmse",
-    "mape",
-    "r2",
-    "bias",
-    "relative_bias",
-    "wape",
-    "pinball",
-    "loss",
-    "perplexity",
-    "bits_per_byte",
-    "exact_match",
-    "wer",
-    "ndcg",
-    "mrr",
-    "qini",
-    "auuc",
-    "uplift_at_30",
-    "ate",
-    "iou",
-    "dice",
-    "mean_iou",
-    "map",
-    "map_50",
-    "map_75",
-    "pass_at_1",
-    "pass_at_10",
+    "accuracy", "balanced_accuracy", "precision", "recall", "f1", "sensitivity", "specificity", "cost",
+    "roc_auc", "average_precision", "precision_at_recall", "log_loss", "brier", "ece", "mae", "rmse", "mape",
+    "r2", "bias", "relative_bias", "wape", "pinball", "loss", "perplexity", "bits_per_byte", "exact_match",
+    "wer", "ndcg", "mrr", "qini", "auuc", "uplift_at_30", "ate", "iou", "dice", "mean_iou", "map", "map_50",
+    "map_75", "pass_at_1", "pass_at_10",
 ];
 
 /// The names of all measures of fairness.
@@ -128,6 +92,13 @@ pub fn range(metric: &str) -> (f64, f64) {
         _ if AMOUNTS.contains(&metric) || metric.starts_with("pinball_") => (0.0, f64::INFINITY),
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     }
+}
+
+/// The same, of a metric that Trackway computes: of images too, whose fractions other tools report in per cent.
+#[must_use]
+pub fn range_of_computed(metric: &str) -> (f64, f64) {
+    const OF_IMAGES: [&str; 6] = ["map", "map_50", "map_75", "iou", "mean_iou", "dice"];
+    if OF_IMAGES.contains(&metric) { (0.0, 1.0) } else { range(metric) }
 }
 
 /// Whether a metric is over all rows: its support is their number.

@@ -61,6 +61,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(20, "0020_parameter_origin"),
     migration!(21, "0021_value_indexes"),
     migration!(22, "0022_run_amendments"),
+    migration!(23, "0023_checkpoints_verified"),
 ];
 
 /// From this version on no run has a name that reads as something else.

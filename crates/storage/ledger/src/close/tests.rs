@@ -47,7 +47,12 @@ impl Recorded {
     }
 
     fn close(&self, given: &RunSection) -> ClosedRecords {
-        close_records(self.home.path(), &self.attempt, given).unwrap()
+        self.close_at(given, &[])
+    }
+
+    fn close_at(&self, given: &RunSection, steps: &[Step]) -> ClosedRecords {
+        let steps = steps.iter().copied().collect();
+        close_records(self.home.path(), &self.attempt, given, &steps).unwrap()
     }
 }
 
@@ -182,4 +187,25 @@ fn what_is_stored_sealed_verifies() {
     };
     ledger.insert_sealed(&run, planned, &crate::AttemptSeal::of(ended), at(5)).unwrap();
     assert_eq!(ledger.verify_receipt(planned.attempt_id).unwrap(), Some(true));
+}
+
+/// Proves that the values at a step are the last finite ones of the writer that counts, without those of the machine and of Trackway.
+#[test]
+fn values_at_a_step_are_those_that_count() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Stdout, |encoder, bytes| {
+        encoder.metrics(bytes, at(1), 2, &[("loss", 9.0), ("speed", 4.0)]);
+    });
+    recorded.write("b", Origin::Sdk, |encoder, bytes| {
+        encoder.metrics(bytes, at(1), 1, &[("loss", 0.7)]);
+        encoder.metrics(bytes, at(2), 2, &[("loss", 0.6), ("trackway/checkpoint_bytes", 5.0)]);
+        encoder.metrics(bytes, at(3), 2, &[("loss", 0.5), ("rate", f64::NAN)]);
+    });
+    recorded.write("c", Origin::Telemetry, |encoder, bytes| {
+        encoder.metrics(bytes, at(2), 2, &[("system/rss_bytes", 1e9)]);
+    });
+    let closed = recorded.close_at(&RunSection::default(), &[2, 3]);
+    let two = [("loss".to_owned(), 0.5), ("speed".to_owned(), 4.0)].into();
+    assert_eq!(closed.at_steps, ValuesAtSteps::from([(2, two)]));
+    assert!(recorded.close(&RunSection::default()).at_steps.is_empty());
 }

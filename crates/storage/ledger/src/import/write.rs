@@ -1,6 +1,6 @@
 //! A run of another tool as a run of the ledger: ids, rows, a record, and the seal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -96,7 +96,7 @@ impl Ledger {
         let attempt_id = AttemptId::new(&FromKey::of(tool, foreign, "attempt"));
         let attempt = attempt_row(attempt_id, home, &run, tool, foreign);
         write_record(home, &attempt, foreign)?;
-        let closed = close_records(home, &attempt, &RunSection::default())?;
+        let closed = close_records(home, &attempt, &RunSection::default(), &BTreeSet::new())?;
         let attempt = AttemptRow {
             first_step: closed.first_step,
             last_step: closed.last_step,

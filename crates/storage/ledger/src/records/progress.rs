@@ -38,7 +38,7 @@ record!(
         manifest_sha256: Option<String>,
         /// writing, committed, superseded, suspect, abandoned or retired.
         state: CheckpointRowState,
-        /// The checkpoint root, as a path or URL.
+        /// The checkpoint root, as a path below the home.
         location: String,
         /// Bytes of all its files.
         size_bytes: Option<u64>,
@@ -46,7 +46,7 @@ record!(
         verified: Option<bool>,
         /// When it was committed.
         committed_at: Option<Timestamp>,
-        /// Metric values at its step.
+        /// What its writer logged at its step, and what was given to the save; until the attempt has ended only the latter.
         metrics_json: Option<Json>,
         /// Why it is suspect or abandoned.
         why: Option<String>,
@@ -56,6 +56,8 @@ record!(
         uploaded_to: Option<String>,
         /// When all of its bytes were there.
         uploaded_at: Option<Timestamp>,
+        /// When its bytes were last read and compared.
+        verified_at: Option<Timestamp>,
     }
 );
 

@@ -77,6 +77,7 @@ impl Ended {
             location: "root".into(),
             size_bytes: None,
             verified: None,
+            verified_at: None,
             committed_at: None,
             metrics_json: None,
             why: None,

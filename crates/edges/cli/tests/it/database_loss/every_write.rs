@@ -9,6 +9,7 @@ use super::proxy::{At, Cut, Proxy};
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
 use crate::postgres_cluster::PostgresCluster;
+use crate::registry::EASY;
 
 /// How many writes are cut, spread over all of them; a large number: every one.
 const PLACES: &str = "TRACKWAY_TEST_WRITE_CUTS";
@@ -39,7 +40,7 @@ fn whole_path(url: &str, number: usize) {
         "if [ ! -e again ]; then touch again; kill -9 $$; fi\necho '{\"step\": 1, \"loss\": NaN}'\nsleep 1\necho '{\"step\": 2, \"loss\": 0.5}'\n\"$@\"\n",
     );
     let model = format!("model-{number}");
-    home.write("policy.toml", "baseline = \"optional\"\n");
+    home.write("policy.toml", &format!("{EASY}baseline = \"optional\"\n"));
     let commands: [&[&str]; 10] = [
         &["run", "job.toml"],
         &["eval", "run", "job.toml", "--checkpoint", "2"],

@@ -3,6 +3,7 @@
 use super::{assert_screens, home, screen};
 use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
+use crate::registry::{EASY, set_policy};
 
 /// A home with a run of three checkpoints, an evaluator, a task set and gates.
 fn trained(gates: &str) -> Home {
@@ -93,7 +94,8 @@ fn models_are_shown() {
     home.trackway(&register("2"));
     assert_eq!(home.json(&["registry", "ls"])[0]["version_count"], 2);
     evaluate("2");
-    home.write("policy.toml", "baseline = \"optional\"\ngates = [\"quality\"]\n");
+    set_policy(&home, "income", EASY);
+    home.write("policy.toml", &format!("{EASY}baseline = \"optional\"\n"));
     let deploy = |version: &'static str| ["registry", "promote", "income", version, "--deploy", "srv"];
     assert_screens(
         &home,
