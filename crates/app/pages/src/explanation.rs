@@ -20,6 +20,7 @@ use crate::run_parts::{
     cause, changes, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence,
     state_class, step, timeline, usd,
 };
+use crate::runbook::{link, paths_of, sections};
 
 /// Names of what is read from the machine, not recorded by the script, begin so.
 const MACHINE_NAMES: &str = "system/";
@@ -51,11 +52,17 @@ pub fn explanation(found: &Explanation, about: &About) -> Page {
         @if !found.tags.is_empty() { (section("Tags", &tags(&found.tags))) }
         @if found.machine.sample_count > 0 || found.placement.is_some() { (section("Machine", &machine(found))) }
         @if !found.preflight.is_empty() { (section("Pre-flight", &preflight(&found.preflight))) }
+        (sections(runbook_paths(found)))
         @if !found.last_lines.is_empty() {
             (section("Last lines", &html! { @for line in &found.last_lines { p { code { (line) } } } }))
         }
     };
     page(&format!("Run {}", found.run.name), about, &lead(found), &body)
+}
+
+fn runbook_paths(found: &Explanation) -> impl Iterator<Item = &str> {
+    let causes = found.termination.iter().flat_map(paths_of);
+    causes.chain(found.attempts.iter().filter_map(|attempt| attempt.runbook.as_deref()))
 }
 
 /// State, reason, cause, cost, and what to do next.
@@ -75,7 +82,7 @@ fn lead(found: &Explanation) -> Markup {
             }
         }
         @if let Some(note) = &run.note { p { (note) } }
-        @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " code.dim { (it.runbook) } } }
+        @if let Some(it) = &found.termination { p { b { (sentence(&it.cause)) } " " (link(&it.runbook)) } }
         p { (cost(found)) }
         @for action in &found.next_actions { p { "→ " (sentence(action)) } }
         p.dim {
@@ -131,7 +138,7 @@ fn attempts(found: &Explanation) -> Markup {
             td {
                 code { (attempt.termination_reason.map_or("running", |reason| reason.as_str())) }
                 @if let Some(cause) = &attempt.cause { " " (sentence(cause)) }
-                @if let Some(runbook) = &attempt.runbook { " " code.dim { (runbook) } }
+                @if let Some(runbook) = &attempt.runbook { " " (link(runbook)) }
             }
             td.n { (step(attempt.resumed_from_step)) }
             td.n { (step(attempt.last_step)) }
@@ -251,6 +258,9 @@ fn stored(found: &Explanation) -> Markup {
             @if let Some(why) = &found.no_checkpoint_why { p { (sentence(why)) } }
         } @else { (checkpoints(&found.checkpoints, found.resume_step)) }
         @if deleted > 0 { p.dim { (counted(deleted, "checkpoint")) " deleted by retention" } }
+        @if let Some(requests) = found.save_requests.as_ref().filter(|_| found.no_checkpoint_why.is_none()) {
+            p.dim { (sentence(&requests.sentence())) }
+        }
         @if let Some(step) = resumed { p { "This attempt continued from step " (step) } }
         @if let Some(back) = &found.fall_back {
             p.warn { "It fell back from step " (back.from_step) " to step " (back.to_step) ": " (back.cost.sentence()) }

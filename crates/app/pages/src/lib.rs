@@ -15,6 +15,7 @@ mod preflight;
 mod probe;
 mod residuals;
 mod run_parts;
+mod runbook;
 
 pub use comparison::{comparison, figures, labels};
 pub use evaluation::evaluation;

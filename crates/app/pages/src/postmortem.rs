@@ -10,6 +10,7 @@ use crate::run_parts::{
     cause, checkpoints, decisions, detections, diagnoses, difference, hash, known, sentence, state_class,
     time, timeline,
 };
+use crate::runbook::{link, paths_of, sections};
 
 /// The page.
 #[must_use]
@@ -24,8 +25,14 @@ pub fn postmortem(found: &Postmortem, about: &About) -> Page {
         (section("Data versions", &versions(found)))
         (section("Artifact integrity", &integrity(found)))
         (section("Actions", &actions(found)))
+        (sections(runbook_paths(found)))
     };
     page(&format!("Post-mortem: {}", found.run.name), about, &lead(found), &body)
+}
+
+fn runbook_paths(found: &Postmortem) -> impl Iterator<Item = &str> {
+    let causes = found.failures.iter().flat_map(|failed| paths_of(&failed.termination));
+    causes.chain(found.actions.iter().filter_map(|action| action.runbook.as_deref()))
 }
 
 fn lead(found: &Postmortem) -> Markup {
@@ -207,7 +214,7 @@ fn actions(found: &Postmortem) -> Markup {
     html! {
         @if found.actions.is_empty() { p { "None: no attempt ended without success" } } @else {
             (table(&[text(""), text("Action"), text("Runbook"), text("Owner"), text("Due")], found.actions.iter().map(|action| html! {
-                td { "☐" } td { (sentence(&action.text)) } td { code { (action.runbook.as_deref().unwrap_or_default()) } } td {} td {}
+                td { "☐" } td { (sentence(&action.text)) } td { @if let Some(path) = &action.runbook { (link(path)) } } td {} td {}
             })))
         }
     }

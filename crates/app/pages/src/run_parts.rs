@@ -13,6 +13,7 @@ use trackway_core::text::{bytes, counted, duration};
 use trackway_core::{Confidence, Timestamp};
 
 use crate::parts::{number, table, text};
+use crate::runbook::link;
 
 /// Lines of a timeline that are shown at once; the others are folded.
 const TIMELINE_MAX: usize = 80;
@@ -106,7 +107,7 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
             ", domain " (known(termination.domain.map(|domain| domain.as_str())))
             ", retry outlook " (known(word(termination.retry_outlook.map(|it| it.as_str())).as_deref()))
         }
-        p { "Runbook: " code { (termination.runbook) } }
+        p { "Runbook: " (link(&termination.runbook)) }
         h3 { "Evidence" }
         @if termination.evidence.is_empty() { p { (known(None)) ": no evidence was recorded" } }
         @for item in &termination.evidence { p { span.dim { (place_of(item)) } " " code { (item.text) } } }
@@ -114,7 +115,7 @@ pub fn cause(termination: &Termination, amendments: &[Amendment]) -> Markup {
         @for other in &termination.secondary {
             p {
                 code { (other.reason.as_str()) } " is possible too (rule " code { (other.rule) } "): " code { (other.text) }
-                @if let Some(runbook) = &other.runbook { " " code.dim { (runbook) } }
+                @if let Some(runbook) = &other.runbook { " " (link(runbook)) }
             }
         }
         @for late in amendments {

@@ -58,6 +58,10 @@ closed_list!(
         CheckpointUnknown = "checkpoint_unknown",
         /// The first call that saves when a checkpoint is due; what decides: `cadence`.
         CheckpointAsked = "checkpoint_asked",
+        /// How often the script asked so far whether to save (`asked`), and how often the answer was no: `not_due`, `no_time` (SIGKILL
+        /// may come before the save ends), `busy` (the previous save was being written). At the second, fourth, eighth … question, and
+        /// at the end of the record with `final`.
+        CheckpointAsks = "checkpoint_asks",
         /// The script asks at each step and the run file has no cadence: how often it saves, `interval_seconds`.
         CheckpointDefaultCadence = "checkpoint_default_cadence",
         /// A save has no value of the metric of `keep.best`: it was neither passed nor logged at its step. `metric`.

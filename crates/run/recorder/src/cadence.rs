@@ -60,7 +60,9 @@ impl Inner {
 
     /// Records what decides when to save, at the first question, and the default cadence once it applies.
     pub(crate) fn note_asked(&self, slot: &ProcessSlot, step: Step) {
-        slot.ask(step);
+        if slot.ask(step) {
+            slot.asks.asked.fetch_add(1, Ordering::Relaxed);
+        }
         if !self.leads() {
             return;
         }
@@ -79,6 +81,26 @@ impl Inner {
             let fields = [("interval_seconds", &*seconds)];
             slot.segment().event(EventKind::CheckpointDefaultCadence.as_str(), Some(step), &fields);
         }
+    }
+
+    /// Counts a step at whose end nothing is saved, once.
+    pub(crate) fn note_not_due(&self, slot: &ProcessSlot, step: Step) {
+        if slot.is_unsaved(step) || slot.last_saved_step.load(Ordering::Relaxed) == step {
+            return;
+        }
+        let has_time = self.sigterm.at_micros().is_none() || self.save_fits(slot);
+        let count = if has_time { &slot.asks.not_due } else { &slot.asks.no_time };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records how often the script asked, where it is time for it.
+    pub(crate) fn record_asks(&self, slot: &ProcessSlot, is_final: bool) {
+        if !self.leads() {
+            return;
+        }
+        let Some(fields) = slot.asks.to_record(is_final) else { return };
+        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+        slot.segment().event(EventKind::CheckpointAsks.as_str(), Some(slot.seen_step()), &fields);
     }
 
     /// What follows from the number of the step, when `last_step` was the last one that was saved.

@@ -231,6 +231,7 @@ impl Inner {
     }
 
     fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
+        slot.asks.busy.fetch_add(1, Ordering::Relaxed);
         if once(&slot.reported.skipped) {
             let why = "the previous checkpoint is still being written";
             slot.segment().event(EventKind::CheckpointSkipped.as_str(), Some(step), &[("why", why)]);

@@ -54,6 +54,8 @@ pub(crate) struct ProcessSlot {
     seen_step: AtomicU64,
     /// The last two steps at which the script asked whether to save, the newer one first; [`NO_STEP`]: it did not.
     asked_steps: [AtomicU64; 2],
+    /// How often the script asked, and how often it got no save.
+    pub asks: Asks,
     /// On the monotonic clock: when the process began to record.
     pub began_micros: i64,
     /// The step of the last checkpoint that was saved or resumed from.
@@ -92,6 +94,43 @@ pub(crate) struct Reported {
     pub given_up: AtomicBool,
     pub cadence_too_short: AtomicBool,
     pub exceeds_grace: AtomicBool,
+}
+
+/// Steps at whose end the script asked whether to save, and those of them that were not saved, by why.
+#[derive(Default)]
+pub(crate) struct Asks {
+    pub asked: AtomicU64,
+    /// The cadence did not require it.
+    pub not_due: AtomicU64,
+    /// SIGTERM had come, and a save as long as the last one does not fit into what is left of the grace period.
+    pub no_time: AtomicU64,
+    /// The previous save was still being written.
+    pub busy: AtomicU64,
+    /// What was asked when the event was last recorded.
+    recorded: AtomicU64,
+    /// The same of the last event at an end of the record.
+    closed: AtomicU64,
+}
+
+impl Asks {
+    /// The fields of the event, where it has to be recorded: at a power of two, so that there are few however often the script asks, and at
+    /// the end.
+    pub fn to_record(&self, is_final: bool) -> Option<[(&'static str, String); 5]> {
+        let asked = self.asked.load(Ordering::Relaxed);
+        let is_due = is_final || (asked > 1 && asked.is_power_of_two());
+        let last = if is_final { &self.closed } else { &self.recorded };
+        if !is_due || last.swap(asked, Ordering::Relaxed) == asked {
+            return None;
+        }
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed).to_string();
+        Some([
+            ("asked", asked.to_string()),
+            ("not_due", count(&self.not_due)),
+            ("no_time", count(&self.no_time)),
+            ("busy", count(&self.busy)),
+            ("final", is_final.to_string()),
+        ])
+    }
 }
 
 /// True the first time only.
@@ -133,6 +172,7 @@ impl ProcessSlot {
             put_off: Mutex::new(None),
             place: Mutex::new(None),
             asked_steps: [const { AtomicU64::new(NO_STEP) }; 2],
+            asks: Asks::default(),
             began_micros: now_micros,
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
@@ -192,13 +232,14 @@ impl ProcessSlot {
         self.best_value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the script asks whether to save at the end of this step.
-    pub fn ask(&self, step: Step) {
+    /// Notes that the script asks whether to save at the end of this step; false where it did already.
+    pub fn ask(&self, step: Step) -> bool {
         let newest = self.asked_steps[0].load(Ordering::Relaxed);
         if newest != step {
             self.asked_steps[1].store(newest, Ordering::Relaxed);
             self.asked_steps[0].store(step, Ordering::Relaxed);
         }
+        newest != step
     }
 
     /// The last other step at which the script asked before it asked at this one, or the step that it resumed from.

@@ -300,8 +300,10 @@ impl Recorder {
         if due {
             slot.leave_unsaved()
         } else {
+            inner.note_not_due(slot, step);
             slot.go_on_unsaved(step)
         }
+        inner.record_asks(slot, false);
         due
     }
 
@@ -649,6 +651,7 @@ impl Inner {
         };
         self.close_saver(slot);
         self.close_keeper(slot);
+        self.record_asks(slot, true);
         let stops = std::mem::take(&mut slot.control().stops);
         let mut segment = slot.segment();
         let asked = slot.rung_keys.swap(0, Ordering::Relaxed);

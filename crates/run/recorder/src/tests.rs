@@ -178,6 +178,30 @@ fn without_a_cadence_the_script_decides() {
     assert!(!again.checkpoint_due(saved.last().unwrap() + 1), "a resume counts as a call");
 }
 
+/// Proves that a script that asks at each step, with a longer cadence, leaves a few events with its counts, however often it asks, the
+/// last one complete; and that asking twice at a step counts once.
+#[test]
+fn how_often_a_script_asks_is_counted() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(50);
+    let run = attempt.attach();
+    for step in 1..=60 {
+        if run.checkpoint_due(step) && run.checkpoint_due(step) {
+            save(&run, step).unwrap();
+        }
+        assert!(!run.checkpoint_due(step), "it is saved, or was not due");
+    }
+    run.finish();
+    let counts: Vec<[String; 3]> = attempt
+        .events(EventKind::CheckpointAsks.as_str())
+        .iter()
+        .map(|event| ["asked", "not_due", "final"].map(|name| event.field(name).unwrap().to_owned()))
+        .collect();
+    let expected = [("2", "2"), ("4", "4"), ("8", "8"), ("16", "16"), ("32", "32"), ("60", "59")];
+    let is_final = |asked: &str| if asked == "60" { "true" } else { "false" };
+    assert_eq!(counts, expected.map(|(asked, not_due)| [asked, not_due, is_final(asked)].map(str::to_owned)));
+}
+
 /// Proves that the metric of `keep.best` is taken from what was logged at the step of a save, that one which is passed goes
 /// before it, and that a save without a value is reported once.
 #[test]

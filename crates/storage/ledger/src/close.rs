@@ -18,7 +18,8 @@ use trackway_formats::EventKind;
 use trackway_formats::arguments::declared;
 use trackway_formats::layout::HomeLayout;
 use trackway_formats::record::{
-    CheckpointFrame, ControlAck, Event, Frame, Origin, OriginOfEach, SEGMENT_EXTENSION, Segment, read_segment,
+    CheckpointFrame, ControlAck, Event, Frame, Origin, OriginOfEach, RankEnd, SEGMENT_EXTENSION, Segment,
+    read_segment,
 };
 use trackway_formats::runfile::RunSection;
 
@@ -101,6 +102,8 @@ pub struct ClosedRecords {
     pub last_step: Option<Step>,
     /// The newest sign of life, by the script's clock.
     pub heartbeat_at: Option<Timestamp>,
+    /// How the ranks ended that reported themselves, one entry for each segment that names its rank.
+    pub ranks: Vec<RankEnd>,
 }
 
 /// Closes the record of an attempt: reads every segment below `home/attempts/<attempt>/records`, and writes
@@ -253,6 +256,7 @@ impl ClosedRecords {
     fn take(&mut self, subject: &Subject, named: &NamedSegment) {
         self.segments.push(segment_row(subject, named));
         let Ok(segment) = &named.segment else { return };
+        self.ranks.extend(segment.rank_end());
         for located in &segment.frames {
             let id = format!("{}:{}:{}", subject.attempt_id, named.name, located.sequence);
             match &located.frame {

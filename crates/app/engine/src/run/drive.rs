@@ -352,7 +352,7 @@ fn watch(
     let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         if let Some(files) = &stacks_in {
             // How many there are is said with what they show.
-            let _ = stacks::take(launcher, &launched.placement, files);
+            let _ = stacks::take(launcher, &launched.placement, files, record.last_steps());
         }
         let dropped = replication.and_then(|replication| replication.status().dropped_uploads_warning());
         if let (Some(text), false) = (dropped, noted_drops) {

@@ -33,6 +33,8 @@ pub struct LiveRecord {
     channel: Arc<dyn AttemptChannel>,
     segments: BTreeMap<String, Followed>,
     ranks: BTreeMap<u32, u32>,
+    /// The last step of each rank that reported itself.
+    last_steps: BTreeMap<u32, Step>,
     progressive: Option<Progressive>,
     /// The rank whose progressive losses count: the first that recorded one.
     progressive_rank: Option<u32>,
@@ -105,6 +107,7 @@ impl LiveRecord {
             channel,
             segments: BTreeMap::new(),
             ranks: BTreeMap::new(),
+            last_steps: BTreeMap::new(),
             progressive: None,
             progressive_rank: None,
             curves: Curves::default(),
@@ -154,6 +157,10 @@ impl LiveRecord {
                     continue;
                 }
                 self.facts.take(&frame);
+                if let (Some(step), Some(rank)) = (step_of(&frame), self.ranks.get(&followed.pid)) {
+                    let last = self.last_steps.entry(*rank).or_default();
+                    *last = step.max(*last);
+                }
                 match frame {
                     Frame::Event(event) => {
                         if let Some(rank) = reported_rank(&event)
@@ -202,6 +209,12 @@ impl LiveRecord {
             last_committed_step: self.facts.last_committed_step,
             heartbeat_at: self.facts.heartbeat_at,
         }
+    }
+
+    /// The last step of each rank that reported itself.
+    #[must_use]
+    pub fn last_steps(&self) -> &BTreeMap<u32, Step> {
+        &self.last_steps
     }
 
     /// The last sample of the machine: values by name.
@@ -338,6 +351,15 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
             .iter()
             .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
             .collect();
+    }
+}
+
+/// The step that a process was at when it wrote the frame.
+fn step_of(frame: &Frame) -> Option<Step> {
+    match frame {
+        Frame::Metrics(metrics) => Some(metrics.step),
+        Frame::Heartbeat(heartbeat) => Some(heartbeat.step),
+        _ => None,
     }
 }
 

@@ -25,7 +25,7 @@ pub mod remote;
 pub(crate) mod roll_back;
 pub mod seal;
 mod sight;
-pub(crate) mod stacks;
+pub mod stacks;
 mod supervise;
 pub mod supervision;
 #[cfg(test)]

@@ -1,24 +1,28 @@
 //! The stacks of an attempt that makes no progress: taken once by the launcher, kept as a file of its folder, reported
 //! in a line.
 
+use std::collections::BTreeMap;
+
+use trackway_core::Step;
 use trackway_formats::layout::AttemptLayout;
 use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
+use trackway_tower::diagnosis::{RankStack, missing_ranks};
 
 /// Dumps of one attempt that are kept.
 const DUMPS_MAX: usize = 20;
-/// Processes that a line names.
-const PROCESSES_LISTED: usize = 3;
+/// Frames of a process in which its operation is looked for.
+const FRAMES_MAX: usize = 24;
 
 /// A dump that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stacks {
     /// The file, from the attempt's folder.
     pub path: String,
-    /// Where the first processes are.
+    /// Which ranks are missing, and where they are.
     pub summary: String,
 }
 
-/// Takes the stacks of all processes of an attempt and stores them in its folder.
+/// Takes the stacks of all processes of an attempt and stores them in its folder. `last_steps`: of each rank.
 ///
 /// # Errors
 /// Why there are none: the training continues without.
@@ -26,6 +30,7 @@ pub fn take(
     launcher: &dyn Launcher,
     placement: &Placement,
     attempt: &AttemptLayout,
+    last_steps: &BTreeMap<u32, Step>,
 ) -> Result<Stacks, String> {
     let failed = |error: &dyn std::fmt::Display| format!("the stacks could not be taken: {error}");
     let path = (1..=DUMPS_MAX)
@@ -40,7 +45,7 @@ pub fn take(
     std::fs::create_dir_all(attempt.stacks())
         .and_then(|()| std::fs::write(&path, bytes))
         .map_err(|error| failed(&error))?;
-    Ok(Stacks { path: attempt.below(&path), summary: summary(&dump) })
+    Ok(Stacks { path: attempt.below(&path), summary: missing_ranks(&rank_stacks(&dump), last_steps) })
 }
 
 /// The dump that a detection names, a line for each process; none where it is gone with the attempt's other files.
@@ -51,10 +56,26 @@ pub fn lines(attempt: &AttemptLayout, path: &str) -> Vec<String> {
     dump.map(|dump| dump.processes.iter().map(ProcessStack::in_one_line).collect()).unwrap_or_default()
 }
 
-fn summary(dump: &StackDump) -> String {
-    let lines: Vec<String> =
-        dump.processes.iter().take(PROCESSES_LISTED).map(ProcessStack::in_one_line).collect();
-    let more = dump.processes.len() + dump.left_out - lines.len();
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("{}{more}", lines.join("; "))
+/// The processes of a dump: the first one of each rank, since workers of a data loader inherit the rank.
+#[must_use]
+pub fn rank_stacks(dump: &StackDump) -> Vec<RankStack> {
+    let mut stacks: Vec<RankStack> = Vec::new();
+    for process in &dump.processes {
+        let is_known = process.rank.is_some() && stacks.iter().any(|stack| stack.rank == process.rank);
+        if !is_known {
+            stacks.push(rank_stack(process));
+        }
+    }
+    stacks
+}
+
+fn rank_stack(process: &ProcessStack) -> RankStack {
+    let main = process.program.iter().find(|thread| thread.current).or(process.program.first());
+    let frames = main.into_iter().flat_map(|thread| thread.frames.iter().take(FRAMES_MAX));
+    RankStack {
+        rank: process.rank,
+        name: process.name.clone(),
+        frames: frames.map(|frame| (frame.file.clone(), frame.function.clone())).collect(),
+        line: process.in_one_line(),
+    }
 }

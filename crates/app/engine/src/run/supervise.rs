@@ -327,8 +327,7 @@ impl<'a> Supervisor<'a> {
         findings.retain(|finding| detection.detection_log.wants(finding));
         for finding in &mut findings {
             let hangs = lives && finding.firing.detector == Detector::Hang;
-            let stacks =
-                hangs.then(|| stacks::take(self.launcher, self.watched.placement, &self.watched.files));
+            let stacks = hangs.then(|| take_stacks(self.launcher, &self.watched, &self.record));
             let beside = beside(&self.record, finding, stacks);
             detection.detection_log.take(finding, beside);
         }
@@ -448,7 +447,7 @@ impl<'a> Supervisor<'a> {
             Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
             Intervention::Hang => {
                 // Before it is ended, which makes it do something else.
-                let stacks = stacks::take(self.launcher, self.watched.placement, &self.watched.files);
+                let stacks = take_stacks(self.launcher, &self.watched, &self.record);
                 let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
                 self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
             }
@@ -503,6 +502,15 @@ impl<'a> Supervisor<'a> {
     fn tell(&self, text: String) {
         self.reporter.notice(&Notice::Note { text });
     }
+}
+
+/// The stacks of all processes, and which ranks are missing.
+fn take_stacks(
+    launcher: &dyn Launcher,
+    watched: &Watched<'_>,
+    record: &LiveRecord,
+) -> Result<Stacks, String> {
+    stacks::take(launcher, watched.placement, &watched.files, record.last_steps())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use trackway_api::data::{CleanAnswer, ProtectedColumn};
 use trackway_data::clean::{CleanError, CleanPlan, HashKey, clean as write};
 pub use trackway_data::clean::{Duplicates, Protection};
 use trackway_data::integrity::{TableEvidence, TableRoles, personal_columns};
+use trackway_data::read::{MixedColumn, Source};
 use trackway_data::schema::{Schema, SqlRule};
 use trackway_data::write::WriteError;
 use trackway_engine::error::{AppError, ErrorKind};
@@ -65,7 +66,22 @@ pub fn clean(base: &Path, request: &CleanRequest, onlooker: &Onlooker<'_>) -> Re
         quarantine: quarantine.clone(),
     };
     let account = write(&source, &plan, &onlooker.watch()).map_err(clean_error)?;
-    Ok(CleanAnswer { out, quarantine, account, protected: found, notes: source.notes().to_vec() })
+    let mut notes = source.notes().to_vec();
+    notes.extend(undecided(&source, schema.as_ref()));
+    Ok(CleanAnswer { out, quarantine, account, protected: found, notes })
+}
+
+/// Columns whose strings stay in the table, because they are too many for errors, and whose type no schema gives.
+fn undecided(source: &Source, schema: Option<&Schema>) -> Vec<String> {
+    let has_type =
+        |name: &String| schema.is_some_and(|schema| schema.columns.iter().any(|column| column.name == *name));
+    let note = |MixedColumn { name, mostly, values, strings }: MixedColumn| {
+        format!(
+            "`{name}` is text: {strings} of its {values} values are not of type {mostly}; to quarantine them, give its type \
+             with --schema (`trackway data infer` writes one)"
+        )
+    };
+    source.mixed_columns().into_iter().filter(|column| !has_type(&column.name)).map(note).collect()
 }
 
 /// The schema file and the conditions together; `None` without either.

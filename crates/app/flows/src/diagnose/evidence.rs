@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use trackway_engine::Context;
 use trackway_engine::error::AppError;
 use trackway_engine::run::seal::Sealed;
+use trackway_engine::run::stacks::rank_stacks;
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
-use trackway_launch::{ProcessStack, StackDump};
+use trackway_launch::StackDump;
 use trackway_ledger::EventRow;
 use trackway_tower::diagnosis::{Facts, Launched, RankStack, collective_warnings};
 
@@ -20,8 +21,6 @@ const LOG_BYTES_MAX: u64 = 8 << 20;
 const DUMPS_MAX: usize = 20;
 /// Facts that are stored: a few topics of each rank.
 const FACTS_MAX: usize = 256;
-/// Frames of a process that decide where it is.
-const FRAMES_MAX: usize = 24;
 
 /// The observations, and the same as they are stored.
 pub struct Evidence {
@@ -81,32 +80,13 @@ fn stored(events: &[EventRow]) -> Value {
     Value::Object(topics)
 }
 
-/// How many dumps of stacks there are, and what the last one shows: the first process of each rank, since workers of a data loader
-/// inherit the rank.
+/// How many dumps of stacks there are, and what the last one shows.
 fn stacks(files: &AttemptLayout) -> (usize, Vec<RankStack>) {
     let dumps: Vec<_> =
         (1..=DUMPS_MAX).map(|number| files.stack_dump(number)).take_while(|path| path.exists()).collect();
     let newest = dumps.last().and_then(|path| std::fs::read(path).ok());
     let dump: StackDump = newest.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    let mut stacks: Vec<RankStack> = Vec::new();
-    for process in &dump.processes {
-        let known = process.rank.is_some() && stacks.iter().any(|stack| stack.rank == process.rank);
-        if !known {
-            stacks.push(rank_stack(process));
-        }
-    }
-    (dumps.len(), stacks)
-}
-
-fn rank_stack(process: &ProcessStack) -> RankStack {
-    let main = process.program.iter().find(|thread| thread.current).or(process.program.first());
-    let frames = main.into_iter().flat_map(|thread| thread.frames.iter().take(FRAMES_MAX));
-    RankStack {
-        rank: process.rank,
-        name: process.name.clone(),
-        frames: frames.map(|frame| (frame.file.clone(), frame.function.clone())).collect(),
-        line: process.in_one_line(),
-    }
+    (dumps.len(), rank_stacks(&dump))
 }
 
 /// What a collective library reported, from the ends of the logs.

@@ -5,6 +5,7 @@ pub mod diff;
 mod machine;
 mod no_checkpoint;
 mod parameters;
+mod save_requests;
 mod termination;
 mod timeline;
 
@@ -114,6 +115,7 @@ fn page_without_attempt(context: &Context, run: &RunRow) -> Result<Explanation, 
         timeline: timeline::timeline(&[], &events, &[]),
         termination: None,
         no_checkpoint_why: None,
+        save_requests: None,
         checkpoints: Vec::new(),
         remote: None,
         fall_back: None,
@@ -172,6 +174,7 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
             .find(|line| line.state == CheckpointState::Committed)
             .map(|line| line.step),
         no_checkpoint_why: no_checkpoint_why(context, attempt, &checkpoints, &events)?,
+        save_requests: save_requests::save_requests(attempt.attempt_id, &events),
         checkpoints,
         remote: read_status(&context.home.layout.run(run.run_id)),
         fall_back: of_run.fall_back_of(attempt)?,
@@ -555,16 +558,20 @@ fn unlaunched_actions(preflight: &[RecordedCheck]) -> Vec<String> {
     actions
 }
 
-/// What another launch would show the cause of, unless a diagnosis has found it.
+/// What another launch would show the cause of, unless a diagnosis has found it or could not observe the script.
 fn proposed_diagnosis(
     context: &Context,
     attempt: &AttemptRow,
     diagnoses: &[AttemptDiagnosis],
 ) -> Result<Option<DiagnosisKind>, AppError> {
     let of_attempt = diagnoses.iter().filter(|found| found.attempt_id == attempt.attempt_id);
-    let is_found =
-        |kind| of_attempt.clone().any(|it| it.kind == kind && it.verdict == DiagnosisVerdict::Found);
-    Ok(diagnose::diagnosis_for(context, attempt)?.filter(|kind| !is_found(*kind)))
+    let is_done = |kind| {
+        let of_kind = of_attempt.clone().filter(|found| found.kind == kind);
+        of_kind
+            .map(|found| found.verdict)
+            .any(|verdict| matches!(verdict, DiagnosisVerdict::Found | DiagnosisVerdict::NotObserved))
+    };
+    Ok(diagnose::diagnosis_for(context, attempt)?.filter(|kind| !is_done(*kind)))
 }
 
 fn actions_for(

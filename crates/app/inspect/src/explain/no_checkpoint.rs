@@ -1,8 +1,9 @@
 //! Why an attempt committed no checkpoint. Pure: rows in, a sentence out.
 
-use serde_json::Value as Json;
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, AttemptState, EventRow};
+
+use super::save_requests::save_requests;
 
 /// Events of saves that were begun or tried and not committed.
 const FAILED: [EventKind; 5] = [
@@ -19,26 +20,29 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
         return None;
     }
     let own = || events.iter().filter(|event| event.attempt_id == Some(attempt.attempt_id));
-    let of_kind = |kind: EventKind| own().find(|event| event.kind == kind.as_str());
+    let requests = save_requests(attempt.attempt_id, events);
     let failed = own().rfind(|event| FAILED.iter().any(|kind| event.kind == kind.as_str()));
     if let Some(failed) = failed {
         let step = failed.step.map(|step| format!(" at step {step}")).unwrap_or_default();
+        let requests = requests.map(|requests| format!("; {}", requests.sentence())).unwrap_or_default();
         return Some(format!(
-            "no save was committed; the last one{step}: {} {}",
+            "no save was committed; the last one{step}: {} {}{requests}",
             failed.kind, failed.message
         ));
     }
-    if let Some(asked) = of_kind(EventKind::CheckpointAsked) {
-        let cadence = asked.fields_json.as_ref().and_then(|fields| fields.get("cadence"));
-        let cadence = cadence.and_then(Json::as_str).unwrap_or("unknown");
-        let from = asked.step.map(|step| format!(" from step {step} on")).unwrap_or_default();
+    if let Some(requests) = requests {
+        let from =
+            requests.from_step.map(|step| format!("; it asked from step {step} on")).unwrap_or_default();
         let last = attempt.last_step.map(|step| format!(", step {step}")).unwrap_or_default();
         return Some(format!(
-            "the script asked whether to save{from}, the cadence is {cadence}, and none was due before its end{last}"
+            "{}{from}, and no checkpoint was due before its end{last}",
+            requests.sentence()
         ));
     }
     Some(match uses_sdk {
-        true => "the script never called `run.checkpoint(step)`, which saves one at the end of a step when it is due".into(),
+        true => "the script never called `run.checkpoint(step)`, which saves one at the end of a step when it is due, and no checkpoint \
+                 that it wrote itself was recognised: `checkpoint.adopt` names where it writes them"
+            .into(),
         false => {
             "the script does not use the package `trackway`, and no checkpoint that it wrote itself was recognised: \
              `checkpoint.adopt` names where it writes them"
@@ -49,13 +53,15 @@ pub fn why_none(attempt: &AttemptRow, events: &[EventRow], uses_sdk: bool) -> Op
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value as Json;
     use trackway_core::name::{Name, Named};
     use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, Timestamp};
     use trackway_ledger::RunRow;
 
     use super::*;
 
-    /// Proves that each way to have no checkpoint has its own reason, and that others have none.
+    /// Proves that each way to have no checkpoint has its own reason, that a script that asked in vain is shown how often, and that
+    /// others have none.
     #[test]
     fn every_way_to_have_none_is_named() {
         let ids = SequentialIds::default();
@@ -80,6 +86,11 @@ mod tests {
         };
         let asked =
             event(EventKind::CheckpointAsked, Some(serde_json::json!({ "cadence": "every 5000 steps" })));
+        let counts = |asked: &str, is_final: &str| {
+            let fields = serde_json::json!({ "asked": asked, "not_due": asked, "no_time": "0", "busy": "0", "final": is_final });
+            event(EventKind::CheckpointAsks, Some(fields))
+        };
+        let (soon, all) = (counts("32", "false"), counts("60", "true"));
         let failed = event(EventKind::CheckpointFailed, None);
         assert_eq!(why_none(&attempt, &[], true), None, "it may still save");
         attempt.state = AttemptState::Sealed;
@@ -87,9 +98,22 @@ mod tests {
         let why = |events: &[EventRow], uses_sdk| why_none(&attempt, events, uses_sdk).unwrap();
         assert!(why(&[], false).contains("does not use the package"));
         assert!(why(&[], true).contains("never called"));
-        assert_eq!(
-            why(std::slice::from_ref(&asked), true),
-            "the script asked whether to save from step 7 on, the cadence is every 5000 steps, and none was due before its end, step 3500"
+        let end = "it asked from step 7 on, and no checkpoint was due before its end, step 3500";
+        let cadence = "whether to save (every 5000 steps)";
+        for (events, times) in [
+            (vec![asked.clone()], format!("at least once {cadence}")),
+            (
+                vec![asked.clone(), soon.clone()],
+                format!("at least 32 times {cadence}: 32 times none was due"),
+            ),
+            (vec![asked.clone(), soon, all.clone()], format!("60 times {cadence}: 60 times none was due")),
+        ] {
+            assert_eq!(why(&events, true), format!("the script asked {times}; {end}"));
+        }
+        let lost = why(&[asked.clone(), all, failed.clone()], true);
+        assert!(
+            lost.ends_with(&format!("the script asked 60 times {cadence}: 60 times none was due")),
+            "{lost}"
         );
         assert!(why(&[asked, failed], true).contains("at step 7: checkpoint_failed why=disk full"));
         attempt.last_committed_step = Some(5);

@@ -4,9 +4,10 @@ use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 7] = [
+const SHOWN_ELSEWHERE: [EventKind; 8] = [
     EventKind::CheckpointOpened,
     EventKind::CheckpointReason,
+    EventKind::CheckpointAsks,
     EventKind::DataCursor,
     EventKind::DataOpened,
     EventKind::RungCut,

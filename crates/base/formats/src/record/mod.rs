@@ -15,6 +15,7 @@ mod frame;
 mod known_events;
 mod layout;
 mod precedence;
+mod rank_end;
 mod reader;
 mod segment;
 #[cfg(test)]
@@ -35,5 +36,6 @@ pub use layout::{
     MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,
 };
 pub use precedence::OriginOfEach;
+pub use rank_end::RankEnd;
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
 pub use segment::{MetricPoint, NameTable, Segment, read_segment};

@@ -15,6 +15,8 @@ const NEAR_END_LINES: u64 = 40;
 const LOOSE_REACH_LINES: u64 = 30;
 /// Lines that may follow the last line of a failure.
 const AFTERWORD_LINES: u64 = 3;
+/// Words at the beginning of a line among which its level is, after time, host and module.
+const LEVEL_WORDS: usize = 16;
 /// Lines that the message of an exception may have after its last frame.
 const MESSAGE_LINES: u64 = 14;
 
@@ -154,19 +156,57 @@ fn is_stop(found: &Placed<'_>) -> bool {
         && match (found.hit.reason, found.hit.role) {
             (Reason::Cancelled | Reason::Preempted, Role::Verdict | Role::Cause)
             | (Reason::BudgetExhausted, Role::Verdict) => true,
-            // A budget of time is a search's own plan.
-            (Reason::Timeout, Role::Verdict) => !found.hit.text.to_ascii_lowercase().contains("budget"),
+            (Reason::Timeout, Role::Verdict) => !is_own_plan(&found.hit.text),
             (Reason::NumericDivergence, Role::Cause) => speaks_of_stop,
             _ => false,
         }
 }
 
+/// Whether the limit is a search's own budget of time and not that of its job.
+fn is_own_plan(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower.contains("budget") && !["wall", "remain"].iter().any(|word| lower.contains(word))
+}
+
+/// A failure that the script logged as an error and then ended, with exit code 0: it is one of the last lines of its stream, no
+/// progress and no statement of an end follow, and the count of the work is not complete.
+pub(super) fn gave_up(placed: &[Placed<'_>], evidence: &TerminationEvidence) -> Option<TerminationFinding> {
+    let is_complete = evidence.logs.iter().any(|log| log.log.ending.complete_at > 0)
+        || placed.iter().any(|found| found.hit.role == Role::Completion);
+    let gave_up = |found: &&Placed<'_>| {
+        let is_firm = !matches!(found.hit.reason, Reason::NetworkError | Reason::Hang | Reason::EarlyStopped);
+        matches!(found.hit.role, Role::Cause | Role::Verdict)
+            && is_doubt(found)
+            && is_firm
+            && is_error_line(&found.hit.text)
+            && is_within(found, evidence, AFTERWORD_LINES)
+    };
+    let last = placed.iter().find(gave_up).filter(|_| !is_complete)?;
+    let mut finding = TerminationFinding::new(last.hit.reason, last.hit.signature, Confidence::Likely);
+    finding.items.push(item(*last));
+    Some(finding)
+}
+
+/// Whether a logger wrote the line at the level of an error.
+fn is_error_line(text: &str) -> bool {
+    ["ERROR", "FATAL", "CRITICAL"].iter().any(|level| {
+        text.split(|letter: char| !letter.is_ascii_alphanumeric())
+            .take(LEVEL_WORDS)
+            .any(|word| word == *level)
+    })
+}
+
 fn is_near_end(found: &Placed<'_>, evidence: &TerminationEvidence) -> bool {
+    is_within(found, evidence, NEAR_END_LINES)
+}
+
+/// Whether it is in so many last lines of its stream.
+fn is_within(found: &Placed<'_>, evidence: &TerminationEvidence, last_lines: u64) -> bool {
     evidence
         .logs
         .iter()
         .filter(|log| Some(log.stream) == found.stream)
-        .any(|log| found.hit.line_number + NEAR_END_LINES > log.log.line_count)
+        .any(|log| found.hit.line_number + last_lines > log.log.line_count)
 }
 
 /// Whether the line speaks of an end and not only of what happened.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{LaunchKind, Step, TerminationReason as Reason, Timestamp};
+use trackway_formats::record::RankEnd;
 
 use super::rule::FactRule;
 use crate::scan::LogEvidence;
@@ -186,6 +187,9 @@ pub struct TerminationEvidence {
     /// The training loss, if it was NaN or infinite to the end.
     #[serde(default)]
     pub non_finite_loss: Option<NonFiniteLoss>,
+    /// How the ranks ended that recorded themselves.
+    #[serde(default)]
+    pub ranks: Vec<RankEnd>,
     /// Why the exit is not known: the shim that should have recorded it vanished.
     pub shim_lost: Option<String>,
     /// Whether the machine rebooted since the attempt began.
@@ -214,6 +218,7 @@ impl TerminationEvidence {
             logs: Vec::new(),
             progress: Progress::default(),
             non_finite_loss: None,
+            ranks: Vec::new(),
             shim_lost: None,
             rebooted: false,
             spawn_error: None,

@@ -92,6 +92,11 @@ impl TerminationFinding {
         self
     }
 
+    /// Whether this line is part of its evidence.
+    pub(super) fn has_text(&self, text: &str) -> bool {
+        self.items.iter().any(|item| item.text == text)
+    }
+
     pub(super) fn and_also(mut self, other: Self) -> Self {
         let text = other.items.into_iter().next().map(|item| item.text).unwrap_or_default();
         self.secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text });

@@ -40,7 +40,7 @@ pub(super) struct LogReading {
     pub(super) weak: Option<TerminationFinding>,
     /// The work's own statement that it reached its end, if nothing failed after it.
     pub(super) completion: Option<TerminationFinding>,
-    /// A stop that was not the plan's end (a person, a limit, a lost loss), if nothing speaks of a normal end after it.
+    /// A stop that was not the plan's end (a person, a limit, a lost loss, a logged failure), if nothing speaks of a normal end after it.
     pub(super) stopped: Option<TerminationFinding>,
     /// The training loss that was NaN or infinite in the last lines.
     pub(super) lost_loss: Option<TerminationFinding>,
@@ -82,7 +82,7 @@ pub(super) fn read(evidence: &TerminationEvidence) -> LogReading {
         }),
         weak,
         completion: ended::stated(&placed, evidence).or_else(|| ended::counted(&placed, evidence)),
-        stopped: ended::stopped(&placed, evidence),
+        stopped: ended::stopped(&placed, evidence).or_else(|| ended::gave_up(&placed, evidence)),
         lost_loss,
         has_doubts: ended::has_doubts(&placed, &telling, evidence),
         ends_badly: ended::badly(&placed, evidence),
@@ -220,6 +220,9 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     if !is_soft(earliest.hit) {
         return Some(earliest);
     }
+    if let Some(thrown) = thrown_after_interrupt(placed, &open, earliest) {
+        return Some(thrown);
+    }
     let firm = open.iter().copied().find(|found| found.hit.role == Role::Verdict && !is_soft(found.hit));
     if let Some(verdict) = firm {
         return open.iter().copied().find(|found| explains(found.hit, verdict.hit)).or(Some(verdict));
@@ -232,12 +235,47 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
     });
     match exception {
         Some(found)
-            if found.order < earliest.order && !on_its_line(&found) && !chained(placed, found, earliest) =>
+            if found.order < earliest.order
+                && !on_its_line(&found)
+                && !chained(placed, found, earliest)
+                && !announces(found.hit, earliest.hit) =>
         {
             Some(found)
         }
         _ => Some(earliest),
     }
+}
+
+/// A firm cause that was raised after an interrupt that a program only reports: an interrupted program raises nothing new, except
+/// while it handles the interrupt.
+fn thrown_after_interrupt<'a>(
+    placed: &[Placed<'a>],
+    open: &[Placed<'a>],
+    earliest: Placed<'a>,
+) -> Option<Placed<'a>> {
+    let is_report = earliest.hit.reason == Reason::Cancelled && !is_bare_interrupt(&earliest.hit.text);
+    let last_interrupt = open.iter().rfind(|found| found.hit.reason == Reason::Cancelled)?;
+    let is_header = |found: &&Placed<'_>| {
+        found.hit.signature == code::PYTHON_EXIT
+            && found.stream == earliest.stream
+            && found.order > last_interrupt.order
+    };
+    let traceback = placed.iter().find(is_header).filter(|_| is_report)?;
+    let thrown = |found: &&Placed<'a>| !is_soft(found.hit) && found.order > traceback.order;
+    open.iter().find(thrown).filter(|found| !chained(placed, earliest, **found)).copied()
+}
+
+/// Whether the line is the interrupt itself, as the end of a traceback prints it.
+fn is_bare_interrupt(text: &str) -> bool {
+    let name = text.trim_start_matches(|letter: char| !letter.is_ascii_alphabetic());
+    name.starts_with("KeyboardInterrupt") || name.starts_with("^C")
+}
+
+/// Whether the exception announces that of another process, which follows with its traceback: PyTorch raises a worker's again as
+/// "Caught RuntimeError in DataLoader worker process 3".
+fn announces(hit: &Hit, later: &Hit) -> bool {
+    let is_announcement = hit.text.contains("Caught ") && hit.text.contains(" in ");
+    is_announcement && (hit.line_number..hit.line_number + SAME_ERROR_LINES).contains(&later.line_number)
 }
 
 /// Verdicts and causes, but for what a sibling process on the same machine sees of another's death.

@@ -548,3 +548,51 @@ fn every_termination_rule_is_documented() {
         assert_eq!(text, format!("{before}{tables}"), "run with TRACKWAY_BLESS=1");
     }
 }
+
+/// Proves that what a script prints because Trackway ended it is not listed as another cause, whether it speaks of the signal, of other
+/// processes or of an interrupt; that a watchdog's line is evidence of the hang; and that an earlier cause is still listed.
+#[test]
+fn what_follows_from_our_signal_is_not_another_cause() {
+    let after = "W1 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 7 closing signal SIGTERM\n\
+                 Traceback (most recent call last):\n  \
+                 File \"/x/torch/distributed/launcher/api.py\", line 377, in launch_agent\n    result = agent.run()\n  \
+                 File \"/x/torch/distributed/elastic/multiprocessing/api.py\", line 86, in _terminate_process_handler\n    \
+                 raise SignalException(f\"Process {os.getpid()} got signal: {sigval}\", sigval=sigval)\n\
+                 torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n\
+                 KeyboardInterrupt\n\
+                 [/x/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.1.1]:22105\nTerminated\n";
+    let killed = |kind: ActionKind, log: &str| {
+        let action = OwnAction { kind, at: Timestamp::from_micros(0), kill_sent: false, why: "why".into() };
+        classify(&TerminationEvidence { own_actions: vec![action], ..ended(Some(1), None, log) })
+    };
+    for kind in
+        [ActionKind::StopRequested, ActionKind::HangKill, ActionKind::TimeoutKill, ActionKind::BudgetStop]
+    {
+        let verdict = killed(kind, after);
+        assert!(verdict.secondary.is_empty(), "{kind:?}: {:#?}", verdict.secondary);
+    }
+    let watchdog = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)\n";
+    let hung = killed(ActionKind::HangKill, &format!("{watchdog}{after}"));
+    assert!(
+        hung.secondary.is_empty() && hung.evidence.iter().any(|item| item.text.contains("SeqNum=3")),
+        "{hung:#?}"
+    );
+    let full =
+        killed(ActionKind::TimeoutKill, &format!("OSError: [Errno 28] No space left on device\n{after}"));
+    assert_eq!(full.secondary.iter().map(|other| other.reason).collect::<Vec<_>>(), [Reason::StorageError]);
+}
+
+/// Proves that a traceback whose exception decided, and lines of the reason that was found, are not listed as other causes.
+#[test]
+fn the_decided_cause_is_not_another_one() {
+    let raised = "Traceback (most recent call last):\n  File \"/x/train.py\", line 7, in <module>\n    step()\n\
+                  RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+    let verdict = classify(&ended(Some(1), None, raised));
+    assert_eq!((verdict.reason, verdict.secondary.len()), (Reason::DeviceOom, 0), "{verdict:#?}");
+    let torn = classify(&ended(
+        Some(1),
+        None,
+        "Traceback (most recent call last):\n  File \"/x/train.py\", line 7, in <module>\n",
+    ));
+    assert_eq!(torn.reason, Reason::CodeError);
+}

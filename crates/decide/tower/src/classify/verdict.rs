@@ -9,7 +9,9 @@ use super::finding::{EvidenceItem, EvidenceSource, SecondaryFinding, Termination
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
-use super::rule::TerminationRule;
+use super::rule::{FactRule, TerminationRule};
+use crate::diagnosis::silent_ranks;
+use crate::signatures::{self, Role};
 
 /// Other findings listed in a verdict at most.
 const MAX_SECONDARY: usize = 8;
@@ -36,21 +38,35 @@ pub struct TerminationVerdict {
 }
 
 pub(super) fn seal(
-    finding: TerminationFinding,
+    mut finding: TerminationFinding,
     log: &LogReading,
     evidence: &TerminationEvidence,
 ) -> TerminationVerdict {
-    let mut secondary = finding.secondary;
-    let decided: Vec<&str> = finding.items.iter().map(|item| item.text.as_str()).collect();
+    let was_sent = finding.items.first().is_some_and(|item| item.source == EvidenceSource::OwnAction);
+    let is_other = |reason: Reason, rule: TerminationRule| {
+        let is_torn = rule == FactRule::TornTraceback.into() && (was_sent || log.cause.is_some());
+        !matches!(reason, Reason::Unknown) && !is_torn && !(was_sent && follows_from_signal(rule))
+    };
     // What healthy runs print too says nothing beside a success.
     let weak = log.weak.as_ref().filter(|_| !finding.reason.is_success());
-    for other in log.cause.iter().chain(weak) {
-        let first = other.items.first().map(|item| item.text.clone()).unwrap_or_default();
-        if other.rule != finding.rule && !decided.contains(&first.as_str()) {
-            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text: first });
+    let mut secondary = std::mem::take(&mut finding.secondary);
+    for other in log.cause.iter().chain(weak).filter(|other| is_other(other.reason, other.rule)) {
+        let Some(first) = other.items.first().filter(|first| !finding.has_text(&first.text)) else {
+            continue;
+        };
+        if other.reason == finding.reason {
+            finding.items.push(first.clone());
+        } else if other.rule != finding.rule {
+            let text = first.text.clone();
+            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text });
         }
     }
-    secondary.extend(log.others.iter().filter(|other| !decided.contains(&other.text.as_str())).cloned());
+    for other in log.others.iter().filter(|other| is_other(other.reason, other.rule)) {
+        let is_listed = secondary.iter().any(|listed| listed.text == other.text);
+        if other.reason != finding.reason && !finding.has_text(&other.text) && !is_listed {
+            secondary.push(other.clone());
+        }
+    }
     secondary.dedup_by(|left, right| left.rule == right.rule && left.text == right.text);
     secondary.truncate(MAX_SECONDARY);
     // A success has no cause to meet again.
@@ -58,6 +74,12 @@ pub(super) fn seal(
         Some(item) if !finding.reason.is_success() => fingerprint(finding.reason, &item.text),
         _ => String::new(),
     };
+    if finding.reason == Reason::Hang
+        && !was_sent
+        && let Some(silent) = silent_ranks(&evidence.ranks)
+    {
+        finding = finding.with(EvidenceSource::Heartbeat, silent);
+    }
     let mut items: Vec<EvidenceItem> = Vec::new();
     for item in finding.items.into_iter().chain(surroundings(evidence)) {
         // An item is not repeated, in full or as a part of another.
@@ -75,6 +97,17 @@ pub(super) fn seal(
         secondary,
         fingerprint: root,
     }
+}
+
+/// Whether it is what programs print when a signal ends them or their neighbour. Where Trackway sent the signal, it is the cause of
+/// nothing; what a collective's watchdog printed may be.
+fn follows_from_signal(rule: TerminationRule) -> bool {
+    let TerminationRule::Signature(name) = rule else { return false };
+    let signature = signatures::all().find(|signature| signature.name == name);
+    signature.is_some_and(|signature| match signature.role {
+        Role::Consequence => signature.reason != Reason::Hang,
+        role => signature.reason == Reason::Cancelled && role != Role::Verdict,
+    })
 }
 
 /// The facts that belong beside every verdict.

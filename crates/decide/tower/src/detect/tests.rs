@@ -455,6 +455,127 @@ fn every_detector_is_described() {
     }
 }
 
+/// Between -1 and 1, without an order.
+fn wobble(step: Step) -> f64 {
+    SplitMix64::new(step).next_unit() * 2.0 - 1.0
+}
+
+/// Steps of eight ranks.
+fn of_ranks(metric: &str, value: fn(u32, Step) -> f64) -> Vec<Firing> {
+    stream(
+        (0..400).map(|step| (step, (0..8).map(|rank| (rank, metric, value(rank, step))).collect::<Vec<_>>())),
+    )
+}
+
+/// Steps with two values each.
+fn two(metrics: [&str; 2], values: fn(Step) -> [f64; 2]) -> Vec<Firing> {
+    stream((0..3000).map(|step| {
+        let [one, other] = values(step);
+        (step, vec![(0, metrics[0], one), (0, metrics[1], other)])
+    }))
+}
+
+/// Memory that grows to its limit.
+fn leak() -> Vec<Firing> {
+    let (mut detectors, mut firings) = (Detectors::default(), Vec::new());
+    detectors.set_memory_limit(2e9);
+    let watch = detectors.watch(0, "memory_allocated_bytes");
+    for step in 0..1000 {
+        let bytes = 1e9 + 1e6 * step as f64 + 1e7 * wobble(step);
+        detectors.take(watch, step, bytes, 0.0, &mut firings);
+    }
+    firings
+}
+
+/// Ten steps, and nothing after them.
+fn silence() -> Vec<Firing> {
+    let (mut detectors, mut firings) = (Detectors::default(), Vec::new());
+    let watch = detectors.watch(0, "loss");
+    for step in 0..10 {
+        detectors.take(watch, step, 1.0 / (step + 1) as f64, step as f64, &mut firings);
+    }
+    detectors.tick(1e6, &mut firings);
+    firings
+}
+
+/// What is found in a run that has the symptom of a detector.
+fn run_with(detector: Detector) -> Vec<Firing> {
+    let mut rng = SplitMix64::new(12);
+    let falling: Vec<f64> = (0..2000).map(|step| healthy_loss(step, &mut rng)).collect();
+    let loss = |change: fn(Step) -> f64| {
+        firings_of("loss", falling.iter().zip(0..).map(|(loss, step)| loss + change(step)))
+    };
+    let of_one = |metric: &str, value: fn(Step) -> f64| firings_of(metric, (0..1000).map(value));
+    match detector {
+        Detector::NonFinite => loss(|step| if step < 900 { 0.0 } else { f64::NAN }),
+        Detector::GradientExplosion => {
+            of_one("grad_norm", |step| if step == 300 { 1e4 } else { 1.0 + (step % 7) as f64 / 10.0 })
+        }
+        Detector::GradientVanishing => {
+            of_one("grad_norm", |step| if step >= 300 { 0.0 } else { 1.0 + (step % 7) as f64 / 10.0 })
+        }
+        Detector::LossSpike => loss(|step| if step == 900 { 20.0 } else { 0.0 }),
+        Detector::LossShift => loss(|step| 0.001 * step.saturating_sub(1000) as f64),
+        Detector::Plateau => of_one("loss", |step| 2.3 + 0.05 * wobble(step)),
+        Detector::ValidationDivergence => stream((0..3000).map(|step| {
+            let noise = 1.0 + 0.02 * wobble(step);
+            let mut values = vec![(0, "loss", (2.3 - 0.0006 * step as f64) * noise)];
+            if step % 100 == 99 {
+                values.push((0, "val_loss", 4.0 * noise));
+            }
+            (step, values)
+        })),
+        Detector::DeadInput => of_one("batch_digest", |step| step.min(100) as f64),
+        Detector::SeenBefore => two(["batch_digest", "progressive_loss"], |step| {
+            [(SplitMix64::new(step % 1000).next_u64() >> 32) as f64, 1.0 / (1 + step) as f64]
+        }),
+        Detector::DataStarvation => {
+            two(
+                ["batch_wait_seconds", "step_seconds"],
+                |step| {
+                    if step < 100 { [0.001, 0.1] } else { [0.06, 0.16] }
+                },
+            )
+        }
+        Detector::ThroughputDrop => of_one("step_seconds", |step| if step < 250 { 0.1 } else { 0.2 }),
+        Detector::Straggler => {
+            of_ranks("step_seconds", |rank, step| if rank == 2 && step >= 100 { 0.2 } else { 0.1 })
+        }
+        Detector::MemoryCreep => leak(),
+        Detector::Hang => silence(),
+        Detector::LearningRate => of_one("learning_rate", |step| if step < 600 { 1e-3 } else { 0.1 }),
+        Detector::LossScaleCollapse => {
+            of_one("loss_scale", |step| 65536.0 / 2f64.powi(step.saturating_sub(200).min(40) as i32))
+        }
+        Detector::RankDivergence => {
+            of_ranks(
+                "grad_norm",
+                |rank, step| {
+                    if rank == 2 && step >= 50 { 1.35 } else { 1.0 + 0.1 * (step % 7) as f64 }
+                },
+            )
+        }
+    }
+}
+
+/// Proves that each symptom is reached by a run that has it: the detector of each fires, with the causes and the advice of its symptom, or
+/// with a cause seen in the numbers.
+#[test]
+fn every_symptom_is_reached() {
+    for detector in Detector::ALL {
+        let firings = run_with(*detector);
+        let found = firings.iter().find(|firing| firing.detector == *detector);
+        let found = found.unwrap_or_else(|| panic!("{detector}: {firings:?}"));
+        let symptom = crate::symptom_of_detector(*detector);
+        assert!(
+            found.cause == symptom.causes || found.cause.contains(" at step "),
+            "{detector}: {}",
+            found.cause
+        );
+        assert_eq!(found.advice, symptom.try_first, "{detector}");
+    }
+}
+
 /// Proves that a run that a new process resumes keeps the level of its loss and forgets its speed.
 #[test]
 fn a_new_attempt_keeps_the_level_of_the_loss() {

@@ -1,6 +1,9 @@
 //! Which rank is not where the others wait: from the stacks of all processes and from lines of a collective library.
 
+use std::collections::BTreeMap;
+
 use trackway_core::Step;
+use trackway_formats::record::RankEnd;
 
 /// Lines of a collective library that a finding names.
 const WARNINGS_MAX: usize = 3;
@@ -64,51 +67,110 @@ pub fn collective_warnings<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<Stri
     lines.filter(is_warning).take(WARNINGS_MAX).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Which ranks take part in an operation of all ranks and which do not, and where those are.
+/// What a diagnosis of a hang shows: which ranks are missing, and what a collective library reported.
 #[must_use]
 pub fn hang_finding(stacks: &[RankStack], warnings: &[String], step: Option<Step>) -> String {
     let after = step.map(|step| format!(" after step {step}")).unwrap_or_default();
-    let waiting: Vec<&RankStack> = stacks.iter().filter(|stack| stack.collective().is_some()).collect();
-    let missing: Vec<&RankStack> = stacks
-        .iter()
-        .filter(|stack| stack.rank.is_some() && stack.collective().is_none() && !stack.frames.is_empty())
-        .collect();
-    let lines = |of: &[&RankStack]| {
-        let mut named: Vec<String> =
-            of.iter().take(PROCESSES_MAX).filter_map(|stack| stack.sentence()).collect();
-        if of.len() > PROCESSES_MAX {
-            named.push(format!("and {} more", of.len() - PROCESSES_MAX));
-        }
-        named.join("; ")
-    };
-    let mut sentence = if !waiting.is_empty() && !missing.is_empty() {
-        let ranks: Vec<String> =
-            missing.iter().filter_map(|stack| stack.rank).map(|rank| rank.to_string()).collect();
-        let operation = waiting.first().and_then(|stack| stack.collective()).unwrap_or_default();
-        let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
-        format!(
-            "no progress{after}: {} in `{operation}`, and {noun} {} did not join: {}",
-            waits(waiting.len()),
-            ranks.join(", "),
-            lines(&missing)
-        )
-    } else if !waiting.is_empty() {
-        let operation = waiting.first().and_then(|stack| stack.collective()).unwrap_or_default();
-        format!(
-            "no progress{after}: every process that can be seen here waits in `{operation}`; a rank on another machine or one that has \
-             ended is missing, or the ranks wait in different operations: {}",
-            lines(&waiting)
-        )
-    } else if stacks.is_empty() {
-        format!("no progress{after}; where the processes are could not be seen")
-    } else {
-        format!("no progress{after}; where the processes are: {}", lines(&stacks.iter().collect::<Vec<_>>()))
+    let mut sentence = match stacks.is_empty() {
+        true => format!("no progress{after}; where the processes are could not be seen"),
+        false => format!("no progress{after}: {}", missing_ranks(stacks, &BTreeMap::new())),
     };
     for warning in warnings.iter().take(WARNINGS_MAX) {
         sentence.push_str("; the log: ");
         sentence.push_str(warning);
     }
     sentence
+}
+
+/// Which ranks take part in an operation of all ranks and which do not, or else which ones are behind, and where those are.
+/// `last_steps`: the last step that each rank recorded.
+#[must_use]
+pub fn missing_ranks(stacks: &[RankStack], last_steps: &BTreeMap<u32, Step>) -> String {
+    let waiting: Vec<&RankStack> = stacks.iter().filter(|stack| stack.collective().is_some()).collect();
+    let missing: Vec<&RankStack> = stacks
+        .iter()
+        .filter(|stack| stack.rank.is_some() && stack.collective().is_none() && !stack.frames.is_empty())
+        .collect();
+    let operation = waiting.first().and_then(|stack| stack.collective()).unwrap_or_default();
+    if !waiting.is_empty() && !missing.is_empty() {
+        let ranks: Vec<u32> = missing.iter().filter_map(|stack| stack.rank).collect();
+        return format!(
+            "{} in `{operation}`, and {} did not join: {}",
+            waits(waiting.len()),
+            named_ranks(&ranks, last_steps),
+            lines(&missing)
+        );
+    }
+    if let Some((ranks, farthest)) = behind(last_steps) {
+        let of_them = |stack: &&RankStack| stack.rank.is_some_and(|rank| ranks.contains(&rank));
+        let there: Vec<&RankStack> = stacks.iter().filter(of_them).collect();
+        let there = if there.is_empty() { String::new() } else { format!(": {}", lines(&there)) };
+        let verb = if ranks.len() == 1 { "is" } else { "are" };
+        let named = named_ranks(&ranks, last_steps);
+        return format!("{named} {verb} behind the others, which recorded step {farthest}{there}");
+    }
+    if !waiting.is_empty() {
+        return format!(
+            "every process that can be seen here waits in `{operation}`; a rank on another machine or one that has ended is missing, or \
+             the ranks wait in different operations: {}",
+            lines(&waiting)
+        );
+    }
+    format!("where the processes are: {}", lines(&stacks.iter().collect::<Vec<_>>()))
+}
+
+/// The ranks that a collective's own time-out left behind: those that raised nothing while as many others or more gave up waiting, or else
+/// those whose last step is the smallest; none where neither distinguishes them.
+#[must_use]
+pub fn silent_ranks(ranks: &[RankEnd]) -> Option<String> {
+    let mut last_steps: BTreeMap<u32, Step> = BTreeMap::new();
+    for rank in ranks {
+        let last = last_steps.entry(rank.rank).or_default();
+        *last = rank.last_step.unwrap_or(0).max(*last);
+    }
+    let has_raised = |rank: &u32| ranks.iter().any(|end| end.rank == *rank && end.raised);
+    let (raised, silent): (Vec<u32>, Vec<u32>) = last_steps.keys().copied().partition(has_raised);
+    if !silent.is_empty() && silent.len() <= raised.len() {
+        let gave_up = if raised.len() == 1 { "1 rank".to_owned() } else { format!("{} ranks", raised.len()) };
+        return Some(format!(
+            "{gave_up} gave up waiting, and {} did not join",
+            named_ranks(&silent, &last_steps)
+        ));
+    }
+    let (ranks, farthest) = behind(&last_steps)?;
+    let verb = if ranks.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "{} {verb} behind the others, which recorded step {farthest}",
+        named_ranks(&ranks, &last_steps)
+    ))
+}
+
+/// The ranks whose last step is the smallest, with the greatest of all; none where all have the same.
+fn behind(last_steps: &BTreeMap<u32, Step>) -> Option<(Vec<u32>, Step)> {
+    let (least, greatest) = (*last_steps.values().min()?, *last_steps.values().max()?);
+    let ranks = last_steps.iter().filter(|(_, step)| **step == least).map(|(rank, _)| *rank);
+    (least < greatest).then(|| (ranks.collect(), greatest))
+}
+
+/// `rank 1 (last step 11)`, `ranks 1 (last step 11), 3`.
+fn named_ranks(ranks: &[u32], last_steps: &BTreeMap<u32, Step>) -> String {
+    let one = |rank: &u32| match last_steps.get(rank) {
+        Some(step) => format!("{rank} (last step {step})"),
+        None => rank.to_string(),
+    };
+    let mut names: Vec<String> = ranks.iter().take(PROCESSES_MAX).map(one).collect();
+    if ranks.len() > PROCESSES_MAX {
+        names.push(format!("{} more", ranks.len() - PROCESSES_MAX));
+    }
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, names.join(", "))
+}
+
+fn lines(of: &[&RankStack]) -> String {
+    let mut named: Vec<String> = of.iter().take(PROCESSES_MAX).filter_map(|stack| stack.sentence()).collect();
+    if of.len() > PROCESSES_MAX {
+        named.push(format!("and {} more", of.len() - PROCESSES_MAX));
+    }
+    named.join("; ")
 }
 
 fn waits(count: usize) -> String {

@@ -14,7 +14,7 @@ use crate::runbook::{next_actions, symptom_of_detector};
 
 pub use facts::{Facts, FirstGradient, Growth, Numeric, Share, TensorFacts, Throughput};
 pub use finding::{Finding, Launched, finding};
-pub use hang::{RankStack, collective_warnings, hang_finding};
+pub use hang::{RankStack, collective_warnings, hang_finding, missing_ranks, silent_ranks};
 
 /// Steps that a numeric diagnosis and one of a hang make past the step of the symptom.
 pub const STEPS_PAST: u64 = 20;

@@ -1,4 +1,5 @@
 use trackway_core::DiagnosisVerdict;
+use trackway_formats::record::RankEnd;
 
 use super::*;
 
@@ -166,6 +167,47 @@ fn stack(rank: u32, frames: &[(&str, &str)]) -> RankStack {
         frames: owned,
         line: format!("rank {rank} in {}", frames[0].1),
     }
+}
+
+/// Proves that a rank that did not join is named with its last step, that without an operation the one that is behind is, also if its
+/// process cannot be seen, and that none is where all are at the same step.
+#[test]
+fn the_rank_that_is_behind_is_named_with_its_last_step() {
+    let inside = stack(0, &[("/x/torch/distributed/distributed_c10d.py", "all_reduce")]);
+    let sleeping = |rank| stack(rank, &[("/x/train.py", "load")]);
+    let steps = |of: &[(u32, u64)]| of.iter().copied().collect::<std::collections::BTreeMap<_, _>>();
+    assert_eq!(
+        missing_ranks(&[inside.clone(), sleeping(1)], &steps(&[(0, 11), (1, 11)])),
+        "1 process waits in `all_reduce`, and rank 1 (last step 11) did not join: rank 1 in load"
+    );
+    assert_eq!(
+        missing_ranks(&[sleeping(0), sleeping(1)], &steps(&[(0, 12), (1, 11)])),
+        "rank 1 (last step 11) is behind the others, which recorded step 12: rank 1 in load"
+    );
+    assert_eq!(
+        missing_ranks(&[inside], &steps(&[(0, 90), (5, 88), (6, 88)])),
+        "ranks 5 (last step 88), 6 (last step 88) are behind the others, which recorded step 90"
+    );
+    let same = missing_ranks(&[sleeping(0), sleeping(1)], &steps(&[(0, 12), (1, 12)]));
+    assert_eq!(same, "where the processes are: rank 0 in load; rank 1 in load");
+}
+
+/// Proves that after a collective's own time-out the rank that raised nothing is named, with its last step over all its segments; without
+/// exceptions the one that is behind; and none where most are silent or nothing differs.
+#[test]
+fn the_silent_rank_is_named() {
+    let end = |rank, last_step, raised| RankEnd { rank, last_step: Some(last_step), raised };
+    assert_eq!(
+        silent_ranks(&[end(0, 11, true), end(1, 3, false), end(1, 11, false)]).unwrap(),
+        "1 rank gave up waiting, and rank 1 (last step 11) did not join"
+    );
+    assert_eq!(
+        silent_ranks(&[end(0, 9, false), end(1, 7, false)]).unwrap(),
+        "rank 1 (last step 7) is behind the others, which recorded step 9"
+    );
+    assert_eq!(silent_ranks(&[end(0, 9, true), end(1, 9, false), end(2, 9, false)]), None);
+    assert_eq!(silent_ranks(&[end(0, 9, true), end(1, 9, true)]), None);
+    assert_eq!(silent_ranks(&[]), None);
 }
 
 /// Proves that ranks outside the operation in which the others wait are named, that a script's own function of such a name is not

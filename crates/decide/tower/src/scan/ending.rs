@@ -49,8 +49,8 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(epoch|step|iter|iteration|update|round|boosting round)s?\W{0,3}(\d{1,12})\s{0,9}(/|of)\s{0,9}(\d{1,12})\b",
     )
 });
-/// A bar of the work in the count: "782/782 [====", "| 40/40 [00:10<00:00".
-static BAR: LazyLock<Regex> = LazyLock::new(|| regex(r"(^|[|\s])(\d{1,12})/(\d{1,12}) (\[|- )"));
+/// A bar of the work in the count: "782/782 [====", "782/782 ━━━━", "| 40/40 [00:10<00:00".
+static BAR: LazyLock<Regex> = LazyLock::new(|| regex(r"(^|[|\s])(\d{1,12})/(\d{1,12}) (\[|- |━)"));
 /// The bar of a whole training by steps.
 static STEPS_BAR: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b(steps?|training|train): +\d+%\|[^|\n]*\| (\d{1,12})/(\d{1,12}) \["));
@@ -66,7 +66,7 @@ static RESULT: LazyLock<Regex> = LazyLock::new(|| {
 /// Words of ends that are not the plan's.
 static STOP_WORD: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan)\b",
+        r"\b(stop|stopped|stopping|abort\w*|terminat\w*|cancell?ed|interrupt\w*|diverg\w*|explod\w*|exceeded|kill(ed|ing)|evict\w*|preempt\w*|crash\w*|halt\w*|gave up|giving up|not (improv|decreas|increas)\w*|nan|out of time|used up|exhausted|(epochs?|steps?|iterations?) (still )?(remain|left|missing)\w*)\b",
     )
 });
 static RESULT_VALUE: LazyLock<Regex> = LazyLock::new(|| {
@@ -171,6 +171,8 @@ mod tests {
     fn the_last_count_is_read() {
         for (log, line) in [
             ("Epoch 9/9\n 78/78 [====] - 3s - loss: 0.1", 2),
+            ("Epoch 9/9\n78/78 ━━━━━━━━━━ 4s 2ms/step - loss: 0.1", 2),
+            ("Epoch 9/9\n7/78 ━━━━━━━━━━ 4s 2ms/step - loss: 0.1", 0),
             ("Epoch [9/9], Step [60/60], Loss: 0.1", 1),
             ("Epoch 9 of 9 done", 1),
             ("steps: 100%|#| 40/40 [1:02<00:00]\nEpoch 9/9 loss 0.1 acc 0.4", 2),

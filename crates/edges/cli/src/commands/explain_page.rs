@@ -461,6 +461,9 @@ fn checkpoints(printer: Printer, page: &Explanation) {
         let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
         printer.line(format!("  step {} is suspect: {}", checkpoint.step, why));
     }
+    if let Some(requests) = &page.save_requests {
+        printer.line(format!("  {}", requests.sentence()));
+    }
     if let Some(back) = &page.fall_back {
         let cost = back.cost.sentence();
         let text =

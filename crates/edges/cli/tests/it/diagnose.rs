@@ -33,7 +33,7 @@ fn diagnosed(home: &Home, options: &[&str], code: i32) -> Value {
     serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {}", answer.stdout))
 }
 
-/// Proves that the rank that did not join is named, that the finding is evidence of the attempt in `explain`, the post-mortem and
+/// Proves that the rank that did not join is named by the first attempt and by the diagnosis, that the finding is evidence of the attempt in `explain`, the post-mortem and
 /// the ledger, also in one that is rebuilt, and that no training attempt was added.
 #[test]
 fn a_hang_names_the_rank_that_did_not_join() {
@@ -56,6 +56,8 @@ fn a_hang_names_the_rank_that_did_not_join() {
     let run = home.trackway(&["run", "--skip-preflight", "--why", "a test", "hangs.toml"]);
     assert_eq!(run.code, 4, "{}", run.stderr);
     let before = home.json(&["explain", "last"]);
+    let cause = before["termination"]["cause"].as_str().unwrap();
+    assert!(cause.contains("1 process waits in `all_reduce`, and rank 1 did not join"), "{cause}");
     let next = before["next_actions"].to_string();
     assert!(next.contains("find the rank that did not join: trackway diagnose att_"), "{next}");
     let found = diagnosed(&home, &[], 0);

@@ -135,7 +135,7 @@ pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) ->
         return Err(CleanError::NoColumns);
     }
     let judge = Judge::new(source, plan)?;
-    let mut source = judge.typed(source.clone())?;
+    let mut source = judge.typed(source.clone().with_strings_as_misfits())?;
     let found = duplicates::find(&mut source, &judge, watch)?;
     // The types are known: with a guess, a wider value would begin the reading, and the files, again.
     let source = source.clone().with_columns(source.columns().to_vec())?;

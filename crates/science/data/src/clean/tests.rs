@@ -88,6 +88,30 @@ fn every_row_is_accounted_for() {
     assert_eq!(reasons, 4);
 }
 
+/// Proves that a string among the numbers, timestamps or booleans of a small table is quarantined with its line, and neither
+/// makes a text of the column nor disappears; and that half a column of strings stays text.
+#[test]
+fn a_wrong_cell_of_a_small_table_is_quarantined() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |extension: &str, text: &str, written: &str, aside: &[&str]| {
+        let source = source(folder.path(), extension, text);
+        let account = clean(&source, &plan(folder.path(), None, &[]), &UNWATCHED).unwrap();
+        assert_eq!(read(folder.path(), "out.csv"), written);
+        let quarantine = read(folder.path(), "out.quarantine.csv");
+        assert_eq!(account.rows_quarantined, aside.len() as u64, "{quarantine}");
+        assert_eq!(account.rows, account.rows_written + account.rows_quarantined);
+        aside.iter().for_each(|row| assert!(quarantine.contains(row), "{row}\n{quarantine}"));
+    };
+    let wrong = ["in.csv,4,`age` is of another type,"];
+    check("csv", "id,age\n1,34\n2,41\n3,abc\n4,29\n", "id,age\n1,34\n2,41\n4,29\n", &wrong);
+    check("csv", "age\nabc\n34\n41\n", "age\n34\n41\n", &["in.csv,2,`age` is of another type,"]);
+    let json = "{\"age\":34}\n{\"age\":\"abc\"}\n{\"age\":20}\n{\"age\":21}\n";
+    check("jsonl", json, "age\n34\n20\n21\n", &["in.jsonl,2,`age` is of another type,"]);
+    let ten = "a\n1\n2\n3\nx\n5\n6\ny\n8\n9\n10\n";
+    check("csv", ten, "a\n1\n2\n3\n5\n6\n8\n9\n10\n", &["in.csv,5,", "in.csv,8,"]);
+    check("csv", "id,a\n1,7\n2,x\n3,8\n4,y\n", "id,a\n1,7\n2,x\n3,8\n4,y\n", &[]);
+}
+
 /// Proves that duplicates can be kept and are counted then, and that JSON lines with an invalid one are cleaned too, with the
 /// line in the quarantine.
 #[test]

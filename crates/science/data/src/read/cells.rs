@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use trackway_statistics::binomial_p_value;
+
 use crate::infer::ColumnType;
 
 /// Strings that usually mean a missing value, besides the empty one. Used if the run file names none.
@@ -232,6 +234,28 @@ pub(crate) struct Tally(pub(crate) std::collections::BTreeMap<ColumnType, u64>);
 /// misfits.
 const MAX_DIRT_SHARE: f64 = 0.05;
 
+/// How many strings a column of numbers, timestamps or booleans may contain and stay one, with the strings as misfits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum StringLimit {
+    /// One value in twenty.
+    #[default]
+    Fraction,
+    /// As many as a table of this size may contain if one value in twenty is a string: 1 of 5, 2 of 10.
+    Sample,
+}
+
+/// A column has more strings than one in twenty if so many would be in less than this fraction of its samples.
+const SIGNIFICANCE: f64 = 0.05;
+
+impl StringLimit {
+    fn allows(self, texts: u64, total: u64) -> bool {
+        texts as f64 <= total as f64 * MAX_DIRT_SHARE
+            || self == Self::Sample
+                && texts < total - texts
+                && binomial_p_value(total, texts, MAX_DIRT_SHARE) >= SIGNIFICANCE
+    }
+}
+
 impl Tally {
     /// That of a column whose type the file declares.
     pub(super) fn certain(kind: ColumnType) -> Self {
@@ -247,16 +271,24 @@ impl Tally {
     }
 
     /// The narrowest type that fits all values, except a few strings.
-    pub(crate) fn decide(&self) -> ColumnType {
-        let total: u64 = self.0.values().sum();
-        let texts = self.0.get(&ColumnType::Text).copied().unwrap_or(0);
-        let join_but = |except: Option<ColumnType>| {
-            let kinds = self.0.keys().copied().filter(|kind| Some(*kind) != except);
-            kinds.fold(ColumnType::Null, ColumnType::join)
-        };
-        let clean = join_but(Some(ColumnType::Text));
-        let is_dirt = texts as f64 <= total as f64 * MAX_DIRT_SHARE && clean != ColumnType::Null;
-        if is_dirt { clean } else { join_but(None) }
+    pub(crate) fn decide(&self, limit: StringLimit) -> ColumnType {
+        let clean = self.without_texts();
+        let is_dirt = limit.allows(self.texts(), self.total()) && clean != ColumnType::Null;
+        if is_dirt { clean } else { self.0.keys().copied().fold(ColumnType::Null, ColumnType::join) }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    pub(crate) fn texts(&self) -> u64 {
+        self.0.get(&ColumnType::Text).copied().unwrap_or(0)
+    }
+
+    /// The narrowest type that fits all values that are not strings.
+    pub(crate) fn without_texts(&self) -> ColumnType {
+        let kinds = self.0.keys().copied().filter(|kind| *kind != ColumnType::Text);
+        kinds.fold(ColumnType::Null, ColumnType::join)
     }
 }
 

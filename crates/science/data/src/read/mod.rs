@@ -22,6 +22,7 @@ mod csv;
 mod dialect;
 mod json;
 mod lines;
+mod mixed;
 #[cfg(test)]
 mod mutants;
 mod opener;
@@ -53,7 +54,7 @@ pub use blocks::MAX_RECORD_BYTES;
 pub(crate) use bytes::{open, read_full};
 pub use cells::USUAL_MISSING;
 pub(crate) use cells::parse_timestamp;
-use cells::{Missing, Tally};
+use cells::{Missing, StringLimit, Tally};
 use chunk::RowNumbers;
 pub use chunk::{Chunk, Texts};
 pub use coverage::{
@@ -61,6 +62,7 @@ pub use coverage::{
 };
 use csv::CsvLayout;
 pub use lines::LINE_COLUMN;
+pub use mixed::MixedColumn;
 use opener::{Opener, table_format};
 use parquet_file::ParquetFile;
 pub(crate) use units::{Unit, Units};
@@ -73,6 +75,7 @@ pub struct Source {
     columns: Vec<Column>,
     /// Values seen per column while types were inferred.
     tallies: Vec<Tally>,
+    string_limit: StringLimit,
     types_are_fixed: bool,
     columns_are_chosen: bool,
     missing: Missing,
@@ -225,6 +228,7 @@ impl Source {
             files: Vec::with_capacity(opened.len()),
             columns: Vec::new(),
             tallies: Vec::new(),
+            string_limit: StringLimit::default(),
             types_are_fixed: false,
             columns_are_chosen: false,
             missing,
@@ -284,7 +288,7 @@ impl Source {
 
     fn retype(&mut self) {
         for (column, tally) in self.columns.iter_mut().zip(&self.tallies) {
-            column.kind = tally.decide();
+            column.kind = tally.decide(self.string_limit);
         }
     }
 
@@ -470,7 +474,7 @@ impl Source {
             let mut tally = Tally::default();
             tally.add(self.columns[index].kind, fitting);
             faults.misfit_kinds.iter().for_each(|(kind, count)| tally.add(*kind, *count));
-            wider.columns[index].kind = tally.decide().join(self.columns[index].kind);
+            wider.columns[index].kind = tally.decide(self.string_limit).join(self.columns[index].kind);
             wider.tallies[index] = tally;
         }
         if !self.columns_are_chosen {

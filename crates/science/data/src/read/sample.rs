@@ -9,7 +9,7 @@ use trackway_formats::runfile::DataSpec;
 use super::FileKind;
 use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
 use super::bytes::read_full;
-use super::cells::{Missing, Tally};
+use super::cells::{Missing, StringLimit, Tally};
 use super::csv::CsvLayout;
 use super::dialect::{self, FirstRow, column_names, detect_delimiter, first_row};
 use super::json::{Cell, describe, parse_line};
@@ -87,8 +87,11 @@ pub(crate) fn csv(
     for text in places(bytes, sample_bytes).map_err(SampleError::Read)? {
         tally_rows(&text, &layout, false, missing, &mut tallies);
     }
-    let columns =
-        names.into_iter().zip(&tallies).map(|(name, tally)| Column { name, kind: tally.decide() }).collect();
+    let columns = names
+        .into_iter()
+        .zip(&tallies)
+        .map(|(name, tally)| Column { name, kind: tally.decide(StringLimit::Fraction) })
+        .collect();
     Ok(Sampled { kind: FileKind::Csv(layout), columns, tallies })
 }
 
@@ -145,7 +148,9 @@ fn layout(
 fn has_other_than_words(text: &[u8], layout: &CsvLayout, missing: &Missing) -> bool {
     let mut tallies = vec![Tally::default(); layout.fields];
     tally_rows(text, layout, true, missing, &mut tallies);
-    tallies.iter().any(|tally| !matches!(tally.decide(), ColumnType::Text | ColumnType::Null))
+    tallies
+        .iter()
+        .any(|tally| !matches!(tally.decide(StringLimit::Fraction), ColumnType::Text | ColumnType::Null))
 }
 
 /// A name that occurs again gets a number (`score.1`, as pandas has it), so that every column can be named.
@@ -238,7 +243,7 @@ pub(crate) fn json(
         let detail = first_error.unwrap_or_default();
         return Err(SampleError::Content(format!("no line of its beginning holds a JSON object{detail}")));
     }
-    let column = |(name, tally): (String, &Tally)| Column { name, kind: tally.decide() };
+    let column = |(name, tally): (String, &Tally)| Column { name, kind: tally.decide(StringLimit::Fraction) };
     let columns = keys.names.into_iter().zip(&keys.tallies).map(column).collect();
     Ok(Sampled { kind: FileKind::Json, columns, tallies: keys.tallies })
 }

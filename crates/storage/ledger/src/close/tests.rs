@@ -209,3 +209,22 @@ fn values_at_a_step_are_those_that_count() {
     assert_eq!(closed.at_steps, ValuesAtSteps::from([(2, two)]));
     assert!(recorded.close(&RunSection::default()).at_steps.is_empty());
 }
+
+/// Proves that each rank that reported itself is closed with its last step and whether an exception ended it, and other processes are not.
+#[test]
+fn the_ends_of_ranks_are_closed() {
+    let recorded = Recorded::new();
+    recorded.write("a", Origin::Sdk, |encoder, bytes| {
+        encoder.event_parts(bytes, at(9), None, EventKind::Rank.as_str(), &[("rank", "0")]);
+        encoder.metrics(bytes, at(10), 11, &[("loss", 0.5)]);
+        encoder.event_parts(bytes, at(19), None, EventKind::Exception.as_str(), &[("type", "RuntimeError")]);
+    });
+    recorded.write("b", Origin::Sdk, |encoder, bytes| {
+        encoder.event_parts(bytes, at(9), None, EventKind::Rank.as_str(), &[("rank", "1")]);
+        encoder.metrics(bytes, at(10), 10, &[("loss", 0.5)]);
+    });
+    recorded.write("c", Origin::Sdk, |encoder, bytes| encoder.metrics(bytes, at(10), 1, &[("loss", 0.5)]));
+    let ranks = recorded.close(&RunSection::default()).ranks;
+    let end = |rank, step, raised| RankEnd { rank, last_step: Some(step), raised };
+    assert_eq!(ranks, [end(0, 11, true), end(1, 10, false)]);
+}

@@ -58,6 +58,7 @@ pub fn gather(
     evidence.own_actions = actions::read(files)
         .map_err(|error| AppError::file("read the actions in", files.folder(), &error))?;
     evidence.progress.last_step = closed.last_step;
+    evidence.ranks.clone_from(&closed.ranks);
     evidence.non_finite_loss = non_finite_loss(&closed.summaries);
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
