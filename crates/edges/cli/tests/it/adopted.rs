@@ -164,6 +164,42 @@ fn a_script_that_begins_again_is_found_out() {
     );
 }
 
+/// Proves that a script which continues from a file that nothing names is found out, both when its checkpoints are committed and when none is known: the receipt
+/// has no resume, and a line says with which step it began.
+#[test]
+fn a_script_that_continues_from_elsewhere_is_found_out() {
+    let elsewhere = "step = 0 if first_attempt else 45";
+    let home = home(elsewhere, "killed()", FILE);
+    run(&home);
+    assert_eq!(attempts(&home)[1], (Value::Null, json!(46), json!(60)));
+    let other = messages(&home, "checkpoint_other_resume");
+    assert!(other[0].contains("read none of its checkpoints and began with step 46"), "{other:?}");
+
+    let unnamed = FILE.replace("out/checkpoint-*", "none/*");
+    let home = self::home(elsewhere, "killed()", &unnamed);
+    run(&home);
+    assert_eq!(attempts(&home)[1], (Value::Null, json!(46), Value::Null));
+    let other = messages(&home, "checkpoint_other_resume");
+    assert!(other[0].contains("began with step 46, and the first attempt with step 1"), "{other:?}");
+}
+
+/// Proves that a checkpoint which was committed under two names, as Lightning's `last.ckpt`, is what the script continued from by either of them.
+#[test]
+fn either_name_of_a_save_is_what_was_continued_from() {
+    let home = home(LOOKS, "killed()", &FILE.replace("checkpoint-*", "*"));
+    let again =
+        "save(step)\n        shutil.copytree(OUT / f'checkpoint-{step}', OUT / 'last', dirs_exist_ok=True)\n";
+    let script = std::fs::read_to_string(home.path().join("train.py")).unwrap();
+    home.write("train.py", &script.replace("save(step)\n", again));
+    run(&home);
+    assert_eq!(messages(&home, "checkpoint_put_back"), ["the checkpoint of step 40 is whole at `out/last`"]);
+    let query = "select resumed_from_step as step, fields_json as fields from training_attempts a join events e on a.attempt_id = e.attempt_id where e.kind = 'checkpoint_opened' and e.step = 40 and instr(e.fields_json, a.resumed_from_manifest_sha256) > 0";
+    let opened = home.sql(query);
+    assert_eq!((opened.len(), &opened[0]["step"]), (1, &json!(40)), "{opened:?}");
+    assert!(opened[0]["fields"].to_string().contains("out/checkpoint-40"), "{opened:?}");
+    assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
+}
+
 /// Proves that checkpoints which were there before the run are not touched, and that the receipt of the first attempt says that it continued
 /// from one of them.
 #[test]
