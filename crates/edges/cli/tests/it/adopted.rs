@@ -45,6 +45,21 @@ for step in range(step + 1, 61):
 /// Looks for the newest checkpoint, as most scripts do.
 const LOOKS: &str = "step = newest() and read(OUT / f'checkpoint-{newest()}')";
 
+/// Saves one file under two names, and reads the one that was not planned.
+const SAVES_TWICE: &str = r#"
+def save(step):
+    shape = {"dtype": "U8", "shape": [64], "data_offsets": [0, 64]}
+    header = json.dumps({"__metadata__": {"step": str(step)}, "w": shape}).encode()
+    OUT.mkdir(exist_ok=True)
+    for name in (f"step-{step}", "last"):
+        (OUT / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(64))
+
+step = max((int(path.stem.split("-")[1]) for path in OUT.glob("step-*")), default=0)
+if step:
+    planned = os.environ["PLANNED"].endswith("last.safetensors")
+    (OUT / (f"step-{step}.safetensors" if planned else "last.safetensors")).read_bytes()
+"#;
+
 const FILE: &str = r#"
 [run]
 name = "own"
@@ -186,17 +201,22 @@ fn a_script_that_continues_from_elsewhere_is_found_out() {
 /// Proves that a checkpoint which was committed under two names, as Lightning's `last.ckpt`, is what the script continued from by either of them.
 #[test]
 fn either_name_of_a_save_is_what_was_continued_from() {
-    let home = home(LOOKS, "killed()", &FILE.replace("checkpoint-*", "*"));
-    let again =
-        "save(step)\n        shutil.copytree(OUT / f'checkpoint-{step}', OUT / 'last', dirs_exist_ok=True)\n";
-    let script = std::fs::read_to_string(home.path().join("train.py")).unwrap();
-    home.write("train.py", &script.replace("save(step)\n", again));
+    let file = FILE.replace("checkpoint-*", "*.safetensors");
+    let home = home(
+        SAVES_TWICE,
+        "killed()",
+        &format!("{file}resume = {{ environment = {{ PLANNED = \"{{path}}\" }} }}\n"),
+    );
     run(&home);
-    assert_eq!(messages(&home, "checkpoint_put_back"), ["the checkpoint of step 40 is whole at `out/last`"]);
-    let query = "select resumed_from_step as step, fields_json as fields from training_attempts a join events e on a.attempt_id = e.attempt_id where e.kind = 'checkpoint_opened' and e.step = 40 and instr(e.fields_json, a.resumed_from_manifest_sha256) > 0";
-    let opened = home.sql(query);
-    assert_eq!((opened.len(), &opened[0]["step"]), (1, &json!(40)), "{opened:?}");
-    assert!(opened[0]["fields"].to_string().contains("out/checkpoint-40"), "{opened:?}");
+    assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)));
+    let query = "select resumed_from_manifest_sha256 as manifest from training_attempts order by started_at";
+    let manifest = home.sql(query)[1]["manifest"].as_str().unwrap().to_owned();
+    let opened = home.sql("select fields_json as fields from events where kind = 'checkpoint_opened'");
+    let opened: Vec<String> = opened.iter().map(|row| row["fields"].to_string()).collect();
+    let read: Vec<&String> = opened.iter().filter(|fields| !fields.contains("none")).collect();
+    assert!(read.iter().all(|fields| fields.contains(&manifest) && !fields.contains("yes")), "{opened:?}");
+    assert!(opened.iter().any(|fields| fields.contains("yes") && fields.contains("none")), "{opened:?}");
+    assert!(!read.is_empty());
     assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
 }
 
