@@ -43,7 +43,10 @@ fn checkpoints(shown: &RunShown) -> String {
             format!("{count} checkpoints, the newest of step {step}, from which a retry continues")
         }
         (None, _, Some((path, why))) => format!("`{path}` is not a checkpoint to continue from: {why}"),
-        (None, _, None) => "no checkpoint: a retry would begin again".to_owned(),
+        (None, _, None) => {
+            "no checkpoint that Trackway recognises: a retry begins again, unless the script finds one itself"
+                .to_owned()
+        }
     }
 }
 
@@ -109,7 +112,12 @@ mod tests {
             (1, Some(20), None, "a checkpoint of step 20, from which a retry continues"),
             (3, Some(60), torn.clone(), "3 checkpoints, the newest of step 60, from which a retry continues"),
             (0, None, torn, "`ckpt.pt` is not a checkpoint to continue from: it ends early"),
-            (0, None, None, "no checkpoint: a retry would begin again"),
+            (
+                0,
+                None,
+                None,
+                "no checkpoint that Trackway recognises: a retry begins again, unless the script finds one itself",
+            ),
         ] {
             let shown = RunShown { checkpoint_count, resume_step, not_committed, ..RunShown::default() };
             let [found, _] = next_step(&shown);

@@ -234,6 +234,39 @@ def torch_dcp():
     torch.distributed.destroy_process_group()
 
 
+def torch_dcp_resharded():
+    """The same with another number of ranks after each kill."""
+    torch_dcp()
+
+
+def deepspeed():
+    """ZeRO over gloo: `torchrun --nproc-per-node 2 train.py deepspeed`."""
+    os.environ.update(DS_ACCELERATOR="cpu")
+    import deepspeed as framework
+    import torch
+
+    model, optimizer = torch_model()
+    settings = {
+        "train_micro_batch_size_per_gpu": 16, "zero_optimization": {"stage": 2}, "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,
+    }
+    engine, *_ = framework.initialize(model=model, optimizer=optimizer, config=settings, dist_init_required=True)
+    engine.load_checkpoint(str(OUT))
+    for step in range(engine.global_steps + 1, STEPS + 1):
+        torch.manual_seed(step)
+        rows = torch.randn(16, 256)
+        loss = ((engine(rows).squeeze(-1) - rows[:, 0]) ** 2).mean()
+        engine.backward(loss)
+        engine.step()
+        if torch.distributed.get_rank() == 0:
+            say(step, loss)
+        if step % EVERY == 0:
+            engine.save_checkpoint(str(OUT))
+    if torch.distributed.get_rank() == 0:
+        end(*tensors_of(engine.module))
+    torch.distributed.destroy_process_group()
+
+
 def keras():
     import keras as framework
     import numpy
@@ -247,7 +280,7 @@ def keras():
     model = framework.Sequential([framework.Input((32,)), framework.layers.Dense(64, "tanh"), framework.layers.Dense(1)])
     model.compile(framework.optimizers.Adam(1e-3), "mse")
     save = framework.callbacks.BackupAndRestore(str(OUT / "backup"), delete_checkpoint=False)
-    model.fit(rows, rows[:, 0], batch_size=16, epochs=STEPS, verbose=0, shuffle=False, callbacks=[save, Say()])
+    model.fit(rows, rows[:, 0], batch_size=16, epochs=STEPS, verbose=0, shuffle=False, callbacks=[Say(), save])
     end(*[weight.tobytes() for weight in model.get_weights()])
 
 

@@ -18,11 +18,15 @@ use trackway_formats::checkpoint_origin::{
 use trackway_layouts::{Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin};
 
 use crate::candidates::{Candidate, Patterns};
-use crate::committed::{is_of, origins};
+use crate::committed::Commits;
 use crate::kinds::kind_of;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
+
+/// Why a link is not committed.
+const LINK: &str =
+    "it is a symbolic link: what it points to is committed if `checkpoint.adopt` names that by its own path";
 
 /// Copies of checkpoints that are kept when the run file says nothing: the script's own retention does not delete them.
 const KEPT_BY_DEFAULT: usize = 2;
@@ -108,6 +112,22 @@ struct Known {
     settling: Settling,
     /// The state that needs nothing more: committed, given up, or there before the attempt.
     done: Option<Fingerprint>,
+    /// Why it could not be looked into the last time.
+    refused: Option<String>,
+}
+
+impl Known {
+    fn new(quiet_ns: u64) -> Self {
+        Self { settling: Settling::new(quiet_ns), done: None, refused: None }
+    }
+
+    /// Says once, while it is the same, why a path is not looked into.
+    fn refuse(&mut self, path: String, why: String, look: &mut Look) {
+        if self.refused.as_ref() != Some(&why) {
+            self.refused = Some(why.clone());
+            look.not_adopted.push(NotAdopted { path, why });
+        }
+    }
 }
 
 /// A candidate that is complete.
@@ -142,10 +162,10 @@ impl Adopter {
     /// not committed.
     #[must_use]
     pub fn of_ended(spec: AdopterSpec, since_ns: i64, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
-        let (origins, patterns) = (origins(&spec.checkpoint_root), spec.patterns.clone());
+        let (commits, patterns) = (Commits::of(&spec.checkpoint_root), spec.patterns.clone());
         Self::with_baseline(spec, clock, ids, |candidate| {
             let is_older = candidate.files().iter().all(|file| file.modified_ns < since_ns);
-            is_older || origins.iter().any(|origin| is_of(candidate, &patterns, origin))
+            is_older || commits.of_candidate(candidate, &patterns).is_some()
         })
     }
 
@@ -160,7 +180,7 @@ impl Adopter {
         for path in spec.patterns.paths() {
             if let Ok(Some(candidate)) = Candidate::at(&path) {
                 let done = candidate.fingerprint().filter(|_| needs_nothing(&candidate));
-                known.insert(path, Known { settling: Settling::new(spec.quiet_ns), done });
+                known.insert(path, Known { done, ..Known::new(spec.quiet_ns) });
             }
         }
         Self { spec, clock, ids, root: None, known, is_fenced: false }
@@ -187,15 +207,12 @@ impl Adopter {
     /// Looks at one path; what is complete and not committed.
     fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Complete> {
         let quiet_ns = self.spec.quiet_ns;
-        let known = self
-            .known
-            .entry(path.to_owned())
-            .or_insert_with(|| Known { settling: Settling::new(quiet_ns), done: None });
+        let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns));
+        let shown = self.spec.patterns.shown(path);
         let candidate = match Candidate::at(path) {
             Ok(candidate) => candidate?,
             Err(error) => {
-                look.not_adopted
-                    .push(NotAdopted { path: self.spec.patterns.shown(path), why: error.to_string() });
+                known.refuse(shown, error.to_string(), look);
                 return None;
             }
         };
@@ -203,6 +220,11 @@ impl Adopter {
         if known.done == Some(fingerprint) {
             return None;
         }
+        if let Some(why) = never_committed(&candidate) {
+            known.refuse(shown, why, look);
+            return None;
+        }
+        known.refused = None;
         let content = candidate.content();
         let inodes: Vec<(u64, u64)> =
             candidate.files().iter().map(|file| (file.device, file.inode)).collect();
@@ -224,8 +246,7 @@ impl Adopter {
             }
             Answer::Torn { what } => {
                 known.done = Some(fingerprint);
-                let path = self.spec.patterns.shown(path);
-                look.not_adopted.push(NotAdopted { path, why: format!("it is not whole: {what}") });
+                look.not_adopted.push(NotAdopted { path: shown, why: format!("it is not whole: {what}") });
                 None
             }
             Answer::Wait { .. } => {
@@ -267,18 +288,6 @@ impl Adopter {
 
     fn save(&mut self, complete: &Complete, facts: &Facts<'_>) -> Result<Commit, CheckpointError> {
         let Complete { candidate, fingerprint, .. } = complete;
-        let count = candidate.files().len();
-        if count >= MAX_MANIFEST_FILES {
-            let why = format!("it has {count} files; a checkpoint has less than {MAX_MANIFEST_FILES}");
-            return Err(CheckpointError::state(why));
-        }
-        if let Some(link) = candidate.listing.links_below(&candidate.name).next() {
-            let why = format!(
-                "`{}` in it is a symbolic link, and a copy would not have what it points to",
-                link.path
-            );
-            return Err(CheckpointError::state(why));
-        }
         if let Some(why) = self.refusal(complete) {
             return Err(CheckpointError::state(why));
         }
@@ -341,6 +350,21 @@ impl Adopter {
         }
         Ok(self.root.as_mut().expect("it was opened"))
     }
+}
+
+/// Why it is not committed whatever is in its files.
+fn never_committed(candidate: &Candidate) -> Option<String> {
+    if candidate.path.is_symlink() {
+        return Some(LINK.to_owned());
+    }
+    if let Some(link) = candidate.listing.links_below(&candidate.name).next() {
+        let path = &link.path;
+        return Some(format!(
+            "`{path}` in it is a symbolic link, and a copy would not have what it points to"
+        ));
+    }
+    (candidate.files().len() >= MAX_MANIFEST_FILES)
+        .then(|| format!("a checkpoint has fewer than {MAX_MANIFEST_FILES} files, and it has not"))
 }
 
 /// The step, and where it comes from. Without any the one that was reached when the files were written, and without that 0.

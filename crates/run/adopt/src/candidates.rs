@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use glob::MatchOptions;
 use trackway_layouts::{
-    Component, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError, Listing, Recognised,
-    Root, Wholeness, find, list, list_to_search, recognise, wholeness,
+    Component, DEEPSPEED_TRACKER, Entry, Fingerprint, Folder, Layout, LayoutConfidence, Link, ListError,
+    Listing, MEGATRON_TRACKER, Recognised, Root, Wholeness, find, list, list_to_search, recognise, wholeness,
 };
 
 use crate::reads::{Reads, Remembering};
@@ -16,7 +16,7 @@ use crate::reads::{Reads, Remembering};
 /// Most paths that the patterns of a run may name at a time.
 pub const CANDIDATES_MAX: usize = 1000;
 /// Files that name the newest checkpoint, beside it: steps and completeness may depend on them.
-const TRACKERS: [&str; 3] = ["latest", "latest_checkpointed_iteration.txt", "last_checkpoint"];
+const TRACKERS: [&str; 3] = [DEEPSPEED_TRACKER, MEGATRON_TRACKER, "last_checkpoint"];
 
 /// `*` does not match a `/`, and a name that begins with a full stop only by one.
 const OPTIONS: MatchOptions =
@@ -122,7 +122,8 @@ impl Patterns {
     }
 }
 
-/// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what was seen in it.
+/// Whether it is the state of a training, and not only a model: by the framework that writes only such, else by what was seen in it, and of a
+/// booster, from which a training always continues, by a name that shows it was saved on the way.
 fn holds_a_training(found: &Recognised) -> bool {
     let of_trainer = matches!(
         found.layout,
@@ -134,7 +135,23 @@ fn holds_a_training(found: &Recognised) -> bool {
             | Layout::Megatron
             | Layout::Orbax
     );
-    of_trainer || found.components.contains(&Component::Optimizer)
+    let of_own_state = match found.layout {
+        Layout::Keras | Layout::Catboost => found.components.contains(&Component::TrainerState),
+        Layout::Xgboost | Layout::Lightgbm => names_its_rounds(found),
+        _ => false,
+    };
+    of_trainer || of_own_state || found.components.contains(&Component::Optimizer)
+}
+
+/// Whether the last number in the name of a booster is that of its rounds: `model_40.txt`, `model.txt.snapshot_iter_40`. XGBoost counts from 0 in names.
+fn names_its_rounds(found: &Recognised) -> bool {
+    let name = found.path.rsplit('/').next().unwrap_or_default();
+    let numbers = name.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let Some(named) = numbers.last().and_then(|digits| digits.parse().ok()) else { return false };
+    let counts_from_zero = found.layout == Layout::Xgboost;
+    found
+        .step
+        .is_some_and(|rounds| rounds == named || counts_from_zero && rounds.checked_sub(1) == Some(named))
 }
 
 /// A path that a pattern names, with its files. Nothing of them was read.

@@ -21,6 +21,7 @@ mod tests;
 
 pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
 pub use candidates::{Candidate, Content, PatternError, Patterns};
+pub use committed::{Commits, Committed};
 pub use idle::{processor_time, yield_to_others};
 pub use links::link_as_written;
 pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};

@@ -9,7 +9,7 @@ use trackway_checkpoint::{CheckpointError, LoadedCheckpoint};
 use trackway_core::Step;
 use trackway_files::{TempFile, TempFolder, make_folders};
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
-use trackway_layouts::Wholeness;
+use trackway_layouts::{DEEPSPEED_TRACKER, Layout, MEGATRON_TRACKER, Wholeness};
 
 use crate::candidates::{Candidate, Patterns};
 
@@ -52,6 +52,8 @@ pub struct Restored {
 
 /// What is wrong with a folder that was made and not written to.
 const EMPTY: &str = "it has no files";
+/// What is wrong with a link whose target is gone, or was moved.
+const DANGLING: &str = "it is a symbolic link to what is not there";
 
 /// What may be moved out of the way of a script, and where to.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +84,8 @@ impl Clearing<'_> {
     }
 
     /// Makes `target`, which was adopted, what the script will find: what is of a later step, not whole, or at its place and not what was
-    /// committed is moved, and what is missing is written again. Nothing is deleted.
+    /// committed is moved, what is missing is written again, and the file in which its framework looks for the newest one names it. Nothing is
+    /// deleted.
     ///
     /// # Errors
     /// [`RestoreError`]; what was moved by then stays moved.
@@ -98,7 +101,31 @@ impl Clearing<'_> {
         if written {
             write(target, &origin, &path)?;
         }
+        moved.extend(self.point_at(target.step, &origin, &path)?);
         Ok(Restored { path, written, moved })
+    }
+
+    /// Lets the tracker of DeepSpeed or Megatron name the checkpoint. One that names another is moved.
+    fn point_at(
+        &self,
+        step: Step,
+        origin: &CheckpointOrigin,
+        path: &Path,
+    ) -> Result<Option<MovedAside>, RestoreError> {
+        let Some((tracker, names)) = tracker_of(step, origin, path) else { return Ok(None) };
+        let named = fs::read_to_string(&tracker).ok().map(|text| text.trim().to_owned());
+        if named.as_ref() == Some(&names) {
+            return Ok(None);
+        }
+        let is_there = tracker.symlink_metadata().is_ok();
+        let why = format!("it names `{}`, and the script is to find `{names}`", named.unwrap_or_default());
+        let moved = is_there.then(|| self.move_aside(&tracker, why)).transpose()?;
+        TempFile::write(&tracker, names.as_bytes()).map_err(|source| RestoreError::Disk {
+            action: "write",
+            path: tracker,
+            source,
+        })?;
+        Ok(moved)
     }
 
     /// Moves every candidate but one that has a fault.
@@ -108,11 +135,13 @@ impl Clearing<'_> {
         fault: impl Fn(&Candidate) -> Option<String>,
     ) -> Result<Vec<MovedAside>, RestoreError> {
         let paths = self.patterns.paths().into_iter().filter(|path| Some(path.as_path()) != except);
+        // One at a time: what was moved leaves links that point to nothing.
         let faulty = paths.filter_map(|path| {
             let why = match Candidate::at(&path).ok()? {
                 Some(found) if self.is_of_run(found.modified_ns()) => fault(&found)?,
                 // A trainer makes the folder before it writes to it.
-                None if path.is_dir() && self.is_of_run(folder_modified_ns(&path)?) => EMPTY.to_owned(),
+                None if path.is_dir() && self.is_of_run(own_modified_ns(&path)?) => EMPTY.to_owned(),
+                None if path.is_symlink() && self.is_of_run(own_modified_ns(&path)?) => DANGLING.to_owned(),
                 _ => return None,
             };
             Some((path, why))
@@ -142,8 +171,22 @@ pub fn origin_of(target: &LoadedCheckpoint) -> Result<CheckpointOrigin, RestoreE
     CheckpointOrigin::from_bytes(&bytes).map_err(RestoreError::Origin)
 }
 
-fn folder_modified_ns(path: &Path) -> Option<i64> {
-    let found = fs::metadata(path).ok()?;
+/// The file beside a checkpoint from which its framework learns which is the newest, and what it has to say.
+fn tracker_of(step: Step, origin: &CheckpointOrigin, path: &Path) -> Option<(PathBuf, String)> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let (tracker, names) = if origin.layout == Layout::Deepspeed.as_str() {
+        (DEEPSPEED_TRACKER, name)
+    } else if origin.layout == Layout::Megatron.as_str() {
+        (MEGATRON_TRACKER, step.to_string())
+    } else {
+        return None;
+    };
+    Some((path.with_file_name(tracker), names))
+}
+
+/// Of the folder or link itself.
+fn own_modified_ns(path: &Path) -> Option<i64> {
+    let found = fs::symlink_metadata(path).ok()?;
     Some(found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec()))
 }
 

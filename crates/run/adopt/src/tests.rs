@@ -122,6 +122,9 @@ fn tensors(bytes: usize, fill: u8) -> Vec<u8> {
     file
 }
 
+/// A pickle of an empty state.
+const STATE: &[u8] = b"\x80\x02}.";
+
 fn write(path: &Path, bytes: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
@@ -272,8 +275,8 @@ fn without_a_commit_what_is_torn_is_moved() {
     assert!(world.work("out/step-10.safetensors").exists());
 }
 
-/// Proves that without patterns the state of a trainer is found, wherever it is, and neither a model without one nor what is in hidden folders or
-/// the home; and that nothing is committed for a script that saves through Trackway.
+/// Proves that without patterns the state of a trainer is found, wherever it is, and a booster whose name has its rounds, and neither another model nor
+/// what is in hidden folders or the home; and that nothing is committed for a script that saves through Trackway.
 #[test]
 fn without_patterns_only_states_of_trainings_are_found() {
     let mut world = World::new();
@@ -283,10 +286,19 @@ fn without_patterns_only_states_of_trainings_are_found() {
         write(&world.work(&format!("{folder}/trainer_state.json")), br#"{"global_step": 10}"#);
     }
     write(&world.work("model.safetensors"), &tensors(100, 1));
+    // Boosters of 10 rounds: XGBoost names them from 0.
+    for name in ["xgb/model_9.json", "xgb/model_10.json", "xgb/fold_3.json", "xgb/final.json"] {
+        let indices: Vec<String> = (0..=10).map(|round| round.to_string()).collect();
+        let model =
+            format!(r#"{{"learner":{{"iteration_indptr":[{}]}},"version":[3,2,0]}}"#, indices.join(","));
+        write(&world.work(name), model.as_bytes());
+    }
     world.ended = true;
-    let adopted = world.follow(&mut adopter, 5).adopted;
-    let paths: Vec<&str> = adopted.iter().map(|one| one.path.as_str()).collect();
-    assert_eq!(paths, ["runs/a/checkpoint-10"]);
+    let looks = [world.follow(&mut adopter, 5), world.follow(&mut adopter, 5)];
+    let mut paths: Vec<&str> =
+        looks.iter().flat_map(|look| &look.adopted).map(|one| one.path.as_str()).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["runs/a/checkpoint-10", "xgb/model_10.json", "xgb/model_9.json"]);
 
     let mut root = world.own_root(2);
     root.save(5, &[], |writer| writer.file("model", trackway_checkpoint::Kind::Weights, b"x")).unwrap();
@@ -319,4 +331,209 @@ fn what_was_left_is_committed_once() {
     assert_eq!(follow(&mut world, i64::MAX), 0, "it is older than the attempt");
     assert_eq!(follow(&mut world, 0), 1);
     assert_eq!(follow(&mut world, 0), 0, "it was committed");
+}
+
+/// Proves that the file in which a framework looks for its newest checkpoint names the one that is put back, whatever it said, and that
+/// it is left alone where it does.
+#[test]
+fn the_tracker_names_what_is_put_back() {
+    for (newest, tracker, said, folder, says) in [
+        ("ds/global_step20", "ds/latest", "global_step20", "ds/global_step10", "global_step10"),
+        ("mega/iter_0000020", "mega/latest_checkpointed_iteration.txt", "20", "mega/iter_0000010", "10"),
+    ] {
+        let mut world = World::new();
+        world.ended = true;
+        let pattern = folder.replace("10", "*");
+        let mut adopter = world.adopter(1, &[&pattern]);
+        let file = match folder.starts_with("ds") {
+            true => "mp_rank_00_model_states.pt",
+            false => "mp_rank_00/model_optim_rng.pt",
+        };
+        write(&world.work(folder).join(file), STATE);
+        write(&world.work(tracker), says.as_bytes());
+        assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 10);
+        let (patterns, quarantine) = (world.patterns(&[&pattern]), world.folder.path().join("quarantine"));
+        let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns: None };
+        let target = world.view().resume_target().unwrap().unwrap();
+        assert!(clearing.put_back(&target).unwrap().moved.is_empty(), "{tracker} is right");
+        // A later one, which was not committed.
+        write(&world.work(newest).join(file), STATE);
+        write(&world.work(tracker), said.as_bytes());
+        let moved = clearing.put_back(&target).unwrap().moved;
+        assert_eq!(moved.iter().map(|one| &*one.path).collect::<Vec<_>>(), [newest, tracker]);
+        assert!(moved[1].why.contains(said), "{}", moved[1].why);
+        assert_eq!(fs::read_to_string(world.work(tracker)).unwrap(), says);
+        assert_eq!(fs::read_to_string(&moved[1].to).unwrap(), said, "it is kept");
+        fs::remove_file(world.work(tracker)).unwrap();
+        assert!(clearing.put_back(&target).unwrap().moved.is_empty());
+        assert_eq!(fs::read_to_string(world.work(tracker)).unwrap(), says);
+    }
+}
+
+/// Proves that a checkpoint which the script's own retention deletes between the look and the copy, in part or as a whole, is not committed, that
+/// the one before stays, and that the next one is committed.
+#[test]
+fn a_rotation_during_the_copy_commits_nothing() {
+    for whole in [false, true] {
+        let mut world = World::new();
+        let mut adopter = world.adopter(1, &["out/checkpoint-*"]);
+        let save = |world: &World, step: u64| {
+            let folder = world.work(&format!("out/checkpoint-{step}"));
+            write(&folder.join("model.safetensors"), &tensors(100, 1));
+            write(&folder.join("trainer_state.json"), format!("{{\"global_step\": {step}}}").as_bytes());
+            folder
+        };
+        save(&world, 10);
+        assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 10);
+        let rotated = save(&world, 20);
+        // What is asked between the look and the copy.
+        let rotate = |_: &[(u64, u64)]| {
+            if whole {
+                fs::remove_dir_all(&rotated).ok();
+            } else {
+                fs::remove_file(rotated.join("model.safetensors")).ok();
+            }
+            Some(false)
+        };
+        let facts = Facts {
+            at_ns: 60 * SECOND_NS,
+            step_when_written: &|_| None,
+            writers_ended: false,
+            is_open_for_writing: &rotate,
+        };
+        let look = adopter.look(&facts);
+        assert!(look.adopted.is_empty() && look.not_adopted.is_empty() && look.is_waiting, "{look:?}");
+        assert_eq!(world.view().resume_target().unwrap().unwrap().step, 10);
+        fs::remove_dir_all(&rotated).ok();
+        save(&world, 30);
+        world.at_ns = 61 * SECOND_NS;
+        assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 30);
+    }
+}
+
+/// Proves that neither a checkpoint with a symbolic link in it nor a link to one is committed, that each is said once, with the link's name, and that
+/// a link which points to nothing after its target was moved is moved too.
+#[test]
+fn links_are_not_committed() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    let link = |target: &str, at: &str| std::os::unix::fs::symlink(target, world.work(at)).unwrap();
+    write(&world.work("out/checkpoint-10/trainer_state.json"), br#"{"global_step": 10}"#);
+    write(&world.work("out/step-20.safetensors"), &tensors(100, 1)[..50]);
+    link("../../elsewhere.safetensors", "out/checkpoint-10/model.safetensors");
+    link("step-20.safetensors", "out/step-last.safetensors");
+    world.ended = true;
+    let mut refused = Vec::new();
+    for _ in 0..20 {
+        let look = world.look(&mut adopter);
+        assert!(look.adopted.is_empty(), "{look:?}");
+        refused.extend(look.not_adopted.into_iter().map(|one| (one.path, one.why)));
+    }
+    refused.sort();
+    let [inside, torn, last] = refused.try_into().unwrap();
+    assert_eq!(inside.0, "out/checkpoint-10");
+    assert!(inside.1.contains("model.safetensors` in it is a symbolic link"), "{}", inside.1);
+    assert_eq!(torn.0, "out/step-20.safetensors");
+    assert_eq!(last.0, "out/step-last.safetensors");
+    assert!(last.1.contains("it is a symbolic link: what it points to"), "{}", last.1);
+    assert!(!world.root().exists());
+
+    let (patterns, quarantine) = (world.patterns(&["out/step-*"]), world.folder.path().join("quarantine"));
+    let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns: None };
+    let moved: Vec<String> = clearing.clear_torn().unwrap().into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, ["out/step-20.safetensors", "out/step-last.safetensors"]);
+    assert!(quarantine.join("step-last.safetensors").is_symlink());
+}
+
+/// Proves that a clock that jumps by an hour in either direction neither completes a file early nor keeps it from being committed.
+#[test]
+fn a_clock_that_jumps_changes_nothing() {
+    for jumped_ns in [3_600 * SECOND_NS, 0] {
+        let mut world = World::new();
+        world.at_ns = 1_800 * SECOND_NS;
+        let mut adopter = world.adopter(1, &["*.safetensors"]);
+        write(&world.work("step-10.safetensors"), &tensors(100, 1));
+        assert!(world.look(&mut adopter).adopted.is_empty());
+        world.at_ns = jumped_ns;
+        assert!(world.look(&mut adopter).adopted.is_empty(), "it was seen once before");
+        assert_eq!(world.follow(&mut adopter, 4).adopted.len(), 1, "after a jump to {jumped_ns}");
+    }
+}
+
+/// Names the test that runs on a small disk.
+const SMALL_DISK: &str = "TRACKWAY_TEST_SMALL_DISK";
+
+/// Proves that a disk that fills while a checkpoint is copied loses nothing: what was committed stays whole, the message says what happened, the
+/// room is given back, and the next checkpoint is committed. Skipped with a printed line where no disk can be mounted in a namespace.
+#[test]
+fn a_disk_that_fills_keeps_what_was_committed() {
+    if std::env::var_os(SMALL_DISK).is_some() {
+        return on_a_small_disk();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let unshare = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-rm", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
+        command.env("TMPDIR", folder.path()).env(SMALL_DISK, "1").output()
+    };
+    let mount = "mount -t tmpfs -o size=1m none \"$TMPDIR\"";
+    if !unshare(mount).is_ok_and(|output| output.status.success()) {
+        println!("skipped: no mount namespace for a test of a full disk");
+        return;
+    }
+    let this = "tests::a_disk_that_fills_keeps_what_was_committed";
+    let output = unshare(&format!("{mount} && exec \"$1\" --exact {this} --nocapture")).unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
+}
+
+fn on_a_small_disk() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["*.safetensors"]);
+    write(&world.work("step-10.safetensors"), &tensors(50_000, 1));
+    assert_eq!(world.follow(&mut adopter, 9).adopted.len(), 1);
+    write(&world.work("step-20.safetensors"), &tensors(600_000, 2));
+    let look = world.follow(&mut adopter, 9);
+    assert!(look.adopted.is_empty() && look.not_adopted[0].why.contains("No space left"), "{look:?}");
+    assert!(world.follow(&mut adopter, 9).not_adopted.is_empty(), "it is said once");
+    fs::write(world.work("filler"), vec![0; 200_000]).expect("what was copied is deleted again");
+    fs::remove_file(world.work("step-20.safetensors")).unwrap();
+    write(&world.work("step-30.safetensors"), &tensors(50_000, 3));
+    assert_eq!(world.follow(&mut adopter, 9).adopted[0].commit.step, 30);
+    let view = world.view();
+    let committed: Vec<_> = view.list().into_iter().filter(|one| one.manifest_sha256.is_some()).collect();
+    assert_eq!(committed.iter().map(|one| one.step).collect::<Vec<_>>(), [10, 30]);
+    committed.iter().for_each(|one| view.verify(one.number).map(|_| ()).unwrap());
+}
+
+/// Files with these numbers as names. A further name of a file is made faster than a file; one has at most 65,000.
+fn fill(folder: &Path, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let (first, at) =
+            (folder.join((number - number % 50_000).to_string()), folder.join(number.to_string()));
+        match number % 50_000 {
+            0 => fs::write(at, "x").unwrap(),
+            _ => fs::hard_link(first, at).unwrap(),
+        }
+    }
+}
+
+/// Proves that a folder with more files than a checkpoint may have, or than are listed, is refused once though it grows, and that the message says
+/// what the limit is and what to do.
+#[test]
+fn a_checkpoint_of_too_many_files_is_refused_once() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    let folder = world.work("out/checkpoint-10");
+    write(&folder.join("trainer_state.json"), br#"{"global_step": 10}"#);
+    fill(&folder, 0..100_000);
+    let refused = world.look(&mut adopter).not_adopted;
+    assert!(refused.len() == 1 && refused[0].why.contains("fewer than 100000 files"), "{refused:?}");
+    fill(&folder, 100_000..100_010);
+    assert!(world.look(&mut adopter).not_adopted.is_empty(), "it is said once");
+    fill(&folder, 100_010..200_000);
+    let refused: Vec<_> = (0..2).flat_map(|_| world.look(&mut adopter).not_adopted).collect();
+    let says = "more than 200000 files and folders: name the checkpoints below it";
+    assert!(refused.len() == 1 && refused[0].why.contains(says), "{refused:?}");
+    assert!(!world.root().exists());
 }

@@ -30,6 +30,7 @@ mod whole;
 pub use find::{Found, Tracker, Unfinished, find};
 pub use layout::{Component, Layout, LayoutConfidence, Recognised, Root, StepOrigin};
 pub use listing::{Entry, Fingerprint, Link, ListError, Listing, list, list_to_search};
+pub use marker::{DEEPSPEED_TRACKER, MEGATRON_TRACKER};
 pub use recognise::recognise;
 pub use settling::{
     Answer, Because, DEFAULT_QUIET_NS, MAX_QUIET_NS, Observation, Settling, UNVERIFIED_PERIODS,

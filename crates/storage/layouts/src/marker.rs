@@ -25,8 +25,10 @@ pub(crate) const LIGHTNING_METADATA: &str = "meta.pt";
 pub(crate) const ORBAX_COMMIT: &str = "commit_success.txt";
 pub(crate) const ORBAX_METADATA: &str = "_CHECKPOINT_METADATA";
 pub(crate) const KERAS_METADATA: &str = "training_metadata.json";
-pub(crate) const DEEPSPEED_TRACKER: &str = "latest";
-pub(crate) const MEGATRON_TRACKER: &str = "latest_checkpointed_iteration.txt";
+/// Names the newest checkpoint of DeepSpeed, beside it.
+pub const DEEPSPEED_TRACKER: &str = "latest";
+/// Has the number of the newest iteration of Megatron, beside its folder.
+pub const MEGATRON_TRACKER: &str = "latest_checkpointed_iteration.txt";
 
 /// What the Trainer writes before its state; its callbacks may add other files afterwards.
 const BEFORE_TRAINER_STATE: [&str; 6] =

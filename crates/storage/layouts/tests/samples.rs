@@ -43,7 +43,7 @@ const EXPECTED: &[(&str, &[Expected])] = &[
     (
         "catboost",
         &[
-            ("catboost_info/experiment.cbsnapshot", Layout::Catboost, None, None, None, 1, "cannot tell"),
+            ("catboost_info/experiment.cbsnapshot", Layout::Catboost, Some(10), None, None, 2, "structure"),
             ("model.cbm", Layout::Catboost, None, None, None, 1, "structure"),
             ("model.json", Layout::Catboost, Some(10), None, None, 1, "structure"),
         ],

@@ -45,6 +45,21 @@ for step in range(step + 1, 61):
 /// Looks for the newest checkpoint, as most scripts do.
 const LOOKS: &str = "step = newest() and read(OUT / f'checkpoint-{newest()}')";
 
+/// Saves one file under two names, and reads the one that was not planned.
+const SAVES_TWICE: &str = r#"
+def save(step):
+    shape = {"dtype": "U8", "shape": [64], "data_offsets": [0, 64]}
+    header = json.dumps({"__metadata__": {"step": str(step)}, "w": shape}).encode()
+    OUT.mkdir(exist_ok=True)
+    for name in (f"step-{step}", "last"):
+        (OUT / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(64))
+
+step = max((int(path.stem.split("-")[1]) for path in OUT.glob("step-*")), default=0)
+if step:
+    planned = os.environ["PLANNED"].endswith("last.safetensors")
+    (OUT / (f"step-{step}.safetensors" if planned else "last.safetensors")).read_bytes()
+"#;
+
 const FILE: &str = r#"
 [run]
 name = "own"
@@ -162,6 +177,47 @@ fn a_script_that_begins_again_is_found_out() {
         reported.len() == 1 && reported[0].contains("began with step 1, and not after step 40"),
         "{reported:?}"
     );
+}
+
+/// Proves that a script which continues from a file that nothing names is found out, both when its checkpoints are committed and when none is known: the receipt
+/// has no resume, and a line says with which step it began.
+#[test]
+fn a_script_that_continues_from_elsewhere_is_found_out() {
+    let elsewhere = "step = 0 if first_attempt else 45";
+    let home = home(elsewhere, "killed()", FILE);
+    run(&home);
+    assert_eq!(attempts(&home)[1], (Value::Null, json!(46), json!(60)));
+    let other = messages(&home, "checkpoint_other_resume");
+    assert!(other[0].contains("read none of its checkpoints and began with step 46"), "{other:?}");
+
+    let unnamed = FILE.replace("out/checkpoint-*", "none/*");
+    let home = self::home(elsewhere, "killed()", &unnamed);
+    run(&home);
+    assert_eq!(attempts(&home)[1], (Value::Null, json!(46), Value::Null));
+    let other = messages(&home, "checkpoint_other_resume");
+    assert!(other[0].contains("began with step 46, and the first attempt with step 1"), "{other:?}");
+}
+
+/// Proves that a checkpoint which was committed under two names, as Lightning's `last.ckpt`, is what the script continued from by either of them.
+#[test]
+fn either_name_of_a_save_is_what_was_continued_from() {
+    let file = FILE.replace("checkpoint-*", "*.safetensors");
+    let home = home(
+        SAVES_TWICE,
+        "killed()",
+        &format!("{file}resume = {{ environment = {{ PLANNED = \"{{path}}\" }} }}\n"),
+    );
+    run(&home);
+    assert_eq!(attempts(&home)[1], (json!(40), json!(41), json!(60)));
+    let query = "select resumed_from_manifest_sha256 as manifest from training_attempts order by started_at";
+    let manifest = home.sql(query)[1]["manifest"].as_str().unwrap().to_owned();
+    let opened = home.sql("select fields_json as fields from events where kind = 'checkpoint_opened'");
+    let opened: Vec<String> = opened.iter().map(|row| row["fields"].to_string()).collect();
+    let read: Vec<&String> = opened.iter().filter(|fields| !fields.contains("none")).collect();
+    assert!(read.iter().all(|fields| fields.contains(&manifest) && !fields.contains("yes")), "{opened:?}");
+    assert!(opened.iter().any(|fields| fields.contains("yes") && fields.contains("none")), "{opened:?}");
+    assert!(!read.is_empty());
+    assert_eq!(messages(&home, "checkpoint_other_resume"), Vec::<String>::new());
 }
 
 /// Proves that checkpoints which were there before the run are not touched, and that the receipt of the first attempt says that it continued

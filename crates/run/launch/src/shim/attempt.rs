@@ -26,6 +26,7 @@ use super::output::Output;
 use super::reserve::Reserved;
 use super::signals::{Request, next};
 use super::telemetry::Telemetry;
+use super::waking::Waking;
 use super::{Doing, ShimError, ShimRecord, oom, script};
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
@@ -55,6 +56,7 @@ pub(super) struct Attempt<'a> {
     opened_files: Option<OpenedFiles>,
     adopting: Option<Adopting>,
     steps: PrintedSteps,
+    waking: Waking,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -108,6 +110,7 @@ impl<'a> Attempt<'a> {
             opened_files: None,
             adopting: None,
             steps,
+            waking: Waking::of_this_thread(),
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -208,8 +211,10 @@ impl<'a> Attempt<'a> {
     fn read_outputs(&mut self, buffer: &mut [u8]) -> bool {
         let [stdout, stderr] = &mut self.outputs;
         let metrics = &mut self.metrics;
-        let complained = stderr.read(buffer, &*self.clock).map(|bytes| metrics.push(Printed::Stderr, bytes));
-        let printed = stdout.read(buffer, &*self.clock).map(|bytes| metrics.push(Printed::Stdout, bytes));
+        let at = self.waking.printed_from(self.clock.now(), self.clock.monotonic_micros());
+        let mut push = |output, bytes: &[u8]| metrics.push(output, bytes, at);
+        let complained = stderr.read(buffer, &*self.clock).map(|bytes| push(Printed::Stderr, bytes));
+        let printed = stdout.read(buffer, &*self.clock).map(|bytes| push(Printed::Stdout, bytes));
         complained.or(printed).is_some()
     }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::Clock;
+use trackway_core::{Clock, Timestamp};
 use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
@@ -70,19 +70,19 @@ impl<'a> OutputMetrics<'a> {
         self.values
     }
 
-    /// Takes what the script printed.
-    pub fn push(&mut self, output: Printed, printed: &[u8]) {
+    /// Takes what the script printed, at this time or later.
+    pub fn push(&mut self, output: Printed, printed: &[u8], at: Timestamp) {
         self.look_for_recorder();
         let found = &mut self.found;
         self.reader.push(output, printed, |metrics| found.push(metrics));
-        self.write_found();
+        self.write_found(at);
     }
 
     /// Ends the segment in order.
     pub fn finish(&mut self) {
         let found = &mut self.found;
         self.reader.finish(|metrics| found.push(metrics));
-        self.write_found();
+        self.write_found(self.clock.now());
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }
@@ -109,7 +109,7 @@ impl<'a> OutputMetrics<'a> {
         })
     }
 
-    fn write_found(&mut self) {
+    fn write_found(&mut self, at: Timestamp) {
         for (name, value) in self.reader.take_settings() {
             self.writer().param(&name, &value);
         }
@@ -121,7 +121,7 @@ impl<'a> OutputMetrics<'a> {
                 continue;
             }
             self.values += values.len() as u64;
-            self.steps.reached(self.clock.now(), metrics.step);
+            self.steps.reached(at, metrics.step);
             self.writer().metrics(metrics.step, &values);
         }
     }

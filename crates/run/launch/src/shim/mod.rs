@@ -26,6 +26,7 @@ mod script;
 mod signals;
 mod telemetry;
 mod times;
+mod waking;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
-use trackway_adopt::Candidate;
+use trackway_adopt::{Candidate, Commits, Committed};
 use trackway_core::Clock;
 use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
@@ -66,7 +66,7 @@ enum Subject {
     /// A data set.
     Data { name: String },
     /// A checkpoint that the script wrote itself, in an earlier attempt or before the run.
-    Checkpoint { shown: String, path: PathBuf, planned: bool },
+    Checkpoint { shown: String, path: PathBuf, planned: bool, committed: Option<Committed> },
 }
 
 impl Subject {
@@ -260,11 +260,13 @@ fn checkpoints(launch: &StoredLaunch) -> Vec<(Subject, Vec<PathBuf>)> {
     let candidate = |path: PathBuf| Candidate::at(&path).ok()?;
     let mut candidates: Vec<Candidate> = patterns.paths().into_iter().filter_map(candidate).collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified_ns()));
+    let commits = Commits::of(&launch.checkpoint_root);
     let watched = candidates.into_iter().take(CHECKPOINTS_MAX).map(|candidate| {
         let shown = patterns.shown(&candidate.path);
         let planned = launch.continues_from.as_ref().is_some_and(|from| from.path == shown);
+        let committed = commits.of_candidate(&candidate, &patterns).cloned();
         let places = candidate.places().into_iter().collect();
-        (Subject::Checkpoint { shown, path: candidate.path, planned }, places)
+        (Subject::Checkpoint { shown, path: candidate.path, planned, committed }, places)
     });
     watched.collect()
 }
@@ -273,13 +275,20 @@ fn record(writer: &mut SegmentWriter, set: &Watched) {
     let by = ("by", set.opener.as_str());
     match &set.subject {
         Subject::Data { name } => writer.event(EventKind::DataOpened.as_str(), None, &[("data", name), by]),
-        Subject::Checkpoint { shown, path, planned } => {
-            let step = match set.opener {
-                Opener::None => None,
-                _ => Candidate::at(path).ok().flatten().and_then(|found| found.content().recognised.step),
+        Subject::Checkpoint { shown, path, planned, committed } => {
+            let said =
+                || Candidate::at(path).ok().flatten().and_then(|found| found.content().recognised.step);
+            let step = match (set.opener, committed) {
+                (Opener::None, _) => None,
+                (_, Some(commit)) => Some(commit.step),
+                (_, None) => said(),
             };
             let planned = ("planned", if *planned { "yes" } else { "no" });
-            writer.event(EventKind::CheckpointOpened.as_str(), step, &[("path", shown), by, planned]);
+            let manifest =
+                committed.as_ref().map(|commit| ("manifest_sha256", commit.manifest_sha256.as_str()));
+            let fields: Vec<_> =
+                [("path", shown.as_str()), by, planned].into_iter().chain(manifest).collect();
+            writer.event(EventKind::CheckpointOpened.as_str(), step, &fields);
         }
     }
 }

@@ -5,6 +5,13 @@ use crate::source::{Fault, Reader};
 
 pub(crate) const LIGHTGBM_MAGIC: &[u8] = b"tree\nversion=";
 pub(crate) const CATBOOST_MAGIC: &[u8] = b"CBM1";
+/// A snapshot of a training on CPUs: a length and a label, before a length and the settings in JSON.
+pub(crate) const CATBOOST_SNAPSHOT_MAGIC: &[u8] = b"\x03\0\0\0CPU";
+
+/// The end of a snapshot: iterations, iterations that did not count (4 bytes each) and seconds (8 bytes).
+const SNAPSHOT_END_BYTES: usize = 16;
+/// The longest name of an operation before it.
+const OPERATION_BYTES: usize = 64;
 
 /// Long lines (the sizes of all trees, the values of a tree) are skipped; this much of a line is looked at.
 const LINE_BYTES: usize = 256;
@@ -137,4 +144,36 @@ pub(crate) fn catboost(reader: &mut Reader) -> Result<(), Fault> {
             "{left} bytes after its model (tables of categories) are not measured"
         ))),
     }
+}
+
+/// The iterations of a snapshot of CatBoost, which are its last bytes. Before them are the seconds of each operation, after the length of its
+/// name and the name: by these it is known that the file ends here.
+pub(crate) fn catboost_snapshot(reader: &mut Reader) -> Result<u64, Fault> {
+    reader.skip(CATBOOST_SNAPSHOT_MAGIC.len() as u64)?;
+    let settings = u64::from(u32::from_le_bytes(reader.array()?));
+    reader.skip(settings)?;
+    let length = (4 + OPERATION_BYTES + 8 + SNAPSHOT_END_BYTES) as u64;
+    let length = length.min(reader.remaining());
+    let last = reader.piece(reader.len() - length, usize::try_from(length).unwrap_or(0))?;
+    snapshot_end(&last)
+        .ok_or_else(|| Fault::Beyond("it does not end as the snapshots of CatBoost 1.2 do".to_owned()))
+}
+
+fn snapshot_end(last: &[u8]) -> Option<u64> {
+    let (before, end) = last.split_at_checked(last.len().checked_sub(SNAPSHOT_END_BYTES)?)?;
+    let (operation, seconds) = before.split_last_chunk::<8>()?;
+    let is_name = |length: &usize| {
+        let Some((before, name)) = operation.split_at_checked(operation.len().wrapping_sub(*length)) else {
+            return false;
+        };
+        let is_length = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize == *length;
+        before.last_chunk().is_some_and(is_length) && name.iter().all(|byte| matches!(byte, b' '..=b'~'))
+    };
+    let is_time = |bytes: &[u8; 8]| (0.0..f64::INFINITY).contains(&f64::from_le_bytes(*bytes));
+    let iterations = u64::from(u32::from_le_bytes(*end.first_chunk()?));
+    let is_end = (1..=OPERATION_BYTES).any(|length| is_name(&length))
+        && is_time(seconds)
+        && is_time(end.last_chunk()?)
+        && iterations > 0;
+    is_end.then_some(iterations)
 }

@@ -33,6 +33,7 @@ pub(crate) enum Format {
     Msgpack,
     Lightgbm,
     Catboost,
+    CatboostSnapshot,
     OcdbtManifest,
     Xz,
     Lz4,
@@ -68,11 +69,12 @@ fn format(path: &str, head: &[u8]) -> Option<Format> {
     if extension == "distcp" || is_ocdbt_data(path) {
         return None;
     }
-    let by_head: [(&[u8], Format); 10] = [
+    let by_head: [(&[u8], Format); 11] = [
         (b"PK\x03\x04", Format::Zip),
         (b"PK\x05\x06", Format::Zip),
         (tensors::HDF5_MAGIC, Format::Hdf5),
         (boosters::CATBOOST_MAGIC, Format::Catboost),
+        (boosters::CATBOOST_SNAPSHOT_MAGIC, Format::CatboostSnapshot),
         (boosters::LIGHTGBM_MAGIC, Format::Lightgbm),
         (compressed::XZ_MAGIC, Format::Xz),
         (compressed::LZ4_MAGIC, Format::Lz4),
@@ -105,7 +107,7 @@ fn format(path: &str, head: &[u8]) -> Option<Format> {
         "keras" | "npz" => Some(Format::Wrong("it is not a zip archive")),
         "h5" | "hdf5" => Some(Format::Wrong("it is not HDF5")),
         "cbm" => Some(Format::Wrong("it is not a model of CatBoost")),
-        "cbsnapshot" => Some(Format::Opaque("a snapshot of CatBoost says no length")),
+        "cbsnapshot" => Some(Format::Opaque("it does not begin as the snapshots of CatBoost 1.2 on CPUs do")),
         "xz" | "lz4" | "gz" | "bz2" if is_pickle_name(&name) => {
             Some(Format::Wrong("it is not what its extension says"))
         }
@@ -178,6 +180,7 @@ fn check_format(reader: &mut Reader, format: Format) -> Result<(), Fault> {
         Format::Msgpack => msgpack::walk(reader, &mut |_, _| {}),
         Format::Lightgbm => boosters::lightgbm(reader).map(|_| ()),
         Format::Catboost => boosters::catboost(reader),
+        Format::CatboostSnapshot => boosters::catboost_snapshot(reader).map(|_| ()),
         Format::OcdbtManifest => tensors::ocdbt_manifest(reader),
         Format::Xz => compressed::xz(reader),
         Format::Lz4 => compressed::lz4(reader),
@@ -378,6 +381,11 @@ pub(crate) fn catboost_rounds(source: &dyn Source, file: &Entry) -> Option<u64> 
         _ => {}
     });
     rounds
+}
+
+/// The number of iterations of a snapshot of CatBoost.
+pub(crate) fn catboost_snapshot_rounds(source: &dyn Source, file: &Entry) -> Option<u64> {
+    boosters::catboost_snapshot(&mut Reader::searching(source, file)).ok()
 }
 
 /// The number of iterations of a text model of LightGBM.

@@ -59,9 +59,9 @@ const STEP_KEYS: [&str; 10] = [
     "total_steps", "n_iter",
 ];
 /// Extensions of files that can be checkpoints, and of the texts and models among which boosters hide.
-const EXTENSIONS: [&str; 19] = [
+const EXTENSIONS: [&str; 20] = [
     "pt", "pth", "ckpt", "tar", "bin", "safetensors", "keras", "h5", "hdf5", "msgpack", "flax", "npz", "ubj",
-    "json", "txt", "model", "lgb", "cbm", "cbsnapshot",
+    "json", "txt", "model", "lgb", "cbm", "cbsnapshot", "bkp",
 ];
 const LIGHTNING_KEY: &str = "pytorch-lightning_version";
 /// Files of the Trainer that hold settings, never a state.
@@ -107,7 +107,7 @@ pub(super) fn recognise(source: &dyn Source, file: &Entry) -> Option<Recognised>
     }
     let mut found = match (formats::format_of(source, file), extension) {
         (_, "keras") => keras(source, file),
-        (_, "cbsnapshot") => new(file, Layout::Catboost, LayoutConfidence::Certain),
+        (Some(Format::CatboostSnapshot), _) | (_, "cbsnapshot") => catboost_snapshot(source, file),
         (Some(Format::Catboost), _) | (_, "cbm") => new(file, Layout::Catboost, LayoutConfidence::Certain),
         (Some(Format::Lightgbm), _) => lightgbm(source, file),
         (_, "npz") => numpy(file),
@@ -258,6 +258,14 @@ fn json(source: &dyn Source, file: &Entry) -> Option<Recognised> {
         return Some(found);
     }
     None
+}
+
+/// A snapshot has what a training continues from, and not only its trees.
+fn catboost_snapshot(source: &dyn Source, file: &Entry) -> Recognised {
+    let mut found = new(file, Layout::Catboost, LayoutConfidence::Certain);
+    found.has(Component::TrainerState);
+    found.step_from(formats::catboost_snapshot_rounds(source, file), StepOrigin::Content);
+    found
 }
 
 fn lightgbm(source: &dyn Source, file: &Entry) -> Recognised {

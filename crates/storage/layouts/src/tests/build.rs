@@ -216,6 +216,23 @@ pub(super) fn catboost() -> Vec<u8> {
     bytes
 }
 
+/// A snapshot of a training with CatBoost after so many iterations.
+pub(super) fn catboost_snapshot(iterations: u32) -> Vec<u8> {
+    let mut bytes = b"\x03\0\0\0CPU".to_vec();
+    for text in ["{\"iterations\":60}", "Update final approxes"] {
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        if text.starts_with('{') {
+            bytes.extend([7; 200]);
+        }
+    }
+    bytes.extend(0.004_f64.to_le_bytes());
+    bytes.extend(iterations.to_le_bytes());
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend(0.09_f64.to_le_bytes());
+    bytes
+}
+
 /// An xz file of one block, whose bytes are of no interest.
 pub(super) fn xz() -> Vec<u8> {
     let mut bytes = b"\xfd7zXZ\0\0\x04\0\0\0\0".to_vec();
@@ -318,6 +335,7 @@ pub(super) fn whole_files() -> Vec<(&'static str, Vec<u8>)> {
         ("checkpoint_7", msgpack(7)),
         ("model.txt", lightgbm().into_bytes()),
         ("model.cbm", catboost()),
+        ("snapshot.bkp", catboost_snapshot(40)),
         ("model.joblib.xz", xz()),
         ("model.joblib.lz4", lz4()),
     ]

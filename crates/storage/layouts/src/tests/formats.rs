@@ -160,6 +160,27 @@ fn steps_come_from_content_before_names() {
     assert_eq!(step("epoch=1-step=8.ckpt"), (Layout::Lightning, Some(8), Some(StepOrigin::Name)));
 }
 
+/// Proves that a snapshot of CatBoost, whatever its name is, says its iterations and that it is a training's state and not only a model; and
+/// that one which ends early, or as an unknown version writes it, is neither whole nor of a step.
+#[test]
+fn a_snapshot_of_catboost_says_its_iterations() {
+    let mut tree = Tree::default();
+    let whole = build::catboost_snapshot(31);
+    tree.add("snapshot.bkp", whole.clone()).add("model.cbm", build::catboost());
+    let found = recognised(&tree, "snapshot.bkp");
+    assert_eq!((found.layout, found.confidence), (Layout::Catboost, LayoutConfidence::Certain));
+    assert_eq!((found.step, found.step_origin), (Some(31), Some(StepOrigin::Content)));
+    assert!(found.components.contains(&Component::TrainerState));
+    assert!(!recognised(&tree, "model.cbm").components.contains(&Component::TrainerState));
+    for length in 11..whole.len() {
+        tree.add("a.cbsnapshot", whole[..length].to_vec());
+        assert_eq!(recognised(&tree, "a.cbsnapshot").step, None, "{length} of {} bytes", whole.len());
+        assert!(!matches!(of("a.cbsnapshot", &whole[..length]), Wholeness::Whole { .. }));
+    }
+    assert!(not_known("a.cbsnapshot", [whole, vec![0; 8]].concat()).contains("does not end"));
+    assert!(not_known("a.cbsnapshot", b"\x03\0\0\0GPU{}".to_vec()).contains("does not begin"));
+}
+
 /// Proves that the names of layouts are those that are serialized, and that none is missing from the list.
 #[test]
 fn layouts_have_one_name() {

@@ -21,6 +21,8 @@ struct Opened {
     path: String,
     /// The step that it is of, where that is known.
     step: Option<Step>,
+    /// The manifest that it was committed with, if it was.
+    manifest: Option<String>,
     /// Whether the attempt was to continue from it.
     planned: bool,
     /// Whether something read it.
@@ -34,7 +36,7 @@ enum Resumed {
     /// What was planned.
     AsPlanned,
     /// Another checkpoint.
-    Other { path: String, step: Option<Step> },
+    Other { path: String, step: Option<Step>, manifest: Option<String> },
     /// None: it read none of those that were there.
     Nothing,
     /// It was not seen.
@@ -78,11 +80,19 @@ pub(super) fn note_resumed(
         }
         seen => seen,
     };
-    let sentence = sentence(&seen, planned, row.first_step)?;
-    (row.resumed_from_step, row.resumed_from_manifest_sha256) = match &seen {
-        Resumed::Other { step, .. } => (*step, None),
-        _ => (None, None),
-    };
+    match &seen {
+        Resumed::AsPlanned => {}
+        Resumed::Other { step, manifest, .. } => {
+            (row.resumed_from_step, row.resumed_from_manifest_sha256) = (*step, manifest.clone());
+        }
+        Resumed::Nothing | Resumed::NotKnown => {
+            (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
+        }
+    }
+    let sentence = sentence(&seen, planned, row.first_step).or_else(|| {
+        let earlier = earlier_first_step(context, row);
+        unexplained_start(&seen, row.first_step, earlier)
+    })?;
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "path": path, "planned_step": planned }));
@@ -100,6 +110,7 @@ fn opened_in(events: &[EventRow]) -> Vec<Opened> {
             Some(Opened {
                 path: field("path")?.to_owned(),
                 step: event.step,
+                manifest: field("manifest_sha256").map(str::to_owned),
                 planned: field("planned") == Some("yes"),
                 read: field("by").is_some_and(|by| by != "none"),
                 at: event.at,
@@ -118,7 +129,9 @@ fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
         return Resumed::AsPlanned;
     }
     match read.last() {
-        Some(other) => Resumed::Other { path: other.path.clone(), step: other.step },
+        Some(other) => {
+            Resumed::Other { path: other.path.clone(), step: other.step, manifest: other.manifest.clone() }
+        }
         None if opened.iter().any(|one| one.planned) => Resumed::Nothing,
         None => Resumed::NotKnown,
     }
@@ -128,15 +141,20 @@ fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
 fn sentence(seen: &Resumed, planned: Option<Step>, first_step: Option<Step>) -> Option<String> {
     let of_step = |step: &Option<Step>| step.map(|step| format!(" of step {step}")).unwrap_or_default();
     match (seen, planned) {
-        (Resumed::Other { path, step }, Some(planned)) => Some(format!(
+        // The same save under another name, such as Lightning's `last.ckpt`.
+        (Resumed::Other { step, manifest: Some(_), .. }, Some(_)) if *step == planned => None,
+        (Resumed::Other { path, step, .. }, Some(planned)) => Some(format!(
             "the script continued from `{path}`{}, and not from the checkpoint of step {planned}",
             of_step(step)
         )),
-        (Resumed::Other { path, step }, None) => Some(format!(
+        (Resumed::Other { path, step, .. }, None) => Some(format!(
             "the script continued from `{path}`{}, which was there before it was started: this run did not make it",
             of_step(step)
         )),
         (Resumed::Nothing, Some(planned)) => Some(match first_step {
+            Some(first) if first > planned => format!(
+                "the script read none of its checkpoints and began with step {first}: it continued from a file that `checkpoint.adopt` does not name, and that was not verified"
+            ),
             Some(first) => format!(
                 "the script read none of its checkpoints: it began with step {first}, and not after step {planned}"
             ),
@@ -151,13 +169,31 @@ fn sentence(seen: &Resumed, planned: Option<Step>, first_step: Option<Step>) -> 
     }
 }
 
+/// The first step of the first attempt on the same rung.
+fn earlier_first_step(context: &Context, row: &AttemptRow) -> Option<Step> {
+    let attempts = context.attempts_of_kind(row.run_id, row.kind).ok()?;
+    let mut earlier =
+        attempts.iter().filter(|one| one.rung == row.rung && one.attempt_number < row.attempt_number);
+    earlier.find_map(|attempt| attempt.first_step)
+}
+
+/// What the event says of an attempt for which no checkpoint was known, and that did not begin where the first one did.
+fn unexplained_start(seen: &Resumed, first_step: Option<Step>, earlier: Option<Step>) -> Option<String> {
+    let (first, earlier) = first_step.zip(earlier).filter(|(first, earlier)| first > earlier)?;
+    (*seen == Resumed::NotKnown).then(|| {
+        format!(
+            "the script began with step {first}, and the first attempt with step {earlier}: if it continued from a checkpoint that it keeps itself, name it in `checkpoint.adopt`, so that it is committed and verified"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn opened(path: &str, step: Step, planned: bool, read: bool, at: i64) -> Opened {
         let at = Timestamp::from_micros(at * 1_000_000);
-        Opened { path: path.into(), step: Some(step), planned, read, at }
+        Opened { path: path.into(), step: Some(step), manifest: None, planned, read, at }
     }
 
     /// Proves that the planned checkpoint counts when it was read before the first step, another one when only that was, and that what is read
@@ -167,7 +203,7 @@ mod tests {
         let first = Some(Timestamp::from_micros(100_000_000));
         let planned = |read, at| opened("out/checkpoint-40", 40, true, read, at);
         let other = |read, at| opened("out/checkpoint-20", 20, false, read, at);
-        let from_other = Resumed::Other { path: "out/checkpoint-20".into(), step: Some(20) };
+        let from_other = Resumed::Other { path: "out/checkpoint-20".into(), step: Some(20), manifest: None };
         for (events, expected) in [
             (vec![planned(true, 10), other(false, 500)], Resumed::AsPlanned),
             (vec![planned(true, 101), other(true, 20)], Resumed::AsPlanned),
@@ -187,8 +223,11 @@ mod tests {
     /// with both steps.
     #[test]
     fn a_resume_that_differs_is_reported_with_both_steps() {
-        let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20) };
+        let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };
+        let same_step =
+            Resumed::Other { path: "last.ckpt".into(), step: Some(40), manifest: Some("ab".into()) };
         for quiet in [
+            sentence(&same_step, Some(40), Some(41)),
             sentence(&Resumed::AsPlanned, Some(40), Some(41)),
             sentence(&Resumed::NotKnown, None, Some(1)),
             sentence(&Resumed::Nothing, None, None),
@@ -203,6 +242,27 @@ mod tests {
         ] {
             let text = sentence(seen, planned, Some(1)).unwrap();
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+        }
+        let outside = sentence(&Resumed::Nothing, Some(40), Some(51)).unwrap();
+        assert!(outside.contains("began with step 51") && outside.contains("does not name"), "{outside}");
+        assert!(
+            sentence(&same_step, Some(60), Some(41)).unwrap().contains("not from the checkpoint of step 60")
+        );
+    }
+
+    /// Proves that a retry which begins later than the first attempt, though no checkpoint of the run is known, is reported, and one that
+    /// begins where it did is not.
+    #[test]
+    fn a_start_that_nothing_explains_is_reported() {
+        let text = unexplained_start(&Resumed::NotKnown, Some(41), Some(1)).unwrap();
+        assert!(["step 41", "step 1:", "checkpoint.adopt"].iter().all(|part| text.contains(part)), "{text}");
+        for (seen, first, earlier) in [
+            (Resumed::NotKnown, Some(1), Some(1)),
+            (Resumed::NotKnown, Some(41), None),
+            (Resumed::NotKnown, None, Some(1)),
+            (Resumed::AsPlanned, Some(41), Some(1)),
+        ] {
+            assert_eq!(unexplained_start(&seen, first, earlier), None);
         }
     }
 }
