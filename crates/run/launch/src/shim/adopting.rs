@@ -13,6 +13,7 @@ use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 use trackway_system::SystemIds;
 
+use super::saves::FinishedSaves;
 use crate::StoredLaunch;
 use crate::process::{all_processes, descendants};
 
@@ -75,10 +76,12 @@ impl Adopting {
         let adopter = Adopter::new(spec, Arc::clone(&clock), Arc::new(SystemIds));
         let (stop, stopped) = channel();
         let (tell, done) = channel();
+        let mut saves = FinishedSaves::new(records.clone());
+        saves.watch(adopter.folders());
         let work = move || {
             yield_to_others();
             let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
-            Follower { adopter, writer, steps, clock }.run(&stopped);
+            Follower { adopter, writer, steps, saves, clock }.run(&stopped);
             // The receiver is gone when the last look took too long.
             tell.send(()).ok();
         };
@@ -97,6 +100,7 @@ struct Follower {
     adopter: Adopter,
     writer: SegmentWriter,
     steps: PrintedSteps,
+    saves: FinishedSaves,
     clock: Arc<dyn Clock>,
 }
 
@@ -122,8 +126,11 @@ impl Follower {
     }
 
     fn look(&mut self, writers_ended: bool) -> Look {
+        self.saves.watch(self.adopter.folders());
+        let saves = self.saves.look(self.clock.now());
         let facts = Facts {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
+            saves,
             step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
             writers_ended,
             is_open_for_writing: &is_open_for_writing,
