@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -28,6 +29,7 @@ class Kill(TrainerCallback):
 
     def on_step_begin(self, args, state, control, **_):
         if state.global_step == self.step:
+            time.sleep(1)  # what was saved before is committed
             os.kill(os.getpid(), signal.SIGKILL)
 
 

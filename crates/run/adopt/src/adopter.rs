@@ -351,12 +351,12 @@ fn step_of(
     reported: Option<Step>,
     reached: impl FnOnce() -> Option<Step>,
 ) -> (Step, &'static str) {
-    match (recognised.step, recognised.step_origin) {
-        (Some(step), Some(StepOrigin::Content)) => (step, "content"),
-        _ if reported.is_some() => (reported.unwrap_or(0), "report"),
-        (Some(step), Some(StepOrigin::Tracker)) => (step, "tracker"),
-        (Some(step), _) => (step, "name"),
-        (None, _) => reached().map_or((0, "unknown"), |step| (step, "progress")),
+    match (recognised.step, recognised.step_origin, reported) {
+        (Some(step), Some(StepOrigin::Content), _) => (step, "content"),
+        (_, _, Some(step)) => (step, "report"),
+        (Some(step), Some(StepOrigin::Tracker), _) => (step, "tracker"),
+        (Some(step), ..) => (step, "name"),
+        (None, ..) => reached().map_or((0, "unknown"), |step| (step, "progress")),
     }
 }
 

@@ -8,11 +8,13 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// Takes a report. The first one is the position that training continues from if no step was made before it; else the epoch
-    /// that just ended is the first one that may have to be saved.
-    pub fn report(&mut self, finished: u64, is_position: bool) {
-        if self.finished.is_none() {
-            self.saved = if is_position { finished } else { finished.saturating_sub(1) };
+    /// Takes a report. Where no step was made since the last save it is of what that save holds, or of the position that training
+    /// continues from; else the epoch that just ended is the first one that may have to be saved.
+    pub fn report(&mut self, finished: u64, is_saved: bool) {
+        if is_saved {
+            self.saved = finished;
+        } else if self.finished.is_none() {
+            self.saved = finished.saturating_sub(1);
         }
         self.finished = Some(finished);
     }
@@ -37,7 +39,7 @@ mod tests {
 
     fn after(reports: &[(u64, bool)]) -> Epochs {
         let mut epochs = Epochs::default();
-        reports.iter().for_each(|(finished, is_position)| epochs.report(*finished, *is_position));
+        reports.iter().for_each(|(finished, is_saved)| epochs.report(*finished, *is_saved));
         epochs
     }
 
@@ -48,6 +50,7 @@ mod tests {
         assert!(!Epochs::default().is_due(1));
         assert!(!after(&[(0, true)]).is_due(1) && after(&[(0, true), (1, false)]).is_due(1));
         assert!(!after(&[(3, true)]).is_due(1) && after(&[(3, true), (4, false)]).is_due(2));
+        assert!(!after(&[(1, true), (2, true)]).is_due(1), "a resume at the end of an epoch");
         assert!(after(&[(4, false)]).is_due(2) && !after(&[(3, false)]).is_due(2));
         let mut epochs = after(&[(0, true), (1, false)]);
         epochs.saved();

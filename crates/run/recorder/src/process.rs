@@ -195,9 +195,10 @@ impl ProcessSlot {
         self.seen_step.load(Ordering::Relaxed)
     }
 
-    /// Whether no step was named since the start, or since the checkpoint that was resumed from.
+    /// Whether no step was named since the start, the checkpoint that was resumed from, or the last save.
     pub fn has_made_no_step(&self) -> bool {
-        self.seen_step() <= self.last_saved_step.load(Ordering::Relaxed)
+        let step = self.seen_step().max(self.begun_step.load(Ordering::Relaxed));
+        step <= self.last_saved_step.load(Ordering::Relaxed)
     }
 
     /// The last value of the metric that decides which checkpoint is the best, with its step.

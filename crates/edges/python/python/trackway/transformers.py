@@ -88,6 +88,7 @@ class TrackwayTrainerMixin:
     # Saving
 
     def _maybe_log_save_evaluate(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.run.heartbeat(self.state.global_step)  # the epochs are those of this step
         self.run.epochs_finished(int(self.state.epoch or 0))
         if self.run._saves and self.run.checkpoint_due(self.state.global_step):
             self.control.should_save = True
