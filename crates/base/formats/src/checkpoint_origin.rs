@@ -26,7 +26,7 @@ pub struct CheckpointOrigin {
     pub path: String,
     /// Whether `path` is a folder.
     pub is_folder: bool,
-    /// Where its step comes from: `content`, `name`, `tracker` or `progress` (the last step that was recorded before it).
+    /// Where its step comes from: `content`, `report`, `name`, `tracker` or `progress` (the last step that was recorded before it).
     pub step_origin: String,
     /// Its files.
     pub files: Vec<OriginFile>,

@@ -65,6 +65,8 @@ closed_list!(
         CheckpointEverySteps = "TRACKWAY_CHECKPOINT_EVERY_STEPS",
         /// Save after so many seconds.
         CheckpointEverySeconds = "TRACKWAY_CHECKPOINT_EVERY_SECONDS",
+        /// Save after so many epochs.
+        CheckpointEveryEpochs = "TRACKWAY_CHECKPOINT_EVERY_EPOCHS",
         /// Save at these steps.
         CheckpointAtSteps = "TRACKWAY_CHECKPOINT_AT_STEPS",
         /// How many of the newest checkpoints are kept.

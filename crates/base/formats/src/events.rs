@@ -37,6 +37,8 @@ closed_list!(
         /// A checkpoint that the script wrote itself was committed: `path`, `layout`, `complete` (what showed that it is),
         /// `step_from`, `bytes`, `seconds`.
         CheckpointAdopted = "checkpoint_adopted",
+        /// The script, or a callback in it, has finished writing a checkpoint itself: `path`, absolute.
+        CheckpointWritten = "checkpoint_written",
         /// One that was not committed: `path`, `why`.
         CheckpointNotAdopted = "checkpoint_not_adopted",
         /// Whether the script read a checkpoint that was there when it was started: `path`; `by`: `attempt`, `unknown` (a process
@@ -62,6 +64,8 @@ closed_list!(
         /// may come before the save ends), `busy` (the previous save was being written). At the second, fourth, eighth … question, and
         /// at the end of the record with `final`.
         CheckpointAsks = "checkpoint_asks",
+        /// The cadence of the run file counts epochs and the script has not reported how many are finished: it saves as without a cadence.
+        CheckpointEpochsUnknown = "checkpoint_epochs_unknown",
         /// The script asks at each step and the run file has no cadence: how often it saves, `interval_seconds`.
         CheckpointDefaultCadence = "checkpoint_default_cadence",
         /// A save has no value of the metric of `keep.best`: it was neither passed nor logged at its step. `metric`.

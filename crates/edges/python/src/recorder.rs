@@ -140,6 +140,17 @@ impl Recorder {
         self.inner.begin_step(step);
     }
 
+    #[pyo3(name = "_epochs_finished")]
+    fn epochs_finished(&self, epochs: u64) {
+        self.inner.epochs_finished(epochs);
+    }
+
+    /// Whether the run file has a cadence in epochs, and none was reported.
+    #[getter(_lacks_epochs)]
+    fn lacks_epochs(&self) -> bool {
+        self.inner.lacks_epochs()
+    }
+
     #[pyo3(name = "_checkpoint_due")]
     fn checkpoint_due(&self, step: u64) -> bool {
         self.inner.checkpoint_due(step)

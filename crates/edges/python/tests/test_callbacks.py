@@ -31,6 +31,13 @@ def check_nothing_failed(record):
     assert "value_unusable" not in record.kinds(), record.events
 
 
+def written(record):
+    """The checkpoints that were reported as finished, each of which is there."""
+    found = [(Path(fields["path"]), step) for kind, step, fields in record.events if kind == "checkpoint_written"]
+    assert all(path.exists() for path, _ in found), found
+    return [(path.name, step) for path, step in found]
+
+
 def ask_to_stop(folder):
     (folder / "control-1").write_text(json.dumps({"version": 1, "id": 1, "command": "stop"}) + "\n")
     time.sleep(0.15)  # it is looked at ten times a second
@@ -360,10 +367,12 @@ def test_lightning(attempt, tmp_path):
     run = attempt()
     callback = callbacks.LightningCallback(run)
     options = {"max_epochs": 2, "accumulate_grad_batches": 2, "gradient_clip_val": 0.01}
-    module, _ = lightning_training(lightning, tmp_path, callbacks=[callback], **options)
+    saver = lightning.callbacks.ModelCheckpoint(tmp_path / "files", save_top_k=-1)
+    module, _ = lightning_training(lightning, tmp_path, callbacks=[callback, saver], **options)
     run.finish()
     record = record_of(tmp_path)
     check_nothing_failed(record)
+    assert written(record) == [("epoch=0-step=4.ckpt", 4), ("epoch=1-step=8.ckpt", 8)]
     assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate", "samples_per_update"} | DIGESTS
     assert set(record.metric("loss")) == set(range(1, 9))
     assert record.metric("grad_norm") == pytest.approx(module.norms), "the norm from before the clipping"
@@ -421,10 +430,12 @@ def test_transformers(attempt, tmp_path):
     need("transformers")
     run = attempt()
     callback = callbacks.TransformersCallback(run)
-    trainer = transformers_training(tmp_path, callback, num_train_epochs=2, eval_strategy="epoch")
+    options = {"num_train_epochs": 2, "eval_strategy": "epoch", "save_strategy": "epoch"}
+    trainer = transformers_training(tmp_path, callback, **options)
     run.finish()
     record = record_of(tmp_path)
     check_nothing_failed(record)
+    assert written(record) == [("checkpoint-8", 8), ("checkpoint-16", 16)]
     assert record.names >= TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate"}
     logged = {one["step"]: one for one in trainer.state.log_history if "loss" in one}
     assert set(logged) == set(range(2, 17, 2))
@@ -466,6 +477,7 @@ def test_keras(tmp_path):
     lines = keras_training(tmp_path, epochs=2)
     record = record_of(tmp_path)
     check_nothing_failed(record)
+    assert written(record) == [("model.keras", step) for step in (8, 16, 24, 32)]
     assert record.names == TIMES | GRADIENTS | {"loss", "epoch_loss", "val_loss", "learning_rate"} | DIGESTS
     steps = set(range(1, 33))
     assert set(record.metric("loss")) == set(record.metric("grad_norm")) == steps

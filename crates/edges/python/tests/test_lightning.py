@@ -22,8 +22,9 @@ def test_killed_trainings_end_as_whole_ones(tmp_path):
     """Proves with kills that weights, optimizer, schedule, random numbers and Lightning's own state are resumed, from
     what is committed and by `last`; that the cadence of the run file saves; and that two processes save together."""
     environments = {"whole": attempt_environment(tmp_path / "whole", 1, **FAR)}
-    for name in ("killed", "last", "cadence", "ranks"):
-        every = {"TRACKWAY_CHECKPOINT_EVERY_STEPS": 3} if name == "cadence" else FAR
+    cadences = {"cadence": {"TRACKWAY_CHECKPOINT_EVERY_STEPS": 3}, "epochs": {"TRACKWAY_CHECKPOINT_EVERY_EPOCHS": 1}}
+    for name in ("killed", "last", "cadence", "epochs", "ranks"):
+        every = cadences.get(name, FAR)
         environments |= {f"{name}{epoch}": attempt_environment(tmp_path / name, epoch, **every) for epoch in (1, 2)}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -41,6 +42,10 @@ def test_killed_trainings_end_as_whole_ones(tmp_path):
         assert {**second, "seen": whole["seen"]} == whole, name
     # Killed in the batch after step 9, at which the run file's cadence had saved.
     assert found["cadence1"] == [None] and found["cadence2"][0]["step"] == 10 and found["cadence2"][0]["seen"] == [1]
+    # Killed in the third epoch: the cadence had saved at the end of the second one, and saves no more often after that.
+    assert found["epochs1"] == [None] and found["epochs2"][0]["seen"] == [2] * 5 + [3] * 5
+    assert found["epochs2"][0]["digest"] == whole["digest"]
+    assert [one.step for one in checkpoint.list(tmp_path / "epochs/checkpoints")] == [5, 10, 15, 20]
     ranks, again = found["ranks1"], found["ranks2"]
     assert len({rank["digest"] for rank in [*ranks, *again]}) == 1 and all(rank["seen"] == [] for rank in again)
     files = {path.name for path in newest(tmp_path / "ranks/checkpoints").iterdir()}

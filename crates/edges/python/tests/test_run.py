@@ -140,6 +140,39 @@ def test_a_stop_behind_the_checkpoint_of_a_step(tmp_path, by_signal):
     assert checkpoint.list(tmp_path / "checkpoints")[-1].step == 6
 
 
+def test_a_cadence_in_epochs(attempt):
+    """Proves that a cadence in epochs saves at the last step of each second epoch, also after a resume within one, at the end of
+    the epoch for a loader without a length, and that a script that never reports its epochs is refused at its first step."""
+
+    def train(run, loader, stop_at=None):
+        for step, _ in run.batches(loader, start=run.resume(), epochs=4):
+            run.checkpoint(step, force=step == stop_at, wait=True)
+            if step == stop_at:
+                return
+        run.checkpoint(step, wait=True)
+
+    def saved():
+        return [one.step for one in checkpoint.list(os.environ["TRACKWAY_CHECKPOINTS"])]
+
+    every = {"TRACKWAY_CHECKPOINT_EVERY_EPOCHS": 2}
+    train(attempt(1, **every), "abc", stop_at=7)
+    assert saved() == [6, 7]
+    train(attempt(2, **every), "abc")
+    assert saved() == [6, 7, 12]
+
+    class Unsized:
+        def __iter__(self):
+            return iter("ab")
+
+    run = attempt(3, **every)
+    for step, _ in run.batches(Unsized(), epochs=6):
+        run.checkpoint(step, wait=True)
+    run.checkpoint(step, wait=True)
+    assert saved()[-3:] == [5, 9, 12]
+    with pytest.raises(InputError, match=r"has not reported how many are finished: take the batches from run.batches\(\)"):
+        attempt(4, **every).checkpoint(1)
+
+
 def test_a_loop_over_epochs(attempt):
     """Proves that a script with its own loop over epochs resumes in the middle of one, at its end and between two."""
 

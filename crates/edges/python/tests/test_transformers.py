@@ -22,8 +22,9 @@ def test_killed_trainings_end_as_whole_ones(tmp_path):
     state are resumed by one and by two processes, saved by the cadence of the run file or the Trainer's, that nothing is
     written to the Trainer's folder, and that the best model is loaded at the end."""
     environments = {}
-    for name in ("whole", "killed1", "killed2", "best1", "best2", "ranks0", "ranks1", "ranks2"):
+    for name in ("whole", "killed1", "killed2", "best1", "best2", "epochs1", "epochs2", "ranks0", "ranks1", "ranks2"):
         every = {"TRACKWAY_CHECKPOINT_EVERY_STEPS": 3 if name.startswith("killed") else 1000}
+        every = {"TRACKWAY_CHECKPOINT_EVERY_EPOCHS": 1} if name.startswith("epochs") else every
         folder = tmp_path / ("alone" if name == "ranks0" else name.rstrip("12"))
         environments[name] = attempt_environment(folder, 2 if name.endswith("2") else 1, **every)
         folder.mkdir(exist_ok=True)
@@ -40,6 +41,9 @@ def test_killed_trainings_end_as_whole_ones(tmp_path):
     whole, (resumed,) = found["whole"][0], found["killed2"]
     assert found["killed1"] == [None] and resumed["first"] in (6, 9)
     assert {**resumed, "first": 0} == whole
+    assert found["epochs1"] == [None] and found["epochs2"][0]["first"] == 8
+    assert {**found["epochs2"][0], "first": 0} == whole
+    assert [one.step for one in checkpoint.list(tmp_path / "epochs/checkpoints")] == [8, 16]
     (best,) = found["best2"]
     assert found["best1"] == [None] and best["first"] in (8, 12) and len(best["losses"]) == 5
     assert best["again"] == best["best"] == min(best["losses"]) < best["losses"][3]

@@ -94,6 +94,8 @@ def main(folder):
         "last2": at("last2", 1, last=True),
         "cadence1": at("cadence1", 1, saver=False, kill_at=(1, 4)),
         "cadence2": at("cadence2", 1, saver=False, epochs=2),
+        "epochs1": at("epochs1", 1, saver=False, kill_at=(2, 3)),
+        "epochs2": at("epochs2", 1, saver=False),
         "ranks1": at("ranks1", 2, epochs=2),
         "ranks2": at("ranks2", 2, epochs=2),
     }

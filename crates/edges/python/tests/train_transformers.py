@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -28,6 +29,7 @@ class Kill(TrainerCallback):
 
     def on_step_begin(self, args, state, control, **_):
         if state.global_step == self.step:
+            time.sleep(1)  # what was saved before is committed
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -88,6 +90,8 @@ def main(folder):
         "killed2": at("killed2", 1, save_steps=1000),
         "best1": at("best1", 1, **best, kill_at=13),
         "best2": at("best2", 1, **best),
+        "epochs1": at("epochs1", 1, save_steps=1000, kill_at=11),
+        "epochs2": at("epochs2", 1, save_steps=1000),
         "ranks0": at("ranks0", 2, save_steps=1000, steps=6),
         "ranks1": at("ranks1", 2, save_steps=2, steps=6, kill_at=5),
         "ranks2": at("ranks2", 2, save_steps=2, steps=6),

@@ -1,15 +1,12 @@
 //! Looks at the candidates from time to time and commits those that are complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_checkpoint::{
-    CheckpointError, CheckpointRoot, CheckpointState, CheckpointView, Commit, ErrorKind, ForeignFile, Kind,
-    Retention,
-};
+use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind, Retention};
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
 use trackway_formats::checkpoint_origin::{
@@ -18,8 +15,9 @@ use trackway_formats::checkpoint_origin::{
 use trackway_layouts::{Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin};
 
 use crate::candidates::{Candidate, Patterns};
-use crate::committed::Commits;
+use crate::committed::{Commits, is_model_alone, not_adopted};
 use crate::kinds::kind_of;
+use crate::saves::Saves;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
 const FREE_PER_BYTE: u64 = 10;
@@ -60,6 +58,8 @@ pub type StepWhenWritten<'f> = dyn Fn(i64) -> Option<Step> + 'f;
 pub struct Facts<'f> {
     /// Now, in nanoseconds of any clock.
     pub at_ns: u64,
+    /// Which saves were reported or renamed into place, by the real paths of the folders.
+    pub saves: &'f Saves,
     /// Which step the script had recorded or printed ([`crate::Steps`]).
     pub step_when_written: &'f StepWhenWritten<'f>,
     /// Whether every process that could write a checkpoint has ended.
@@ -186,6 +186,14 @@ impl Adopter {
         Self { spec, clock, ids, root: None, known, is_fenced: false }
     }
 
+    /// Where candidates are, and may appear.
+    #[must_use]
+    pub fn folders(&self) -> BTreeSet<PathBuf> {
+        let parents: BTreeSet<&Path> = self.known.keys().filter_map(|path| path.parent()).collect();
+        let known = parents.into_iter().filter_map(|folder| folder.canonicalize().ok());
+        known.chain(self.spec.patterns.folders()).collect()
+    }
+
     /// Looks at every path once and commits what is complete.
     pub fn look(&mut self, facts: &Facts<'_>) -> Look {
         let mut look = Look { is_fenced: self.is_fenced, ..Look::default() };
@@ -228,20 +236,22 @@ impl Adopter {
         let content = candidate.content();
         let inodes: Vec<(u64, u64)> =
             candidate.files().iter().map(|file| (file.device, file.inode)).collect();
+        let (real, modified_ns) = (real_path(path), candidate.modified_ns());
+        let reported = facts.saves.reported(&real, modified_ns);
         let seen = Observation {
             at_ns: facts.at_ns,
             fingerprint: Some(fingerprint),
             wholeness: content.wholeness(&candidate),
             is_open_for_writing: (facts.is_open_for_writing)(&inodes),
-            reported_complete: false,
-            renamed_into_place: false,
+            reported_complete: reported.is_some(),
+            renamed_into_place: facts.saves.is_renamed(&real, modified_ns),
             writers_ended: facts.writers_ended,
         };
         match known.settling.observe(&seen) {
             Answer::Complete { because } => {
                 let recognised = content.recognised;
-                let reached = || (facts.step_when_written)(candidate.modified_ns());
-                let (step, step_origin) = step_of(&recognised, reached);
+                let reached = || (facts.step_when_written)(modified_ns);
+                let (step, step_origin) = step_of(&recognised, reported.flatten(), reached);
                 Some(Complete { candidate, recognised, fingerprint, because, step, step_origin })
             }
             Answer::Torn { what } => {
@@ -297,7 +307,12 @@ impl Adopter {
         };
         unless_interrupted()?;
         let (origin, sources) = origin_of(complete, &self.spec.patterns);
+        let keeps_all = !not_adopted(&self.spec.checkpoint_root).is_empty();
         let root = self.root()?;
+        // What the script committed itself is not deleted for copies of what it has anyway.
+        root.keep_by_default(
+            (!keeps_all).then(|| Retention { last: KEPT_BY_DEFAULT, ..Retention::default() }),
+        );
         root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {
                 let opened = open(path)?;
@@ -327,14 +342,10 @@ impl Adopter {
         })
     }
 
-    /// Whether the log has a checkpoint of this attempt that was not adopted.
+    /// Whether the log has a checkpoint of this attempt that it can resume from through Trackway; a model alone is none.
     fn saves_through_trackway(&self) -> bool {
-        let root = &self.spec.checkpoint_root;
-        let Ok(view) = CheckpointView::open(root) else { return false };
-        view.list().iter().any(|info| {
-            let is_own = info.attempt_id == self.spec.attempt_id && info.state == CheckpointState::Committed;
-            is_own && !root.join(&info.folder).join(ORIGIN_FILE_NAME).exists()
-        })
+        let found = not_adopted(&self.spec.checkpoint_root);
+        found.iter().any(|(info, files)| info.attempt_id == self.spec.attempt_id && !is_model_alone(files))
     }
 
     fn root(&mut self) -> Result<&mut CheckpointRoot, CheckpointError> {
@@ -342,7 +353,6 @@ impl Adopter {
             let AdopterSpec { checkpoint_root, run_id, attempt_id, epoch, parent, .. } = &self.spec;
             let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
             let mut root = CheckpointRoot::open(checkpoint_root, *epoch, *run_id, *attempt_id, clock, ids)?;
-            root.keep_by_default(Retention { last: KEPT_BY_DEFAULT, ..Retention::default() });
             if let Some(parent) = parent {
                 root.continue_from(*parent)?;
             }
@@ -367,13 +377,19 @@ fn never_committed(candidate: &Candidate) -> Option<String> {
         .then(|| format!("a checkpoint has fewer than {MAX_MANIFEST_FILES} files, and it has not"))
 }
 
-/// The step, and where it comes from. Without any the one that was reached when the files were written, and without that 0.
-fn step_of(recognised: &Recognised, reached: impl FnOnce() -> Option<Step>) -> (Step, &'static str) {
-    match (recognised.step, recognised.step_origin) {
-        (Some(step), Some(StepOrigin::Content)) => (step, "content"),
-        (Some(step), Some(StepOrigin::Tracker)) => (step, "tracker"),
-        (Some(step), _) => (step, "name"),
-        (None, _) => reached().map_or((0, "unknown"), |step| (step, "progress")),
+/// The step, and where it comes from: the content, else the script's report, else a tracker or the name. Without any the one that was reached
+/// when the files were written, and without that 0.
+fn step_of(
+    recognised: &Recognised,
+    reported: Option<Step>,
+    reached: impl FnOnce() -> Option<Step>,
+) -> (Step, &'static str) {
+    match (recognised.step, recognised.step_origin, reported) {
+        (Some(step), Some(StepOrigin::Content), _) => (step, "content"),
+        (_, _, Some(step)) => (step, "report"),
+        (Some(step), Some(StepOrigin::Tracker), _) => (step, "tracker"),
+        (Some(step), ..) => (step, "name"),
+        (None, ..) => reached().map_or((0, "unknown"), |step| (step, "progress")),
     }
 }
 
@@ -431,4 +447,10 @@ fn open(path: &Path) -> Result<File, CheckpointError> {
             _ => CheckpointError::state(format!("cannot read {}: {error}", path.display())),
         },
     )
+}
+
+/// The path without symbolic links above its name: as the kernel and the script name it.
+fn real_path(path: &Path) -> PathBuf {
+    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+    parent.zip(path.file_name()).map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name))
 }

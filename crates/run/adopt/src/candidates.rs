@@ -87,6 +87,18 @@ impl Patterns {
         self.absolute.is_none()
     }
 
+    /// The folders in which the next checkpoint may appear: of each pattern the part before its first wildcard.
+    #[must_use]
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let Some(absolute) = &self.absolute else { return vec![self.working_directory.clone()] };
+        let folder = |pattern: &String| {
+            let plain = pattern.split(['*', '?', '[']).next().unwrap_or_default();
+            Path::new(plain.rsplit_once('/').map_or("/", |(folder, _)| folder)).to_owned()
+        };
+        let found = absolute.iter().map(folder);
+        found.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
+    }
+
     /// What they name now, in the order of the paths; at most [`CANDIDATES_MAX`] paths are looked at.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<PathBuf> {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use trackway_checkpoint::{CheckpointInfo, CheckpointView};
+use trackway_checkpoint::{
+    CheckpointInfo, CheckpointState, CheckpointView, Kind, LoadedCheckpoint, ManifestFile,
+};
 use trackway_core::Step;
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 
@@ -59,4 +61,32 @@ impl Committed {
             && files.len() == origin.files.len()
             && files.iter().all(has)
     }
+}
+
+/// The commits of a root that can be read and were not adopted, with their files. A root that cannot be read has none.
+pub(crate) fn not_adopted(root: &Path) -> Vec<(CheckpointInfo, Vec<ManifestFile>)> {
+    let Ok(view) = CheckpointView::open(root) else { return Vec::new() };
+    let is_there = |info: &CheckpointInfo| {
+        matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded)
+            && !root.join(&info.folder).join(ORIGIN_FILE_NAME).exists()
+    };
+    let with_files =
+        |info: CheckpointInfo| view.manifest(info.number).ok().map(|manifest| (info, manifest.files));
+    view.list().into_iter().filter(is_there).filter_map(with_files).collect()
+}
+
+/// Whether these are the files of a model and nothing else, which can be evaluated and not resumed: what `run.save_model` commits.
+#[must_use]
+pub fn is_model_alone(files: &[ManifestFile]) -> bool {
+    files.iter().all(|file| file.kind == Kind::Weights)
+}
+
+/// The newest checkpoint of a root that was adopted and verifies.
+#[must_use]
+pub fn newest_adopted(view: &CheckpointView) -> Option<LoadedCheckpoint> {
+    let is_adopted = |info: &CheckpointInfo| {
+        matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded)
+            && view.root().join(&info.folder).join(ORIGIN_FILE_NAME).exists()
+    };
+    view.list().into_iter().rev().filter(is_adopted).find_map(|info| view.load(info.number).ok())
 }

@@ -15,14 +15,16 @@ mod kinds;
 mod links;
 mod reads;
 mod restore;
+mod saves;
 mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
 pub use candidates::{Candidate, Content, PatternError, Patterns};
-pub use committed::{Commits, Committed};
+pub use committed::{Commits, Committed, is_model_alone, newest_adopted};
 pub use idle::{processor_time, yield_to_others};
 pub use links::link_as_written;
 pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};
+pub use saves::Saves;
 pub use steps::Steps;

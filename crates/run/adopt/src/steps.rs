@@ -8,7 +8,7 @@ use trackway_core::Step;
 const STEPS_MAX: usize = 65_536;
 /// The time of a file is that of the kernel's last tick: up to so long before the time that other clocks show, where a second has 250
 /// ticks. Steps that follow each other faster are not distinguished by it.
-const TICK_NS: i64 = 4_000_000;
+pub(crate) const TICK_NS: i64 = 4_000_000;
 
 /// The steps that a script recorded or printed, and when.
 #[derive(Debug, Clone, Default)]

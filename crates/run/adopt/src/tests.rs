@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_checkpoint::{CheckpointRoot, CheckpointView};
+use trackway_checkpoint::{CheckpointRoot, CheckpointView, Kind};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
+use trackway_layouts::Because;
 
-use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns};
+use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, newest_adopted};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -24,6 +25,7 @@ struct World {
     ended: bool,
     /// How often a copy may continue before it is interrupted.
     interrupted_after: u32,
+    saves: Saves,
 }
 
 impl World {
@@ -42,6 +44,7 @@ impl World {
             is_open: false,
             ended: false,
             interrupted_after: u32::MAX,
+            saves: Saves::default(),
         }
     }
 
@@ -99,6 +102,7 @@ impl World {
         let interrupted_after = Cell::new(self.interrupted_after);
         adopter.look(&Facts {
             at_ns: self.at_ns,
+            saves: &self.saves,
             step_when_written: &|_| last_step,
             writers_ended: self.ended,
             is_open_for_writing: &|_| Some(is_open),
@@ -301,7 +305,7 @@ fn without_patterns_only_states_of_trainings_are_found() {
     assert_eq!(paths, ["runs/a/checkpoint-10", "xgb/model_10.json", "xgb/model_9.json"]);
 
     let mut root = world.own_root(2);
-    root.save(5, &[], |writer| writer.file("model", trackway_checkpoint::Kind::Weights, b"x")).unwrap();
+    root.save(5, &[], |writer| writer.file("model", Kind::Optimizer, b"x")).unwrap();
     let attempt_id = root.list().unwrap().last().unwrap().attempt_id;
     let mut adopter =
         world.adopter_for(2, attempt_id, Patterns::detecting(&world.work(""), &world.work("home")));
@@ -399,7 +403,9 @@ fn a_rotation_during_the_copy_commits_nothing() {
             at_ns: 60 * SECOND_NS,
             step_when_written: &|_| None,
             writers_ended: false,
+            saves: &Saves::default(),
             is_open_for_writing: &rotate,
+            is_interrupted: &|| false,
         };
         let look = adopter.look(&facts);
         assert!(look.adopted.is_empty() && look.not_adopted.is_empty() && look.is_waiting, "{look:?}");
@@ -536,4 +542,72 @@ fn a_checkpoint_of_too_many_files_is_refused_once() {
     let says = "more than 200000 files and folders: name the checkpoints below it";
     assert!(refused.len() == 1 && refused[0].why.contains(says), "{refused:?}");
     assert!(!world.root().exists());
+}
+
+/// Proves that a save which the script reported, and one that was renamed into place, are committed at the first look, the former with the
+/// step of the report; that a report or a rename before the last write is of another state; and that what is torn is not believed.
+#[test]
+fn finished_saves_need_no_quiet_time() {
+    let mut world = World::new();
+    let mut adopter = world.adopter(1, &["out/*"]);
+    let now_ns = |path: &Path| {
+        let modified = fs::metadata(path).unwrap().modified().unwrap();
+        i64::try_from(modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos()).unwrap()
+    };
+    let names =
+        ["reported", "renamed", "early", "torn"].map(|name| world.work(&format!("out/{name}.safetensors")));
+    for (path, fill) in names.iter().zip(1..) {
+        let bytes = tensors(100, fill);
+        write(path, &bytes[..if path == &names[3] { 50 } else { bytes.len() }]);
+    }
+    let real = |path: &Path| path.parent().unwrap().canonicalize().unwrap().join(path.file_name().unwrap());
+    world.saves.report(real(&names[0]), now_ns(&names[0]), Some(70));
+    world.saves.rename(real(&names[1]), now_ns(&names[1]));
+    world.saves.report(real(&names[2]), now_ns(&names[2]) - 1_000_000_000, Some(71));
+    world.saves.report(real(&names[3]), now_ns(&names[3]), Some(72));
+    let look = world.look(&mut adopter);
+    let mut shown: Vec<(&str, Because, u64)> =
+        look.adopted.iter().map(|one| (one.path.as_str(), one.because, one.commit.step)).collect();
+    shown.sort_by_key(|(path, ..)| *path);
+    let expected = [
+        ("out/renamed.safetensors", Because::Renamed, 0),
+        ("out/reported.safetensors", Because::Reported, 70),
+    ];
+    assert_eq!(shown, expected);
+    assert!(look.is_waiting);
+}
+
+/// Proves that a model which the script commits with `run.save_model` does not keep its framework's checkpoints from being adopted, that the
+/// default retention of these does not delete the model, and that a retry continues from the newest of them.
+#[test]
+fn a_model_that_was_committed_is_no_save_through_trackway() {
+    let mut world = World::new();
+    let mut root = world.own_root(1);
+    root.save(5, &[], |writer| writer.file("model.ubj", Kind::Weights, b"x")).unwrap();
+    let attempt_id = root.list().unwrap().last().unwrap().attempt_id;
+    let mut adopter = world.adopter_for(1, attempt_id, world.patterns(&["out/checkpoint-*"]));
+    world.ended = true;
+    for step in [10, 20, 30] {
+        let folder = format!("out/checkpoint-{step}");
+        write(&world.work(&format!("{folder}/model.safetensors")), &tensors(100, step));
+        write(
+            &world.work(&format!("{folder}/trainer_state.json")),
+            format!("{{\"global_step\": {step}}}").as_bytes(),
+        );
+        let look = world.follow(&mut adopter, 5);
+        assert_eq!(look.adopted.len(), 1, "{look:?}");
+    }
+    root.save(31, &[], |writer| writer.file("model.ubj", Kind::Weights, b"y")).unwrap();
+    let view = world.view();
+    let readable = view.list().iter().filter(|info| view.load(info.number).is_ok()).count();
+    assert_eq!((readable, view.list().last().unwrap().step), (5, 31));
+    assert_eq!(newest_adopted(&view).unwrap().step, 30);
+    root.save(32, &[], |writer| {
+        writer.file("model.ubj", Kind::Weights, b"z")?;
+        writer.file("optimizer.json", Kind::Optimizer, b"{}")
+    })
+    .unwrap();
+    write(&world.work("out/checkpoint-40/model.safetensors"), &tensors(100, 40));
+    write(&world.work("out/checkpoint-40/trainer_state.json"), br#"{"global_step": 40}"#);
+    assert!(world.follow(&mut adopter, 5).not_adopted[0].why.contains("saves through Trackway"));
 }

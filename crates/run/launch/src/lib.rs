@@ -3,6 +3,7 @@
 
 mod channel;
 pub mod conformance;
+mod container;
 mod exit_record;
 mod files;
 mod gpu;
@@ -19,6 +20,7 @@ mod stacks;
 pub mod testing;
 
 pub use channel::{AttemptChannel, ChannelReader, FolderChannel, GrowingFile, Stream};
+pub use container::{Container, Engine};
 pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
     SpawnError, TreeEnd,

@@ -11,7 +11,7 @@ use trackway_formats::layout::AttemptLayout;
 use trackway_redact::Redactor;
 
 use crate::files::read_json;
-use crate::{EngineRequest, Isolation};
+use crate::{Container, EngineRequest, Isolation};
 
 /// The version of `launch.json` that this crate writes.
 pub const LAUNCH_VERSION: u32 = 1;
@@ -119,6 +119,9 @@ pub struct LaunchDetails {
     /// Where its changes to the working directory go instead; none: it is not isolated.
     #[serde(default)]
     pub isolation: Option<Isolation>,
+    /// The container that it runs in; none: it runs on the machine itself.
+    #[serde(default)]
+    pub container: Option<Container>,
     /// What the attempt continues from, of those that are adopted.
     #[serde(default)]
     pub continues_from: Option<ContinuesFrom>,
@@ -126,6 +129,9 @@ pub struct LaunchDetails {
     pub checkpoint_every_steps: Option<u64>,
     /// A checkpoint is due after so many seconds.
     pub checkpoint_every_seconds: Option<f64>,
+    /// A checkpoint is due after so many epochs.
+    #[serde(default)]
+    pub checkpoint_every_epochs: Option<u64>,
     /// The accelerators given to the attempt, as the launcher names them.
     pub devices: Vec<String>,
     /// The requirements on the engine.
@@ -196,6 +202,9 @@ impl LaunchSpec {
         }
         if let Some(seconds) = self.checkpoint_every_seconds {
             set(Variable::CheckpointEverySeconds.as_str(), seconds.to_string());
+        }
+        if let Some(epochs) = self.checkpoint_every_epochs {
+            set(Variable::CheckpointEveryEpochs.as_str(), epochs.to_string());
         }
         environment
     }

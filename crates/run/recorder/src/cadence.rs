@@ -33,7 +33,7 @@ impl Inner {
 
     /// What follows from the time since the last save.
     pub(crate) fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
-        let asks_each_step = || !self.settings.has_cadence() && slot.asks_each_step();
+        let asks_each_step = || !self.has_cadence(slot) && slot.asks_each_step();
         let every = match self.settings.every_seconds {
             Some(every) => Some(every).filter(|_| self.settings.at_steps.is_empty())?,
             None => Some(self.default_interval_seconds(slot)).filter(|_| asks_each_step())?,
@@ -43,10 +43,15 @@ impl Inner {
     }
 
     /// What follows from the script's own choice of steps: without a cadence each call saves, unless the script asks at
-    /// each step. `asked_before`: the last step at which it asked before this one.
-    pub(crate) fn due_by_call(&self, asked_before: Option<Step>, step: Step) -> Option<SaveReason> {
-        let chosen = asked_before.is_none_or(|before| before + 1 != step);
-        (chosen && !self.settings.has_cadence()).then_some(SaveReason::Script)
+    /// each step.
+    pub(crate) fn due_by_call(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
+        let chosen = slot.asked_before(step).is_none_or(|before| before + 1 != step);
+        (chosen && !self.has_cadence(slot)).then_some(SaveReason::Script)
+    }
+
+    /// Whether it is set when to save, by something that is known of the script.
+    fn has_cadence(&self, slot: &ProcessSlot) -> bool {
+        self.settings.has_cadence() || slot.epochs().is_reported() && self.settings.every_epochs.is_some()
     }
 
     /// How often to save for a script that asks at each step and leaves the choice to us.
@@ -67,16 +72,11 @@ impl Inner {
             return;
         }
         if once(&slot.reported.asked) {
-            let settings = &self.settings;
-            let cadence = match (settings.at_steps.is_empty(), settings.every_steps, settings.every_seconds) {
-                (false, ..) => "given steps".into(),
-                (true, Some(steps), _) => format!("every {steps} steps"),
-                (true, None, Some(seconds)) => format!("every {seconds} s"),
-                (true, None, None) => "each call".into(),
-            };
-            slot.segment().event(EventKind::CheckpointAsked.as_str(), Some(step), &[("cadence", &cadence)]);
+            let fields = [("cadence", &*self.settings.cadence())];
+            slot.segment().event(EventKind::CheckpointAsked.as_str(), Some(step), &fields);
         }
-        if !self.settings.has_cadence() && slot.asks_each_step() && once(&slot.reported.default_cadence) {
+        self.note_epochs_lacking(slot, step);
+        if !self.has_cadence(slot) && slot.asks_each_step() && once(&slot.reported.default_cadence) {
             let seconds = format!("{:.0}", self.default_interval_seconds(slot));
             let fields = [("interval_seconds", &*seconds)];
             slot.segment().event(EventKind::CheckpointDefaultCadence.as_str(), Some(step), &fields);
@@ -101,6 +101,23 @@ impl Inner {
         let Some(fields) = slot.asks.to_record(is_final) else { return };
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
         slot.segment().event(EventKind::CheckpointAsks.as_str(), Some(slot.seen_step()), &fields);
+    }
+
+    pub(crate) fn lacks_epochs(&self, slot: &ProcessSlot) -> bool {
+        self.settings.every_epochs.is_some() && !slot.epochs().is_reported()
+    }
+
+    /// What follows from the epochs that were reported.
+    pub(crate) fn due_by_epochs(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+        let every = self.settings.every_epochs.filter(|_| self.settings.at_steps.is_empty())?;
+        slot.epochs().is_due(every).then_some(SaveReason::Cadence)
+    }
+
+    /// Records once that the cadence cannot be followed, and what applies instead.
+    pub(crate) fn note_epochs_lacking(&self, slot: &ProcessSlot, step: Step) {
+        if self.leads() && self.lacks_epochs(slot) && once(&slot.reported.epochs_lacking) {
+            slot.segment().event(EventKind::CheckpointEpochsUnknown.as_str(), Some(step), &[]);
+        }
     }
 
     /// What follows from the number of the step, when `last_step` was the last one that was saved.

@@ -30,7 +30,8 @@ impl Inner {
     fn due_by_cadence(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
         let last_step = slot.last_saved_step.load(Ordering::Relaxed);
         self.due_by_steps(last_step, step)
-            .or_else(|| self.due_by_call(slot.asked_before(step), step))
+            .or_else(|| self.due_by_epochs(slot))
+            .or_else(|| self.due_by_call(slot, step))
             .or_else(|| self.due_by_time(slot))
     }
 

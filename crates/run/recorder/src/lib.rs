@@ -44,6 +44,8 @@ pub mod cost;
 mod data_rung;
 mod draft;
 mod due;
+mod epoch_reports;
+mod epochs;
 mod exception;
 mod inner;
 mod keeper;

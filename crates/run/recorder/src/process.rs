@@ -12,6 +12,7 @@ use trackway_core::Step;
 
 use crate::board::Board;
 use crate::control::ControlReader;
+use crate::epochs::Epochs;
 use crate::keeper::Keeper;
 use crate::pace::Pace;
 use crate::pending::{Asked, Pending};
@@ -72,6 +73,7 @@ pub(crate) struct ProcessSlot {
     pub rung_keys: AtomicU64,
     pub rung_keys_kept: AtomicU64,
     pace: Mutex<Pace>,
+    epochs: Mutex<Epochs>,
     losses: Mutex<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
 }
@@ -89,6 +91,7 @@ pub(crate) struct Reported {
     pub held_in_save: AtomicBool,
     pub skipped: AtomicBool,
     pub asked: AtomicBool,
+    pub epochs_lacking: AtomicBool,
     pub default_cadence: AtomicBool,
     pub best_unknown: AtomicBool,
     pub given_up: AtomicBool,
@@ -184,6 +187,7 @@ impl ProcessSlot {
             rung_keys: AtomicU64::new(0),
             rung_keys_kept: AtomicU64::new(0),
             pace: Mutex::new(Pace::default()),
+            epochs: Mutex::new(Epochs::default()),
             losses: Mutex::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),
         }
@@ -199,6 +203,10 @@ impl ProcessSlot {
 
     pub fn pace(&self) -> MutexGuard<'_, Pace> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn epochs(&self) -> MutexGuard<'_, Epochs> {
+        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The losses of a rehearsal so far.
@@ -225,6 +233,12 @@ impl ProcessSlot {
 
     pub fn seen_step(&self) -> Step {
         self.seen_step.load(Ordering::Relaxed)
+    }
+
+    /// Whether no step was named since the start, the checkpoint that was resumed from, or the last save.
+    pub fn has_made_no_step(&self) -> bool {
+        let step = self.seen_step().max(self.begun_step.load(Ordering::Relaxed));
+        step <= self.last_saved_step.load(Ordering::Relaxed)
     }
 
     /// The last value of the metric that decides which checkpoint is the best, with its step.

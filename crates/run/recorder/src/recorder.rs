@@ -281,7 +281,8 @@ impl Recorder {
     /// - once after the end was requested; after SIGTERM only if a save as long as the last one still fits into
     ///   `TRACKWAY_GRACE_SECONDS`;
     /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it was passed since the last checkpoint) or
-    ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead;
+    ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one) or `TRACKWAY_CHECKPOINT_EVERY_EPOCHS`
+    ///   ([`Recorder::epochs_finished`]), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead;
     /// - with none of these at each call, since the script chose the step; a loop that asks at each step gets a default
     ///   cadence: a minute at least, Young's interval for a failure a day, and a tenth of the attempt's age.
     ///
@@ -640,6 +641,7 @@ impl Inner {
         let now_micros = self.clock.monotonic_micros();
         slot.see(step);
         slot.last_saved_step.store(step, Ordering::Relaxed);
+        slot.epochs().saved();
         slot.last_saved_micros.store(now_micros, Ordering::Relaxed);
         slot.pace().goes_on(now_micros, step);
     }

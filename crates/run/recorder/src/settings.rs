@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub every_steps: Option<u64>,
     /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS`.
     pub every_seconds: Option<f64>,
+    /// `TRACKWAY_CHECKPOINT_EVERY_EPOCHS`.
+    pub every_epochs: Option<u64>,
     /// `TRACKWAY_CHECKPOINT_AT_STEPS`, separated by commas: checkpoints are due there and by no other cadence.
     pub at_steps: Vec<Step>,
     /// `TRACKWAY_MAX_STEPS`: the last step; from there on a stop is requested.
@@ -92,6 +94,7 @@ impl Settings {
                 .map(|best| best.metric),
             every_steps: number(Variable::CheckpointEverySteps.as_str()).filter(|steps| *steps > 0),
             every_seconds: seconds(Variable::CheckpointEverySeconds.as_str()),
+            every_epochs: number(Variable::CheckpointEveryEpochs.as_str()).filter(|epochs| *epochs > 0),
             at_steps: text(Variable::CheckpointAtSteps.as_str())
                 .map(|steps| steps.split(',').filter_map(|step| step.trim().parse().ok()).collect())
                 .unwrap_or_default(),
@@ -103,9 +106,24 @@ impl Settings {
         }
     }
 
-    /// Whether it is set when to save.
+    /// Whether it is set when to save, epochs aside: they count only once the script reports them.
     pub fn has_cadence(&self) -> bool {
         self.every_steps.is_some() || self.every_seconds.is_some() || !self.at_steps.is_empty()
+    }
+
+    /// What decides when to save, for a person.
+    pub fn cadence(&self) -> String {
+        if !self.at_steps.is_empty() {
+            return "given steps".into();
+        }
+        let of = |count: Option<String>, unit: &str| count.map(|count| format!("every {count} {unit}"));
+        let ways = [
+            of(self.every_steps.map(|steps| steps.to_string()), "steps"),
+            of(self.every_seconds.map(|seconds| seconds.to_string()), "s"),
+            of(self.every_epochs.map(|epochs| epochs.to_string()), "epochs"),
+        ];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
+        if ways.is_empty() { "each call".into() } else { ways.join(" or ") }
     }
 
     pub fn run_id(&self) -> Option<RunId> {

@@ -302,6 +302,38 @@ fn checkpoints_are_due_by_steps_and_by_seconds() {
     assert_eq!([52, 99, 100].map(|step| run.checkpoint_due(step)), [false, false, true]);
 }
 
+/// Proves the cadence of epochs: due once each second one has ended, at whichever step that is reported, not right after a resume within an
+/// epoch; and that without a report an event says so and each call saves, as without a cadence.
+#[test]
+fn checkpoints_are_due_by_epochs() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_epochs = Some(2);
+    let run = attempt.attach();
+    assert!(run.lacks_epochs());
+    run.epochs_finished(0);
+    assert!(!run.checkpoint_due(3) && !run.lacks_epochs());
+    run.epochs_finished(1);
+    assert!(!run.checkpoint_due(5));
+    run.epochs_finished(2);
+    assert!(run.checkpoint_due(10));
+    save(&run, 10).unwrap();
+    run.epochs_finished(3);
+    assert_eq!([11, 15, 16].map(|step| run.checkpoint_due(step)), [false; 3]);
+    drop(run);
+    let run = attempt.attach();
+    assert_eq!(run.resume().unwrap().unwrap().step, 10);
+    run.epochs_finished(2);
+    assert!(!run.checkpoint_due(11));
+    run.epochs_finished(4);
+    assert!(run.checkpoint_due(20));
+    drop(run);
+    assert!(attempt.events(EventKind::CheckpointEpochsUnknown.as_str()).is_empty());
+    let run = attempt.attach();
+    assert!(run.checkpoint_due(21));
+    drop(run);
+    assert_eq!(attempt.events(EventKind::CheckpointEpochsUnknown.as_str()).len(), 1);
+}
+
 /// Proves what a proof needs: checkpoints exactly at the steps that are listed, whatever the cadence is; a stop from
 /// the last step on, also for a loop that only logs; and the same after a resume.
 #[test]

@@ -51,9 +51,11 @@ impl Inner {
         let requested = board.take_saves(step).map(|reason| reason.max(self.asked_reason(slot)));
         let answer = requested
             .max(self.due_by_steps(board.decided_step, step))
-            .max(self.due_by_call(slot.asked_before(step), step));
+            .max(self.due_by_epochs(slot))
+            .max(self.due_by_call(slot, step));
         if answer.is_some() {
             board.decided_step = step;
+            slot.epochs().saved();
         }
         board.asked = Some((step, now_micros, answer));
         answer

@@ -163,9 +163,9 @@ impl CheckpointRoot {
         self.settings.keep = keep;
     }
 
-    /// What later commits keep if the environment sets nothing.
-    pub fn keep_by_default(&mut self, keep: Retention) {
-        self.settings.keep.get_or_insert(keep);
+    /// What later commits keep if the environment sets nothing; `None`: everything.
+    pub fn keep_by_default(&mut self, keep: Option<Retention>) {
+        self.settings.keep_by_default = keep;
     }
 
     /// Later commits continue from this one, whose bytes are not read: another process resumed from it.
@@ -467,7 +467,7 @@ impl CheckpointRoot {
 
     /// Deletes what retention no longer keeps. When the newest turns out not to verify, nothing is shared with it.
     pub(crate) fn apply_retention(&mut self) -> Result<(), CheckpointError> {
-        let Some(policy) = &self.settings.keep else {
+        let Some(policy) = self.settings.keep.as_ref().or(self.settings.keep_by_default.as_ref()) else {
             return Ok(());
         };
         let now = self.clock.now();

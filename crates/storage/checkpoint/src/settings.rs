@@ -9,6 +9,8 @@ use crate::retention::Retention;
 pub(crate) struct Settings {
     /// What to keep; `None`: delete nothing.
     pub keep: Option<Retention>,
+    /// The same where nothing is set.
+    pub keep_by_default: Option<Retention>,
     pub config_sha256: Option<String>,
     pub data_sha256: Option<String>,
     pub world_size: u32,
@@ -25,6 +27,7 @@ impl Settings {
         let hash = |name| variable(name).filter(|text| is_hex_hash(text));
         Self {
             keep: Retention::from_variables(&variable),
+            keep_by_default: None,
             config_sha256: hash(Variable::ConfigSha256.as_str()),
             data_sha256: hash(Variable::DataSha256.as_str()),
             world_size: variable("WORLD_SIZE").and_then(|text| text.parse().ok()).unwrap_or(1),

@@ -16,7 +16,7 @@ const MAX_STDERR_BYTES: u64 = 4096;
 ///
 /// `Err` explains why there is no answer: not found, ended with an error (with the first line of its stderr), or out of
 /// time, in which case its whole process group is killed.
-pub(super) fn stream<T: Send + 'static>(
+pub(crate) fn stream<T: Send + 'static>(
     mut command: Command,
     limit: Duration,
     max_bytes: u64,
@@ -72,7 +72,7 @@ fn head_of(mut stderr: ChildStderr) -> Vec<u8> {
 }
 
 /// Runs the program and returns its stdout, cut at `max_bytes`.
-pub(super) fn output(command: Command, limit: Duration, max_bytes: u64) -> Result<Vec<u8>, String> {
+pub(crate) fn output(command: Command, limit: Duration, max_bytes: u64) -> Result<Vec<u8>, String> {
     stream(command, limit, max_bytes, |stdout| {
         let mut bytes = Vec::new();
         stdout.read_to_end(&mut bytes)?;

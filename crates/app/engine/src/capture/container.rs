@@ -19,6 +19,8 @@ pub enum ContainerSource {
     Environment,
     /// `/run/.containerenv`, written by Podman: the id of the image.
     Containerenv,
+    /// The engine with which Trackway starts the container: its image has the digest of the run file.
+    Engine,
     /// `[container]` of the run file: what the user declares, not what was seen.
     RunFile,
 }

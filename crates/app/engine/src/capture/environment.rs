@@ -92,7 +92,7 @@ pub struct EnvironmentLock {
 }
 
 impl EnvironmentLock {
-    pub(super) fn missing(why: impl Into<String>) -> Self {
+    pub(crate) fn missing(why: impl Into<String>) -> Self {
         Self { why_missing: Some(why.into()), ..Self::default() }
     }
 }

@@ -3,7 +3,7 @@
 //! Every step may fail and none may hold the launch up: what could not be captured is absent with a `why_missing`.
 //! The steps run side by side; each that starts a program has a time bound.
 
-mod command;
+pub(crate) mod command;
 mod container;
 mod environment;
 mod git;

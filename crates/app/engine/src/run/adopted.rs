@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use trackway_adopt::{Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored};
+use trackway_adopt::{
+    Adopter, AdopterSpec, Clearing, Facts, MovedAside, Patterns, RestoreError, Restored, Saves,
+};
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{Clock as _, LaunchKind, Timestamp};
 use trackway_formats::EventKind;
@@ -121,7 +123,7 @@ pub(super) fn adopt_of(section: &CheckpointSection) -> Adopt {
     match &section.adopt {
         Some(paths) if paths.is_empty() => Adopt::Nothing,
         Some(paths) => Adopt::Paths(paths.clone()),
-        None if section.every_steps.is_some() || section.every_seconds.is_some() => Adopt::Nothing,
+        None if section.has_cadence() => Adopt::Nothing,
         None => Adopt::Detected,
     }
 }
@@ -286,6 +288,7 @@ pub(super) fn adopt_what_is_left(
     );
     let facts = Facts {
         at_ns: 0,
+        saves: &Saves::default(),
         step_when_written: &|_| previous.last_step,
         writers_ended: true,
         is_open_for_writing: &|_| Some(false),

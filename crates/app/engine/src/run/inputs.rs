@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use trackway_data::FileStates;
 use trackway_formats::layout::RowCopy;
 use trackway_formats::runfile::OnDataChange;
+use trackway_launch::Container;
 use trackway_ledger::{AttemptRow, DataSnapshotRow, KeptRows, RunState};
 
 use super::job::data_sha256;
 use super::prepare::{Prepared, keep_states, record_data, resolve_data};
 use crate::Context;
-use crate::capture::Capture;
+use crate::capture::{self, Capture, ContainerSource, EnvironmentLock};
 use crate::error::{AppError, ErrorKind};
 use crate::reporter::{Notice, Reporter};
 
@@ -24,6 +25,16 @@ pub struct LaunchInputs<'p> {
 }
 
 impl<'p> LaunchInputs<'p> {
+    /// The script runs in a container: its image is known, and the packages of this machine are not its own.
+    pub fn runs_in(&mut self, container: &Container) {
+        let capture = self.capture.to_mut();
+        let digest = container.image.split_once('@').map(|(_, digest)| digest.to_owned());
+        capture.container =
+            capture::Container { digest, source: Some(ContainerSource::Engine), why_missing: None };
+        capture.environment_lock =
+            EnvironmentLock::missing("the packages are those of the container's image");
+    }
+
     /// Looks again at what may have changed since the attempt before. Unchanged files cost a stat each. `capture`: its surroundings, as they
     /// were captured just now.
     ///

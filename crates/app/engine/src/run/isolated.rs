@@ -4,6 +4,7 @@ use trackway_core::LaunchKind;
 use trackway_launch::{Adopt, Isolation};
 
 use super::adopted::adopt_of;
+use super::container::is_started;
 use super::isolated_changes::canonical;
 use super::prepare::Prepared;
 use crate::Context;
@@ -21,6 +22,13 @@ pub(super) fn isolation(
     if prepared.run.kind == LaunchKind::Evaluate {
         return Ok(None);
     }
+    let plan = &prepared.job.plan;
+    if is_started(plan.container.as_ref(), &prepared.capture) {
+        let message =
+            format!("not launched: `[container]` is for trainings, and a {} is none", prepared.run.kind);
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("run `trackway` inside the image for it; there the container is not started again"));
+    }
     let folder = canonical(prepared.job.working_directory());
     let home = canonical(context.home.folder().to_owned());
     let isolation = Isolation {
@@ -29,12 +37,19 @@ pub(super) fn isolation(
         folder,
     };
     let Some(problem) = isolation.problem() else { return Ok(Some(isolation)) };
-    if matches!(adopt_of(&prepared.job.plan.checkpoint), Adopt::Paths(_)) {
+    // A proof trains further than a rehearsal, whether the script takes part in it or not.
+    let writes_itself = match adopt_of(&plan.checkpoint) {
+        Adopt::Paths(_) => true,
+        Adopt::Detected => prepared.run.kind == LaunchKind::Prove,
+        Adopt::Nothing => false,
+    };
+    if writes_itself {
         let message = format!(
             "not launched: the script would write its checkpoints where the real run looks for them: {problem}"
         );
         return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or do without the rehearsal"));
+            .hint("let users make namespaces (sysctl kernel.unprivileged_userns_clone), or do without the rehearsal")
+            .hint("set `checkpoint.adopt = []` if the script saves through Trackway alone"));
     }
     let text = format!("what the script writes to its working directory will stay there: {problem}");
     reporter.notice(&Notice::Note { text });

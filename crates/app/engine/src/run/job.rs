@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
-use trackway_formats::runfile::{self, Plan, ResourcesSection, canonical_json};
+use trackway_formats::runfile::{self, ContainerEngine, Plan, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::Resources;
 use trackway_redact::Redactor;
@@ -204,6 +204,10 @@ impl Job {
         if !folder.is_dir() {
             let message = format!("the working directory `{}` does not exist", folder.display());
             return Err(AppError::new(ErrorKind::Usage, message).hint("see `run.working_directory`"));
+        }
+        // The command may be a file of the image.
+        if self.plan.container.as_ref().is_some_and(|container| container.engine != ContainerEngine::None) {
+            return Ok(());
         }
         let program = self.plan.run.command.first().map_or("", String::as_str);
         if program.contains('/') {

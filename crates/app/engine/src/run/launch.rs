@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use trackway_adopt::{is_model_alone, newest_adopted};
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
@@ -13,11 +14,13 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX, Seen,
+    Adopt, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
+    Seen,
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::adopted::{self, Adoption};
+use super::container::{container, run_in};
 use super::evaluator::evaluator_versions;
 use super::inputs::LaunchInputs;
 use super::job::Job;
@@ -107,7 +110,11 @@ pub fn launch_next(
         None if asked_for => Cow::Borrowed(&prepared.capture),
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
-    let inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
+    let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
+    let container = container(context, prepared, prepared.run.kind, reporter)?;
+    if let Some(container) = &container {
+        inputs.runs_in(container);
+    }
     let mut row = planned_row(context, prepared, previous, &inputs, additions);
     // The attempt before, if it is of this rung: another rung has other checkpoints.
     let previous_here = previous.filter(|previous| previous.rung == row.rung);
@@ -130,7 +137,10 @@ pub fn launch_next(
     note_warm_start(&mut row, warm_start.as_ref());
     let adoption = adopted::prepare(context, prepared, previous, (&row, target), reporter)?;
     row.command.extend(adoption.args.iter().cloned());
-    let spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
+    let mut spec = spec_of(context, prepared, &row, additions, warm_start.as_ref(), &adoption);
+    if let Some(container) = container {
+        run_in(container, &mut spec, &prepared.job.plan.run.pass_environment);
+    }
     record_planned(context, &row, previous)?;
     adoption.record(context)?;
     row.started_at = Some(context.clock.now());
@@ -360,7 +370,8 @@ fn resume_target(
 ) -> Result<Option<LoadedCheckpoint>, AppError> {
     let run = context.run_by_id(prepared.run.run_id)?;
     let root = context.home.layout.checkpoint_root(run.run_id, run.kind, &row.rung);
-    let why = match view(&root)?.resume_target() {
+    let view = view(&root)?;
+    let why = match view.resume_target() {
         Ok(None) => match run.last_committed_step {
             Some(step) => format!(
                 "step {step} was committed, as the ledger and the attempts' records have it, and `{}` has no committed step",
@@ -373,7 +384,11 @@ fn resume_target(
             if let Some(text) = fall_back_notice(&loaded, pace) {
                 reporter.notice(&Notice::Note { text });
             }
-            return Ok(Some(loaded));
+            // A script that writes its own checkpoints cannot continue from a model that it committed beside them.
+            let adopts = adopted::adopt_of(&prepared.job.plan.checkpoint) != Adopt::Nothing;
+            let beside = adopts && is_model_alone(loaded.files());
+            let adopted = beside.then(|| newest_adopted(&view)).flatten();
+            return Ok(Some(adopted.unwrap_or(loaded)));
         }
         Err(error) => error.to_string(),
     };
@@ -501,9 +516,11 @@ fn spec_of(
                 .unwrap_or_default(),
             adopt: adoption.adopt.clone(),
             isolation: additions.isolation.clone(),
+            container: None,
             continues_from: adoption.continues_from.clone(),
             checkpoint_every_steps: plan.checkpoint.every_steps,
             checkpoint_every_seconds: plan.checkpoint.every_seconds,
+            checkpoint_every_epochs: plan.checkpoint.every_epochs,
             devices: Vec::new(),
             request: EngineRequest {
                 resources: prepared.job.resources(),

@@ -2,6 +2,7 @@
 
 mod adopted;
 pub mod changes;
+mod container;
 pub mod curves;
 pub mod detect;
 pub mod drive;
@@ -33,6 +34,7 @@ mod tests;
 mod watchdog;
 
 pub use adopted::adopted_patterns;
+pub use container::is_started as starts_container;
 pub use drive::{Rehearsal, drive, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub use job::Job;

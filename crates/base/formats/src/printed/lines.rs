@@ -10,8 +10,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Takes the next bytes; calls `found` for every line that is not empty, trimmed.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&str)) {
+    /// Takes the next bytes; calls `found` for every line as it is.
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&[u8])) {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             self.take(&rest[..end]);
@@ -22,7 +22,7 @@ impl Lines {
     }
 
     /// The last line may lack its end.
-    pub fn finish(&mut self, mut found: impl FnMut(&str)) {
+    pub fn finish(&mut self, mut found: impl FnMut(&[u8])) {
         self.end_line(&mut found);
     }
 
@@ -35,18 +35,20 @@ impl Lines {
         }
     }
 
-    fn end_line(&mut self, found: &mut impl FnMut(&str)) {
-        if !self.too_long && is_worth_reading(&self.line) {
-            let text = String::from_utf8_lossy(&self.line);
-            let plain = without_steering(&text);
-            let plain = plain.trim();
-            if !plain.is_empty() {
-                found(plain);
-            }
+    fn end_line(&mut self, found: &mut impl FnMut(&[u8])) {
+        if !self.too_long {
+            found(&self.line);
         }
         self.line.clear();
         self.too_long = false;
     }
+}
+
+/// What is to be read of a line: its text, trimmed; nothing if it cannot have a metric or a setting.
+pub(super) fn readable(line: &[u8]) -> Option<String> {
+    let text = is_worth_reading(line).then(|| String::from_utf8_lossy(line))?;
+    let plain = without_steering(&text);
+    Some(plain.trim().to_owned()).filter(|plain| !plain.is_empty())
 }
 
 /// Whether a line may have a number, head a table or name a setting.
@@ -59,7 +61,7 @@ fn is_worth_reading(line: &[u8]) -> bool {
 
 /// The text without escape sequences and control characters. A backspace alone is left out: a program that prints it
 /// then draws the whole line again.
-fn without_steering(text: &str) -> String {
+pub(super) fn without_steering(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -83,8 +85,8 @@ mod tests {
 
     fn lines(pieces: &[&[u8]]) -> Vec<String> {
         let (mut lines, mut found) = (Lines::default(), Vec::new());
-        pieces.iter().for_each(|piece| lines.push(piece, |line| found.push(line.to_owned())));
-        lines.finish(|line| found.push(line.to_owned()));
+        pieces.iter().for_each(|piece| lines.push(piece, |line| found.extend(readable(line))));
+        lines.finish(|line| found.extend(readable(line)));
         found
     }
 
@@ -105,7 +107,7 @@ mod tests {
             assert!(lines.line.len() <= LINE_BYTES_MAX);
         }
         let mut found = Vec::new();
-        lines.push(b"\nloss 1\n", |line| found.push(line.to_owned()));
+        lines.push(b"\nloss 1\n", |line| found.extend(readable(line)));
         assert_eq!(found, ["loss 1"]);
     }
 }

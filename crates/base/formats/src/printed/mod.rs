@@ -23,6 +23,7 @@ mod tables;
 mod tests;
 mod text;
 mod tokens;
+mod yaml;
 
 use bar::{Bar, Purpose};
 use lines::Lines;
@@ -30,6 +31,7 @@ use named::Named;
 use settings::Settings;
 use steps::Steps;
 use tables::{Tables, Taken};
+use yaml::YamlBlock;
 
 /// A longer line has no metrics.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -72,6 +74,7 @@ struct Reading {
     steps: Steps,
     tables: [Tables; 2],
     settings: Settings,
+    yaml: [YamlBlock; 2],
     only_json: bool,
 }
 
@@ -86,7 +89,7 @@ impl PrintedReader {
     /// output and prints values without a step on the other, the bar's output must be pushed first.
     pub fn push(&mut self, output: Printed, bytes: &[u8], mut found: impl FnMut(PrintedMetrics)) {
         let reading = &mut self.reading;
-        self.outputs[output as usize].push(bytes, |line| reading.line(output, line, &mut found));
+        self.outputs[output as usize].push(bytes, |line| reading.raw(output, line, &mut found));
     }
 
     /// The settings that the script printed before it began to train, by name, each once; `total_steps` is the number
@@ -100,7 +103,7 @@ impl PrintedReader {
         let reading = &mut self.reading;
         for (place, lines) in self.outputs.iter_mut().enumerate() {
             let output = if place == 0 { Printed::Stdout } else { Printed::Stderr };
-            lines.finish(|line| reading.line(output, line, &mut found));
+            lines.finish(|line| reading.raw(output, line, &mut found));
             if let Some(named) = reading.tables[place].finish().filter(|_| !reading.only_json) {
                 reading.steps.line(named, &mut found);
             }
@@ -110,6 +113,17 @@ impl PrintedReader {
 }
 
 impl Reading {
+    /// A line as it was printed. Only before the training begins may it be of a configuration.
+    fn raw(&mut self, output: Printed, line: &[u8], found: &mut dyn FnMut(PrintedMetrics)) {
+        let may_be_setting = !self.only_json && !self.steps.has_begun();
+        if may_be_setting && self.yaml[output as usize].take(line, &mut self.settings) {
+            return;
+        }
+        if let Some(line) = lines::readable(line) {
+            self.line(output, &line, found);
+        }
+    }
+
     /// A line is read by the first form it fits.
     fn line(&mut self, output: Printed, line: &str, found: &mut dyn FnMut(PrintedMetrics)) {
         let is_object = line.starts_with('{');

@@ -1,4 +1,4 @@
-//! Settings that a script shows before it trains: blocks of `name = value`, a dict of its arguments, the number of steps.
+//! Settings that a script shows before it trains: blocks of `name = value` and of YAML, a dict of its arguments, the number of steps.
 
 use super::named::Named;
 use super::names::{self, Meaning};
@@ -61,6 +61,14 @@ impl Settings {
             }
         }
         true
+    }
+
+    /// Takes one, unless it was taken before, also under the name that it has in a line that alone has the form of a metric:
+    /// `learning_rate` for `lr`.
+    pub fn put_named(&mut self, name: String, value: String) {
+        if !self.known.contains(&names::plain(name.clone())) {
+            self.put(name, value);
+        }
     }
 
     fn put(&mut self, name: String, value: String) {

@@ -42,9 +42,9 @@ pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
-    CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH, ResourcesSection,
-    ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
+    KeepBest, LadderSection, LaunchOn, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH,
+    ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

@@ -119,6 +119,10 @@ impl Plan {
                 "every_seconds": self.checkpoint.every_seconds,
             },
         });
+        // Runs without it keep the hash that they had before there was such a thing, as do those below.
+        if let Some(epochs) = self.checkpoint.every_epochs {
+            config["checkpoint"]["every_epochs"] = json!(epochs);
+        }
         // Runs that do not stop early keep the hash that they had before there was such a thing.
         if let Some(early_stop) = &self.early_stop {
             config["early_stop"] = json!(early_stop);

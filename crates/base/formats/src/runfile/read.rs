@@ -7,9 +7,9 @@ use trackway_core::{Rung, TerminationReason};
 use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
-    CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LadderSection, LaunchOn,
-    LaunchSection, OwnerSection, RESUME_PATH, ResourcesSection, ResumeSection, RetryRule, RetrySection,
-    RunSection, SuperviseSection,
+    CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, RESUME_PATH, ResourcesSection, ResumeSection,
+    RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -63,17 +63,28 @@ pub(super) fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSect
 
 pub(super) fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
     scope.require("image", "\"repository@sha256:…\"", problems);
+    let engine = scope.read("engine", problems, container_engine).unwrap_or_default();
     scope.read("image", problems, |node| {
         let image = text(node)?;
         let digest =
             image.split_once('@').map(|(_, digest)| digest.to_owned()).filter(|digest| is_digest(digest));
         match digest {
-            Some(digest) => Ok(ContainerSection { image, digest }),
+            Some(digest) => Ok(ContainerSection { image, digest, engine }),
             None => Err(node
                 .fault(format!("must name an image by its digest, not `{image}`"))
                 .hint("write `repository@sha256:` and 64 hexadecimal digits; a tag can change")),
         }
     })
+}
+
+fn container_engine(node: &Node) -> Result<ContainerEngine, Fault> {
+    match text(node)?.as_str() {
+        "auto" => Ok(ContainerEngine::Auto),
+        "podman" => Ok(ContainerEngine::Podman),
+        "docker" => Ok(ContainerEngine::Docker),
+        "none" => Ok(ContainerEngine::None),
+        other => Err(node.fault(format!("must be `auto`, `podman`, `docker` or `none`, not `{other}`"))),
+    }
 }
 
 fn is_digest(text: &str) -> bool {
@@ -206,6 +217,7 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
     CheckpointSection {
         every_steps: every.as_ref().and_then(|every| every.read("steps", problems, whole(1, u64::MAX))),
         every_seconds: minutes.map(|minutes| minutes * 60.0),
+        every_epochs: every.as_ref().and_then(|every| every.read("epochs", problems, whole(1, u64::MAX))),
         keep_last: keep.as_ref().and_then(|keep| keep.read("last", problems, count(1))),
         keep_every_steps: keep.as_ref().and_then(|keep| keep.read("every", problems, whole(1, u64::MAX))),
         keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),

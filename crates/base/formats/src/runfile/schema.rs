@@ -41,7 +41,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     free("run.parameters"),
     free("run.tags"),
     section("resources", &["gpus", "gpu", "usd_per_gpu_hour", "cpus", "memory"]),
-    section("container", &["image"]),
+    section("container", &["image", "engine"]),
     free("data"),
     section(
         "data.*",
@@ -74,7 +74,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("ladder", &["rungs", "promote", "warm_start"]),
     section("checkpoint", &["every", "keep", "remote", "upload_wait", "adopt", "resume"]),
     section("checkpoint.resume", &["args", "environment"]),
-    section("checkpoint.every", &["steps", "minutes"]),
+    section("checkpoint.every", &["steps", "minutes", "epochs"]),
     section("checkpoint.keep", &["last", "every", "best"]),
     free("retry"),
     section("retry.*", &["attempts", "refill", "backoff", "plan", "max_usd", "max_gpu_hours"]),

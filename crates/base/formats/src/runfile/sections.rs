@@ -65,6 +65,24 @@ pub struct ContainerSection {
     pub image: String,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
+    /// What starts it.
+    #[serde(default)]
+    pub engine: ContainerEngine,
+}
+
+/// What starts the container of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainerEngine {
+    /// Podman, else Docker.
+    #[default]
+    Auto,
+    /// Podman.
+    Podman,
+    /// Docker.
+    Docker,
+    /// Something other than Trackway: the image is only recorded.
+    None,
 }
 
 /// How a data file is read.
@@ -164,6 +182,9 @@ pub struct CheckpointSection {
     pub every_steps: Option<u64>,
     /// Save when this much time went by since the last save.
     pub every_seconds: Option<f64>,
+    /// Save when this many epochs ended since the last save.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_epochs: Option<u64>,
     /// Keep this many of the newest.
     pub keep_last: Option<u32>,
     /// Keep the first at or after every multiple of so many steps.
@@ -181,6 +202,14 @@ pub struct CheckpointSection {
     /// How the script learns which of them to continue from; none: it looks by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeSection>,
+}
+
+impl CheckpointSection {
+    /// Whether it is set when the script saves through Trackway.
+    #[must_use]
+    pub fn has_cadence(&self) -> bool {
+        self.every_steps.is_some() || self.every_seconds.is_some() || self.every_epochs.is_some()
+    }
 }
 
 /// How a script that writes its checkpoints itself learns where to continue. `{path}` is replaced by the checkpoint's path.

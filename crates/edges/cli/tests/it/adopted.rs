@@ -347,3 +347,25 @@ fn what_trackway_reads_is_not_read_by_the_script() {
     let is_unread = |event: &Value| event["fields_json"].as_str().unwrap().contains("\"by\":\"none\"");
     assert!(events.iter().all(is_unread), "{events:?}");
 }
+
+/// Proves that a file which is renamed into place is committed because of that, without a wait until it is quiet.
+#[test]
+fn a_rename_into_place_completes_a_checkpoint() {
+    let home = home(LOOKS, "pass", &FILE.replace("out/checkpoint-*", "ckpt-*.safetensors"));
+    let save = "    step = int(step)\n    open('.tmp', 'wb').write(tensors(step))\n    os.replace('.tmp', f'ckpt-{step}.safetensors')\n    time.sleep(2.5)\n";
+    let script = TRAIN.replace("START", "step = 0").replace("END", "pass");
+    let (before, behind) = script.split_once("    folder = OUT").unwrap();
+    let behind = behind.split_once("\ndef newest").unwrap().1;
+    home.write("train.py", &format!("{before}{save}\ndef newest{behind}"));
+    run(&home);
+    let events =
+        home.sql("select step, fields_json from events where kind = 'checkpoint_adopted' order by at");
+    let complete: Vec<(u64, bool)> = events
+        .iter()
+        .map(|row| {
+            let is_renamed = row["fields_json"].as_str().unwrap().contains("\"complete\":\"renamed\"");
+            (row["step"].as_u64().unwrap(), is_renamed)
+        })
+        .collect();
+    assert_eq!(complete, [(20, true), (40, true), (60, true)], "{events:?}");
+}

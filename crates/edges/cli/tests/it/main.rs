@@ -7,6 +7,7 @@ mod amendments;
 mod arguments;
 mod bad_input;
 mod checkpoints;
+mod containers;
 mod coverage;
 mod cross_validation;
 mod data;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use trackway_api::catalogue::DOCUMENTS;
 use trackway_api::validate::faults;
 
+use crate::evaluations::{GOOD, write_job};
 use crate::harness::Home;
 
 /// What a server of a test does with a request.
@@ -189,4 +190,31 @@ fn a_test_notification_is_sent() {
     let (address, _documents) = server(Does::Answer(403));
     let refused = Home::with(&[("TRACKWAY_WEBHOOK".into(), address)]).trackway(&["notify"]);
     assert_eq!((refused.code, refused.stderr.contains("status 403")), (1, true), "{}", refused.stderr);
+}
+
+/// Proves that with `on = ["gate"]` a webhook gets the verdicts of the gates of a run's evaluation, those that are met and those that are
+/// not, and neither its detections nor its end.
+#[test]
+fn a_webhook_gets_the_verdicts_of_gates() {
+    let (address, documents) = server(Does::Answer(204));
+    let home = Home::with(&[("HOOK".into(), address)]);
+    write_job(
+        &home,
+        GOOD,
+        "[notify]\nwebhook = { env = \"HOOK\" }\non = [\"gate\"]\n",
+        "task_set = \"tasks-v3.jsonl\"\ngates = [\"grade >= 0.2\", \"value(accuracy) >= 0.9\"]\n",
+    );
+    let done = home.trackway(&["run", "job.toml"]);
+    assert_eq!(done.code, 5, "{}", done.stderr);
+    let sent = documents.recv_timeout(Duration::from_secs(20)).unwrap();
+    let schema = DOCUMENTS.iter().find(|entry| entry.name == "notify").unwrap().schema();
+    assert_eq!(faults(&schema, &sent), Vec::<String>::new(), "{sent}");
+    assert_eq!((&sent["about"], &sent["run"]["name"]), (&json!("gate"), &json!("judged")), "{sent}");
+    let verdicts: Vec<Value> =
+        sent["gates"].as_array().unwrap().iter().map(|gate| json!([gate["rule"], gate["verdict"]])).collect();
+    let expected = [json!(["grade >= 0.2", "pass"]), json!(["value(accuracy) >= 0.9", "fail"])];
+    assert_eq!(verdicts, expected, "{sent}");
+    assert!(sent["text"].as_str().unwrap().contains("value(accuracy) >= 0.9 (fail)"), "{sent}");
+    assert_eq!(documents.try_iter().collect::<Vec<_>>(), Vec::<Value>::new());
+    assert_eq!(failures(&home), Vec::<Value>::new());
 }

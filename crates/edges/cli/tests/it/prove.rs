@@ -9,7 +9,7 @@ use trackway_recorder::{Kind, Recorder};
 use trackway_system::SystemClock;
 
 use crate::examples::wine_mlp;
-use crate::harness::{Home, answer};
+use crate::harness::{Home, answer, files_below};
 
 /// What the training script of these tests does wrong.
 const FLAW: &str = "TOY_FLAW";
@@ -223,6 +223,59 @@ fn nothing_to_compare_is_no_proof() {
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(home.trackway(&["prove", "mute.toml", "--steps", "3"]).code, 2);
     assert_eq!(home.trackway(&["prove", "none.toml", "--steps", "30"]).code, 2);
+}
+
+/// What a script writes that knows nothing of Trackway: its framework's checkpoints, one of them over and over again, and a log.
+const UNMODIFIED: &str = r#"
+import json, pathlib, pickle, time
+
+print("step", 0, "loss", 1.0, flush=True)
+for step in range(1, 10_000):
+    time.sleep(0.02)
+    pickle.dump({"step": step, "optimizer": {"m": 1.0}}, open("ckpt.pkl", "wb"))
+    folder = pathlib.Path(f"out/checkpoint-{step}")
+    folder.mkdir(parents=True)
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    with open("train.log", "a") as log:
+        log.write(f"step {step}\\n")
+"#;
+
+/// Proves that a script without the recorder is not applicable, with the reason, and that nothing in its folder has changed; where the system
+/// cannot keep it apart it is not launched at all.
+#[test]
+fn a_script_without_the_recorder_leaves_its_folder_as_it_was() {
+    let home = Home::new();
+    let folder = home.path().join("work");
+    std::fs::create_dir_all(folder.join("out/checkpoint-7")).unwrap();
+    home.write("work/out/checkpoint-7/trainer_state.json", "{\"global_step\": 7}");
+    home.write("work/ckpt.pkl", "the state of the real run");
+    home.write("work/train.py", UNMODIFIED);
+    home.write("work/job.toml", "[run]\nname = \"plain\"\ncommand = [\"python3\", \"train.py\"]\n");
+    let contents = || -> Vec<_> {
+        let mut files = files_below(&folder);
+        files.sort();
+        files.into_iter().map(|path| (std::fs::read(&path).unwrap(), path)).collect()
+    };
+    let before = contents();
+    let options = ["prove", "work/job.toml", "--steps", "24", "--json", "--handshake-seconds", "2"];
+    let answer = home.trackway(&options);
+    assert!(before == contents(), "the folder has changed: {:?}", files_below(&folder));
+    if answer.code == 2 {
+        assert!(
+            answer.stderr.contains("not launched: the script would write its checkpoints"),
+            "{}",
+            answer.stderr
+        );
+        return;
+    }
+    let proof: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((answer.code, &proof["verdict"]), (5, &json!("not_applicable")), "{proof}");
+    assert!(
+        why(&proof).contains("the script never spoke to the recorder; it was ended after 2 s"),
+        "{proof}"
+    );
+    let launched = home.sql("select count(*) as n from launches where kind = 'prove'");
+    assert_eq!(launched[0]["n"], 1, "{launched:?}");
 }
 
 /// Proves that the PyTorch example resumes exactly on the processor, and that without its seed it is called

@@ -35,6 +35,10 @@ Batch = TypeVar("Batch")
 RNG, CURSOR = "rng", "cursor"
 # The event with the batch, counted from 0 over all epochs, that the steps from one on train on.
 DATA_CURSOR_EVENT = "data_cursor"
+NO_EPOCHS = (
+    "`checkpoint.every` of the run file counts epochs, and the script has not reported how many are finished: take the batches "
+    "from run.batches(), or call run.epochs_finished(0) before the first step and run.epochs_finished(n) after the nth epoch"
+)
 
 
 class Place(NamedTuple):
@@ -116,6 +120,7 @@ class Run(Recorder):
             # Outside an attempt the loop should pay next to nothing.
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
             self.tag = self.progressive = self.artifact = self.exception = _nothing  # type: ignore[method-assign]
+            self.epochs_finished = _nothing  # type: ignore[method-assign]
 
     # The record: never raises for a value, never waits for anything but one write
 
@@ -378,11 +383,14 @@ class Run(Recorder):
         if self.should_stop():
             return
         reported = Place(step, None, 0)
+        self.epochs_finished(self.epoch)
+        length = _length(loader) if self._cursor.share is None else None
         diagnosis = self._diagnosis
         for batch in batches if diagnosis is None else diagnosis.loaded(batches):
             reported = self._tell_place(step, reported)
             self._begin_step(step)
             self._next_step = step + 1
+            self.epochs_finished(self.epoch + (self._cursor.index == length))
             if diagnosis is not None:
                 diagnosis.begin(step, batch, self._cursor.taken - 1)
                 if diagnosis.enough:
@@ -391,6 +399,7 @@ class Run(Recorder):
             if step == steps or self._stop_asked():
                 return
             step += 1
+        self.epochs_finished(self.epoch)
 
     def _tell_place(self, step: int, reported: Place) -> Place:
         """Records which batch a step trains on, if that does not follow from the last record; returns the last record.
@@ -415,6 +424,7 @@ class Run(Recorder):
         if self._stop_asked():
             return  # a loop over epochs comes here again
         rehearsal.first_step, rehearsal.total_steps = step, steps
+        self.epochs_finished(self.epoch)
         with closing(rehearsal.repeat(loader, self._rng_to_come)) as batches:
             self._rng_to_come = None
             for batch in batches:
@@ -451,6 +461,12 @@ class Run(Recorder):
     def epoch(self) -> int:
         """The number of finished epochs."""
         return self._cursor.epoch
+
+    def epochs_finished(self, epochs: int, /) -> None:
+        """Reports how many epochs are finished, for `checkpoint.every = { epochs = N }` in the run file: before the first step
+        the number of those that are done already, then at the end of each epoch, before `checkpoint(step)`. `batches()` and
+        the callbacks of the frameworks do it by themselves."""
+        self._epochs_finished(epochs)
 
     def should_stop(self) -> bool:
         """Whether to save a checkpoint and exit: Trackway or a SIGTERM requested it, or a newer attempt took over.
@@ -553,6 +569,16 @@ class Run(Recorder):
         self._submit(draft, at, values, True)
         return True
 
+    def wrote_checkpoint(self, path: str | os.PathLike[str], /, *, step: int | None = None) -> None:
+        """Reports that the script has finished writing a checkpoint with its framework's own means, such as Accelerate's
+        `save_state`: a file or a folder. With `[checkpoint] adopt`, or if it is found by what it is, it is committed at once,
+        with this step if its content has none. The callbacks of the frameworks report theirs. Never raises."""
+        try:
+            folder, name = os.path.split(os.path.abspath(os.fspath(path)))
+            self.event("checkpoint_written", step=step, path=os.path.join(os.path.realpath(folder), name))
+        except (TypeError, ValueError, OSError) as error:
+            self.event("callback_failed", callback="wrote_checkpoint", hook="path", why=error)
+
     def checkpoint_due(self, step: int) -> bool:
         """Whether `checkpoint(step)` would save now: for what saves in another way, such as `trackway.dcp`. Call it at
         the end of each step, on every rank. False outside an attempt."""
@@ -564,6 +590,8 @@ class Run(Recorder):
         if not self._prepared:
             # Now the optimizer has its state. What cannot be stored is reported at the first step, not at the first save.
             self._prepared = True
+            if self._lacks_epochs:
+                raise InputError(NO_EPOCHS)
             shared, own = self._shares(components)
             pieces = _sharded_in(components)
             self._prepare(_state.size_bytes({**shared, **own}, _models_in(components), pieces=pieces))
@@ -651,6 +679,14 @@ def _sharded_in(components: Mapping[str, Any]) -> set[str]:
 
 def _models_in(components: Mapping[str, Any]) -> list[Any]:
     return _state.models_in({name: unwrap(value) for name, value in components.items()})
+
+
+def _length(loader: Iterable[Any]) -> int | None:
+    """The batches of an epoch; None if the loader does not know."""
+    try:
+        return len(loader)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:

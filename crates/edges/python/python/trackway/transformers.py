@@ -88,6 +88,8 @@ class TrackwayTrainerMixin:
     # Saving
 
     def _maybe_log_save_evaluate(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.run.heartbeat(self.state.global_step)  # the epochs are those of this step
+        self.run.epochs_finished(int(self.state.epoch or 0))
         if self.run._saves and self.run.checkpoint_due(self.state.global_step):
             self.control.should_save = True
         if self.run.should_stop():
@@ -182,6 +184,7 @@ class TrackwayTrainerMixin:
         found = super()._init_training_state(*args, **kwargs)  # type: ignore[misc]
         if self._trackway_source is not None and self.state.best_global_step:
             self.state.best_model_checkpoint = self._trackway_best()
+        self.run.epochs_finished(int(self.state.epoch or 0))
         return found
 
     def _load_best_model(self: Any) -> None:

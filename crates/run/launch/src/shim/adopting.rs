@@ -17,6 +17,7 @@ use trackway_formats::EventKind;
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 use trackway_system::SystemIds;
 
+use super::saves::FinishedSaves;
 use crate::StoredLaunch;
 use crate::process::{all_processes, descendants};
 
@@ -80,10 +81,12 @@ impl Adopting {
         let adopter = Adopter::new(spec, Arc::clone(&clock), Arc::new(SystemIds));
         let (stop, stop_seen) = channel();
         let (give_back, stopped) = channel();
+        let mut saves = FinishedSaves::new(records.clone());
+        saves.watch(adopter.folders());
         let work = move || {
             yield_to_others();
             let writer = SegmentWriter::create(&records, info, Arc::clone(&clock));
-            let mut follower = Follower { adopter, writer, steps, clock };
+            let mut follower = Follower { adopter, writer, steps, saves, clock };
             follower.follow(&stop_seen);
             // The receiver is gone when the last look took too long.
             give_back.send(follower).ok();
@@ -112,6 +115,7 @@ struct Follower {
     adopter: Adopter,
     writer: SegmentWriter,
     steps: PrintedSteps,
+    saves: FinishedSaves,
     clock: Arc<dyn Clock>,
 }
 
@@ -144,8 +148,11 @@ impl Follower {
     }
 
     fn look(&mut self, writers_ended: bool, is_interrupted: &dyn Fn() -> bool) -> Look {
+        self.saves.watch(self.adopter.folders());
+        let saves = self.saves.look(self.clock.now());
         let facts = Facts {
             at_ns: u64::try_from(self.clock.monotonic_micros()).unwrap_or(0).saturating_mul(1000),
+            saves,
             step_when_written: &|modified_ns| self.steps.when_written(modified_ns),
             writers_ended,
             is_open_for_writing: &is_open_for_writing,

@@ -333,6 +333,9 @@ impl<'a> Attempt<'a> {
         if let Some(opened_files) = self.opened_files.take() {
             opened_files.finish();
         }
+        if let Some(container) = &self.launch.container {
+            container.remove(self.launch.attempt_id);
+        }
         if let Some(adopting) = self.adopting.take() {
             adopting.finish();
         }

@@ -22,6 +22,7 @@ mod oom;
 mod opened;
 mod output;
 mod reserve;
+mod saves;
 mod script;
 mod signals;
 mod telemetry;

@@ -6,6 +6,7 @@ use std::path::Path;
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_engine::capture::script_of;
 use trackway_engine::error::AppError;
+use trackway_engine::run::starts_container;
 use trackway_formats::shell::words;
 
 use super::{Looker, Work};
@@ -17,7 +18,10 @@ const EVALUATE: &str = "evaluate.command";
 /// Looks for the files that both commands name.
 pub fn commands(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let (job, folder) = (work.job, work.job.working_directory());
-    let run = of_script(RUN, &job.plan.run.command, &folder);
+    let run = match starts_container(job.plan.container.as_ref(), work.capture) {
+        true => CheckResult::not_applicable(RUN, "the command is looked up in the image of `[container]`"),
+        false => of_script(RUN, &job.plan.run.command, &folder),
+    };
     let Some(section) = &job.plan.evaluate else {
         let none = CheckResult::not_applicable(EVALUATE, "the run file has no `[evaluate]`");
         return Ok(vec![run, none]);

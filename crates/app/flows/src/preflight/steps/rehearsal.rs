@@ -7,7 +7,7 @@ use trackway_core::{LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
-use trackway_engine::run::Job;
+use trackway_engine::run::{Job, starts_container};
 use trackway_ledger::RunFilter;
 use trackway_tower::config_checks::TrainingConfig;
 use trackway_tower::rehearsal::{Measured, check_name};
@@ -38,6 +38,9 @@ pub fn rehearses_one_batch(
     job: &Job,
     capture: &Capture,
 ) -> Result<Result<(), String>, AppError> {
+    if starts_container(job.plan.container.as_ref(), capture) {
+        return Ok(Err("the script runs in a container (`[container]`), where it is not rehearsed".into()));
+    }
     match job.plan.preflight.as_ref().and_then(|section| section.one_batch) {
         Some(true) => return Ok(Ok(())),
         Some(false) => return Ok(Err("turned off in the run file (`preflight.one_batch`)".into())),

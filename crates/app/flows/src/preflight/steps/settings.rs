@@ -160,8 +160,7 @@ fn configured(plan: &Plan, capture: &Capture) -> TrainingConfig {
         warmup_steps: training.warmup_steps,
         total_steps: training.total_steps,
         // Without a cadence the script decides, in an unknown way.
-        checkpointing: (checkpoint.every_steps.is_some() || checkpoint.every_seconds.is_some())
-            .then_some(true),
+        checkpointing: checkpoint.has_cadence().then_some(true),
         asks_for_checkpoints: None,
         checkpoint_interval_seconds: checkpoint.every_seconds,
         preemptible: training.preemptible,

@@ -21,8 +21,11 @@ const RUNS_ASKED_MAX: usize = 5;
 
 pub fn has_checkpoints(facts: &PlanFacts<'_>) -> Result<(), String> {
     let section = &facts.plan.checkpoint;
-    let named = section.every_steps.is_some() || section.every_seconds.is_some() || section.remote.is_some();
-    if named { Ok(()) } else { Err("the run file has no `[checkpoint]` cadence".into()) }
+    if section.has_cadence() || section.remote.is_some() {
+        Ok(())
+    } else {
+        Err("the run file has no `[checkpoint]` cadence".into())
+    }
 }
 
 /// Tries out the local root and the remote, and looks for room.

@@ -23,7 +23,8 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`. The gradients are inspected within the
     compiled step, and its result is recorded when it has arrived: the loop never waits for the device. With every
     backend, at the end of an epoch: the logs of Keras, such as `val_loss` and, as `epoch_loss`, the mean of the epoch,
-    and `learning_rate`. The step is that of the optimizer. Ends the training when Trackway requests a stop."""
+    and `learning_rate`. The step is that of the optimizer. Files that `ModelCheckpoint` has
+    written are reported, so that they are committed at once. Ends the training when Trackway requests a stop."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -34,11 +35,13 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     @quiet
     def on_train_begin(self, logs: Any = None) -> None:
         self._steps = int(self.model.optimizer.iterations)
+        self._report_saves()
         if keras.backend.backend() == "jax":
             self._look_into_steps()
 
     @quiet
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.run.epochs_finished(epoch)
         self.begin()
 
     @quiet
@@ -56,6 +59,7 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
         reported = {"epoch_loss" if name == "loss" else name: value for name, value in (logs or {}).items()}
         rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
         self.record(self._steps, {"learning_rate": float(rate), **reported})
+        self.run.epochs_finished(epoch + 1)
 
     @quiet
     def on_train_end(self, logs: Any = None) -> None:
@@ -63,6 +67,22 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
+
+    def _report_saves(self) -> None:
+        """Reports the files that `ModelCheckpoint` and others save, once they are written."""
+        for name in ("save", "save_weights"):
+            save = getattr(self.model, name)
+
+            def reporting(filepath: Any, *rest: Any, _save: Any = save, **named: Any) -> Any:
+                done = _save(filepath, *rest, **named)
+                self._saved(filepath)
+                return done
+
+            self._exchange(self.model, name, reporting)
+
+    @quiet
+    def _saved(self, path: Any) -> None:
+        self.run.wrote_checkpoint(path, step=int(self._model.optimizer.iterations))
 
     # Within the compiled step. In an epoch `self.model` would bring the state back from JAX; `self._model` does not.
 

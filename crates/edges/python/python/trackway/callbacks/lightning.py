@@ -14,8 +14,10 @@ from ._watch import Watch, quiet
 from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
 
 if "lightning.pytorch" in sys.modules or "lightning" in sys.modules:
+    from lightning.fabric.plugins import TorchCheckpointIO
     from lightning.pytorch import Callback
 else:
+    from lightning_fabric.plugins import TorchCheckpointIO
     from pytorch_lightning import Callback
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     to `self.log` in it. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
     never waits for the device.
 
+    Checkpoints that Lightning has written itself are reported, so that they are committed at once.
+
     With `trackway.lightning.TrackwayCheckpointIO` among the plugins it also saves: by the cadence of the run file, on
     request and before a stop. The errors of these saves are raised."""
 
@@ -57,6 +61,7 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
         self._found: dict[str, Any] = {}
 
     def setup(self, trainer: Any, module: Any, stage: str) -> None:
+        self._follow_saves(trainer)
         # One run for both: what saves must know what requests a stop.
         if (io := storage_of(trainer)) is not None:
             self._run = io.join(self._run)
@@ -65,11 +70,30 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
                 raise InputError(f"{name} does not save through plugins: remove TrackwayCheckpointIO, or use trackway.dcp")
 
     @quiet
+    def _follow_saves(self, trainer: Any) -> None:
+        """Reports the files that Lightning's own plugin has written; one that writes in the background reports nothing."""
+        io: Any = getattr(trainer.strategy, "checkpoint_io", None)
+        if type(io) is not TorchCheckpointIO or "save_checkpoint" in vars(io):
+            return
+        save = io.save_checkpoint
+
+        def reporting(checkpoint: Any, path: Any, *rest: Any, **named: Any) -> None:
+            save(checkpoint, path, *rest, **named)
+            self._saved(path, checkpoint)
+
+        io.save_checkpoint = reporting
+
+    @quiet
+    def _saved(self, path: Any, checkpoint: Any) -> None:
+        self.run.wrote_checkpoint(path, step=int(checkpoint["global_step"]))
+
+    @quiet
     def on_train_start(self, trainer: Any, module: Any) -> None:
         self._step = trainer.global_step
 
     @quiet
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+        self.run.epochs_finished(trainer.current_epoch)
         self.begin()
 
     @quiet
@@ -95,6 +119,7 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
         if trainer.global_step != self._step:
             self._step = trainer.global_step
             self._record(trainer, outputs)
+        self.run.epochs_finished(trainer.current_epoch + bool(trainer.is_last_batch))
         if self.run.should_stop():
             trainer.should_stop = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ class TransformersCallback(Watch, TrainerCallback):
     `memory_reserved_bytes`. At `logging_steps`, where the
     Trainer waits for the device anyway, its logs: `loss`, `grad_norm` (before clipping) and others; after an
     evaluation, `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway requests a stop, the Trainer saves
-    and ends. The callback never makes the loop wait for the device."""
+    and ends. A checkpoint that it has written is reported, so that it is committed at once. The callback never makes
+    the loop wait for the device."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -67,6 +69,10 @@ class TransformersCallback(Watch, TrainerCallback):
     @quiet
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.pause()
+        # Of several processes each writes a part, and they end at different times: there the Trainer's last file shows it.
+        folder = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
+        if args.world_size == 1 and os.path.isdir(folder):
+            self.run.wrote_checkpoint(folder, step=state.global_step)
 
     @quiet
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
