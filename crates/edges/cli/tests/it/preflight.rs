@@ -562,7 +562,7 @@ fn the_evaluation_is_tried_before_the_training() {
     let good = report_of(
         "positive = \"yes\"\nfairness = [\"plan\"]\nbaseline = \"churn@production\"\n\
          gates = [\"roc_auc > baseline\", \"min(slice.recall) > 0.1\", \"fairness.plan.calibration < 1\", \"latency_p95_seconds < 9\"]\n\
-         slices.young = \"age < 30 and score > 0\"\nslices.old = \"age > 68\"\n",
+         slices.young = \"age < 30 and score > 0\"\nslices.old = \"age > 68 and plan = 'pro'\"\n",
     );
     assert!(
         ["evaluate.gates", "evaluate.baseline"].iter().all(|name| check(&good, name)["verdict"] == "pass"),
