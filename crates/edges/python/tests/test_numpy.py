@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -296,4 +297,9 @@ def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
     assert checkpoint.given(into=into)["model"]["weights"].tolist() == [1, 1, 1]
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder.parent / "epoch-nowhere"))
     with pytest.raises(InputError, match="is not a checkpoint of"):
+        checkpoint.given()
+    copy = tmp_path / "evaluations" / "evl_1" / "checkpoint"
+    shutil.copytree(folder, copy)
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(copy))
+    with pytest.raises(InputError, match="a copy without its log"):
         checkpoint.given()

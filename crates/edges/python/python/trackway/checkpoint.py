@@ -119,6 +119,10 @@ def given(*, into: Any = None, framework: str | None = None) -> Any:
     folder = os.path.abspath(folder)
     root, step_folder, own = folder.rsplit(os.sep, 2)
     numbers = [found.number for found in list(root) if found.object_prefix == f"{step_folder}/{own}"]
+    if not numbers and os.path.isfile(os.path.join(folder, "manifest.json")):
+        raise InputError(
+            f"{folder} is a copy without its log, as fetched from a remote: read its files (tensors are in *.safetensors)"
+        )
     if not numbers:
         raise InputError(f"{folder} is not a checkpoint of {root}")
     return _load(root, numbers[-1], into, framework)
@@ -195,9 +199,7 @@ def _joined(values: dict[str, Any]) -> Any:
 def _load_into(stored: _state.Stored, into: Any, framework: str | None) -> Any:
     parts = _state.split(into)
     models = _state.models_in(parts)
-    restored = {
-        name: stored.restore(name, target, framework=framework, models=models) for name, target in parts.items()
-    }
+    restored = {name: stored.restore(name, target, framework=framework, models=models) for name, target in parts.items()}
     if into is parts.get(next(iter(parts))) and len(parts) == 1:
         return next(iter(restored.values()))
     into.update({name: value for name, value in restored.items() if name in into})
