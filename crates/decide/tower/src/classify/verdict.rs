@@ -63,8 +63,13 @@ pub(super) fn seal(
     }
     for other in log.others.iter().filter(|other| is_other(other.reason, other.rule)) {
         let is_listed = secondary.iter().any(|listed| listed.text == other.text);
-        if other.reason != finding.reason && !finding.has_text(&other.text) && !is_listed {
+        if finding.has_text(&other.text) || is_listed {
+            continue;
+        }
+        if other.reason != finding.reason {
             secondary.push(other.clone());
+        } else if was_sent {
+            finding = finding.with(EvidenceSource::Log, &other.text);
         }
     }
     secondary.dedup_by(|left, right| left.rule == right.rule && left.text == right.text);
