@@ -41,6 +41,7 @@ def measure(arguments: argparse.Namespace) -> None:
     folder = Path(tempfile.mkdtemp(prefix="trackway-bench-", dir=arguments.folder))
     try:
         worker = [Path(__file__).resolve(), "--worker", "result.json", "--mebibytes", arguments.mebibytes, "--rounds", arguments.rounds, "--device", arguments.device]
+        worker += ["--ways", *arguments.ways] if arguments.ways else []
         launcher = [] if arguments.ranks == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", arguments.ranks]
         command = [str(part) for part in (arguments.python, *launcher, *worker)]
         (folder / "run.toml").write_text(f"[run]\nname = \"ranks\"\ncommand = {json.dumps(command)}\n[checkpoint]\nadopt = []\nkeep = {{ last = 2 }}\n")
@@ -226,6 +227,8 @@ def work(arguments: argparse.Namespace) -> None:
     chosen = {"ours": ways.ours, "copy": ways.copy, "torch_save": ways.torch_save, "dcp": ways.dcp_save, "dcp_async": ways.dcp_async}
     if arguments.device == "cuda":
         chosen["dcp_async_staged"] = ways.dcp_async_staged
+    if arguments.ways:
+        chosen = {way: chosen[way] for way in arguments.ways}
     rounds = taken_in_turns(training, chosen, ways.run._wait, arguments.rounds + 1)
     first = {way: figures["wait"] for way, figures in rounds.pop(0).items()}
     if os.environ["RANK"] == "0":
@@ -244,6 +247,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--mebibytes", type=int, default=3072)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ways", nargs="+", help="only these: every other one needs the size of the state in memory once more")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
