@@ -109,7 +109,13 @@ pub fn launch_next(
         roll_back::carry_out(context, &prepared.run, previous, reporter)?;
     }
     let mut inputs = LaunchInputs::now(context, prepared, previous, asked_for, reporter)?;
-    let container = container(context, prepared, prepared.run.kind, reporter)?;
+    let container = match container(context, prepared, prepared.run.kind, reporter) {
+        Ok(container) => container,
+        Err(error) => {
+            context.set_run_state(prepared.run.run_id, RunState::Failed)?;
+            return Err(error);
+        }
+    };
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
