@@ -14,8 +14,8 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    Adopt, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
-    Seen,
+    Adopt, Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement,
+    START_MILLIS_MAX, Seen,
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
@@ -111,7 +111,7 @@ pub fn launch_next(
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
-    let container = container(context, prepared, prepared.run.kind, reporter)?;
+    let container = container_or_failed(context, prepared, reporter)?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
@@ -172,6 +172,19 @@ pub fn launch_next(
         warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
     Ok(launched)
+}
+
+/// The container to launch in, if any. A run that cannot get it has failed.
+fn container_or_failed(
+    context: &Context,
+    prepared: &Prepared,
+    reporter: &dyn Reporter,
+) -> Result<Option<Container>, AppError> {
+    let found = container(context, prepared, prepared.run.kind, reporter);
+    if found.is_err() {
+        context.set_run_state(prepared.run.run_id, RunState::Failed)?;
+    }
+    found
 }
 
 /// The additions, and the batches that a roll back skips in this rung.

@@ -351,8 +351,8 @@ fn what_trackway_reads_is_not_read_by_the_script() {
 /// Proves that a file which is renamed into place is committed because of that, without a wait until it is quiet.
 #[test]
 fn a_rename_into_place_completes_a_checkpoint() {
-    let home = home(LOOKS, "pass", &FILE.replace("out/checkpoint-*", "ckpt-*.safetensors"));
-    let save = "    step = int(step)\n    open('.tmp', 'wb').write(tensors(step))\n    os.replace('.tmp', f'ckpt-{step}.safetensors')\n    time.sleep(2.5)\n";
+    let home = home(LOOKS, "pass", &FILE.replace("out/checkpoint-*", "step-*.safetensors"));
+    let save = "    step = int(step)\n    open('.tmp', 'wb').write(tensors(step))\n    os.replace('.tmp', f'step-{step}.safetensors')\n    time.sleep(2.5)\n";
     let script = TRAIN.replace("START", "step = 0").replace("END", "pass");
     let (before, behind) = script.split_once("    folder = OUT").unwrap();
     let behind = behind.split_once("\ndef newest").unwrap().1;

@@ -107,7 +107,7 @@ fn what_is_wrong_with_an_image_is_said_before_a_launch() {
     alone.write("job.toml", &job("engine = \"docker\""));
     for (home, code, expected) in [
         (&changed, 7, "has another digest on this machine: sha256:beef, not sha256:0123"),
-        (&absent, 2, "cannot be had: `podman` failed"),
+        (&absent, 2, "podman` failed (exit status: 125): Error: denied"),
         (&tagged, 2, "must name an image by its digest"),
     ] {
         let answer = home.trackway(&["run", "job.toml"]);
@@ -119,6 +119,7 @@ fn what_is_wrong_with_an_image_is_said_before_a_launch() {
     assert!(without.status.code() == Some(2) && text.contains("docker is not in the PATH"), "{text}");
     assert!(text.contains("container.engine = \"none\""), "{text}");
     assert!(!log(&engine).iter().any(|line| line.starts_with("run")), "{:?}", log(&engine));
+    assert_eq!(changed.json(&["runs"])[0]["state"], "failed");
 
     alone.write("job.toml", &job("engine = \"none\""));
     assert_eq!(alone.json(&["run", "job.toml"])["state"], "completed");
