@@ -74,8 +74,8 @@ impl CheckpointRef {
         }
     }
 
-    /// `latest`, `first`, `best`, `min METRIC`, `max METRIC`, a step, or at least six digits of a manifest's SHA-256; digits alone
-    /// are a step.
+    /// `latest`, `first`, `best`, `min METRIC`, `max METRIC`, a step, or at least six digits of a manifest's SHA-256; decimal digits
+    /// are a step, unless there is none of that number or they begin with 0.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`].
@@ -93,7 +93,8 @@ impl CheckpointRef {
         if let Some(best) = text.split_once(' ').and_then(|_| Best::parse(text)) {
             return Ok(Self::Best(Some(best)));
         }
-        if let Ok(step) = text.parse() {
+        let is_digest = text.starts_with('0') && text.len() >= DIGITS_MIN;
+        if let (false, Ok(step)) = (is_digest, text.parse()) {
             return Ok(Self::Step(step));
         }
         let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -121,7 +122,7 @@ impl Checkpoints {
             CheckpointRef::Best(_) => self.choose_best(placed, best.as_ref().expect("it was found")),
             CheckpointRef::Latest => self.choose(placed, Which::Latest),
             CheckpointRef::First => self.choose_first(placed),
-            CheckpointRef::Step(step) => self.choose(placed, Which::Step(*step)),
+            CheckpointRef::Step(step) => self.choose_by_step(placed, *step),
             CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
         })?;
         Ok(Chosen {
@@ -179,6 +180,16 @@ impl Checkpoints {
                 false => format!("they have {}", names.into_iter().collect::<Vec<_>>().join(", ")),
             };
             AppError::new(ErrorKind::NotFound, message).hint(hint)
+        })
+    }
+
+    /// A hash may begin with decimal digits alone.
+    fn choose_by_step(&self, placed: &[Placed], step: Step) -> Result<Placed, AppError> {
+        self.choose(placed, Which::Step(step)).or_else(|error| match step.to_string() {
+            digits if digits.len() >= DIGITS_MIN => {
+                self.choose_by_manifest(placed, &digits).map_err(|_| error)
+            }
+            _ => Err(error),
         })
     }
 

@@ -173,7 +173,7 @@ impl BatchScorer<'_> {
         let label = request.label.as_ref().and_then(|label| batch.column_by_name(label));
         let label = label.map_or(DataType::Utf8, |label| label.data_type().clone());
         let said = self.answers.columns(&answered, &label);
-        let said = said.map_err(|why| self.refused(&why, batch.num_rows()))?;
+        let said = said.map_err(|why| self.unscored(ErrorKind::Usage, &why, batch.num_rows()))?;
         self.done.kind = self.answers.kind(&answered);
         self.done.times.push(BatchTime { rows: batch.num_rows(), seconds });
         let named = batch.schema();
@@ -200,19 +200,20 @@ impl BatchScorer<'_> {
     fn unanswered(&self, why: Unscored, rows: usize) -> AppError {
         match why {
             Unscored::Cancelled => AppError::new(ErrorKind::Cancelled, "interrupted"),
-            Unscored::Refused(why) if rows > 1 => {
-                self.refused(&format!("refused: {why}"), rows).hint("`--batch-rows 1` finds the row")
-            }
-            Unscored::Refused(why) => self.refused(&format!("refused: {why}"), rows),
-            Unscored::Failed(why) => self.refused(&format!("did not answer: {why}"), rows),
+            Unscored::Refused(why) if rows > 1 => self
+                .unscored(ErrorKind::Usage, &format!("refused: {why}"), rows)
+                .hint("`--batch-rows 1` finds the row"),
+            Unscored::Refused(why) => self.unscored(ErrorKind::Usage, &format!("refused: {why}"), rows),
+            // Another try may succeed.
+            Unscored::Failed(why) => self.unscored(ErrorKind::Fault, &format!("did not answer: {why}"), rows),
         }
     }
 
     /// `why` continues "rows 1 to 256: the model".
-    fn refused(&self, why: &str, rows: usize) -> AppError {
+    fn unscored(&self, kind: ErrorKind, why: &str, rows: usize) -> AppError {
         let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
         let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
-        AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"))
+        AppError::new(kind, format!("{place}: the model {why}"))
             .hint("docs/scoring.md describes what a scoring command must do")
     }
 }

@@ -266,7 +266,7 @@ fn the_income_example_is_judged_and_promoted() {
     let sets: Vec<&str> = worse.split(' ').flat_map(|set| ["--set", set]).collect();
     done(&[&["gates", "fixture", "last", "--name", "the majority", "--out", "bad.json"], &sets[..]].concat());
     done(&["gates", "test", "income.toml", "--bad", "bad.json"]);
-    done(&["registry", "policy", "income", "--file", &example("income-policy.toml")]);
+    done(&["registry", "policy", "income", "--file", &example("policies/income.toml")]);
     done(&["registry", "promote", "income", "latest", "--deploy", "served"]);
     let next = home.json(&["run", "income.toml", "--set", "run.seed=18"]);
     let compared = &next["evaluation"]["comparison"]["metrics"]["accuracy"];

@@ -234,7 +234,7 @@ for step in range(1, 10_000):
     time.sleep(0.02)
     pickle.dump({"step": step, "optimizer": {"m": 1.0}}, open("ckpt.pkl", "wb"))
     folder = pathlib.Path(f"out/checkpoint-{step}")
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "trainer_state.json").write_text(json.dumps({"global_step": step}))
     with open("train.log", "a") as log:
         log.write(f"step {step}\\n")

@@ -100,6 +100,8 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:
         self.waited()
         if self._began is None:
+            # Lightning does not start an epoch where a training continues at the end of one.
+            self.run.epochs_finished(trainer.current_epoch)
             self.begin()
         self.take(batch)
 
