@@ -1,5 +1,11 @@
 //! Labelled log tails: those that live beside the repository, when they are there, and those of `logs/`.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "what tests share prints and unwraps as they do"
+)]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -22,7 +28,7 @@ struct Tail {
 
 fn corpus_path() -> PathBuf {
     let shared = std::env::var_os("TRACKWAY_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared"), PathBuf::from);
     std::env::var_os("TRACKWAY_FAILURES").map_or_else(|| shared.join("failures/dev.jsonl"), PathBuf::from)
 }
 

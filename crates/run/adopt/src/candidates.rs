@@ -158,8 +158,8 @@ fn holds_a_training(found: &Recognised) -> bool {
 /// Whether the last number in the name of a booster is that of its rounds: `model_40.txt`, `model.txt.snapshot_iter_40`. XGBoost counts from 0 in names.
 fn names_its_rounds(found: &Recognised) -> bool {
     let name = found.path.rsplit('/').next().unwrap_or_default();
-    let numbers = name.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    let Some(named) = numbers.last().and_then(|digits| digits.parse().ok()) else { return false };
+    let mut numbers = name.split(|char: char| !char.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let Some(named) = numbers.next_back().and_then(|digits| digits.parse().ok()) else { return false };
     let counts_from_zero = found.layout == Layout::Xgboost;
     found
         .step

@@ -45,7 +45,8 @@ pub(super) fn seal(
     let was_sent = finding.items.first().is_some_and(|item| item.source == EvidenceSource::OwnAction);
     let is_other = |reason: Reason, rule: TerminationRule| {
         let is_torn = rule == FactRule::TornTraceback.into() && (was_sent || log.cause.is_some());
-        !matches!(reason, Reason::Unknown) && !is_torn && !(was_sent && follows_from_signal(rule))
+        let of_the_signal = was_sent && follows_from_signal(rule);
+        !(matches!(reason, Reason::Unknown) || is_torn || of_the_signal)
     };
     // What healthy runs print too says nothing beside a success.
     let weak = log.weak.as_ref().filter(|_| !finding.reason.is_success());

@@ -199,7 +199,7 @@ fn the_evaluator_has_a_budget_of_retries() {
     assert_eq!(after(&vec![failed(Some(10)); 4], &policy).rule(), DecisionRule::EvaluatorBudgetSpent);
     assert_eq!(after(&[failed(None)], &policy).rule(), DecisionRule::EvaluatorBeforeFirstCommit);
     let evaluation = PastAttempt { kind: LaunchKind::Evaluate, ..failed(None) };
-    assert_eq!(after(&[evaluation.clone()], &policy).rule(), DecisionRule::EvaluatorAlone);
+    assert_eq!(after(std::slice::from_ref(&evaluation), &policy).rule(), DecisionRule::EvaluatorAlone);
     let lasting = |of: PastAttempt| PastAttempt { retry_outlook: Some(RetryOutlook::DoNotRetry), ..of };
     for wrong in [lasting(failed(Some(10))), lasting(failed(None)), lasting(evaluation)] {
         assert_eq!(after(&[wrong], &policy).rule(), DecisionRule::EvaluatorSameEnd);

@@ -220,7 +220,7 @@ fn evaluations_are_read() {
 /// Proves that a cadence in epochs is read and is part of the config, and that a run without it keeps the hash that it had.
 #[test]
 fn a_cadence_may_count_epochs() {
-    let plan = |every: &str| Plan::from(read(&format!("{MINIMAL}[checkpoint]\nevery = {every}\n")).unwrap());
+    let plan = |every: &str| read(&format!("{MINIMAL}[checkpoint]\nevery = {every}\n")).unwrap();
     let (epochs, steps) = (plan("{ epochs = 2 }"), plan("{ steps = 2 }"));
     assert!(epochs.checkpoint.every_epochs == Some(2) && epochs.checkpoint.has_cadence());
     assert_eq!(epochs.config()["checkpoint"]["every_epochs"], 2);
