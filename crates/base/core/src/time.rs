@@ -19,6 +19,12 @@ impl Timestamp {
         self.0
     }
 
+    /// Nanoseconds since the Unix epoch, the unit of times of files.
+    #[must_use]
+    pub const fn as_nanos(self) -> i64 {
+        self.0.saturating_mul(1000)
+    }
+
     /// Seconds from `earlier` to `self`; negative when the clock went backwards in between.
     #[must_use]
     pub fn seconds_since(self, earlier: Self) -> f64 {

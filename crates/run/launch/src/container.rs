@@ -128,7 +128,7 @@ mod tests {
             program: format!("/usr/bin/{}", engine.as_str()).into(),
             image: "nets@sha256:ab".into(),
             gpus: true,
-            writable: vec!["/work".into(), "/home/me/.trackway".into()],
+            writable: vec!["/project".into(), "/home/me/.trackway".into()],
             readable: vec!["/data/rows.csv".into()],
             user: Some((1000, 100)),
         }
@@ -141,11 +141,11 @@ mod tests {
         let attempt_id = AttemptId::new(&SequentialIds::default());
         let words = |container: &Container| {
             let argv = ["python", "train.py", "--lr", "0.1"].map(str::to_owned);
-            container.command(attempt_id, Path::new("/work"), ["TRACKWAY_RUN", "LR"], &argv).join(" ")
+            container.command(attempt_id, Path::new("/project"), ["TRACKWAY_RUN", "LR"], &argv).join(" ")
         };
         let common = format!("--security-opt=label=disable --name=trackway-{attempt_id}");
-        let rest = "--volume=/work:/work --volume=/home/me/.trackway:/home/me/.trackway --volume=/data/rows.csv:/data/rows.csv:ro \
-                    --env=TRACKWAY_RUN --env=LR --workdir=/work nets@sha256:ab python train.py --lr 0.1";
+        let rest = "--volume=/project:/project --volume=/home/me/.trackway:/home/me/.trackway --volume=/data/rows.csv:/data/rows.csv:ro \
+                    --env=TRACKWAY_RUN --env=LR --workdir=/project nets@sha256:ab python train.py --lr 0.1";
         let begin = "run --rm --init --pull=never --network=host --ipc=host";
         assert_eq!(
             words(&container(Engine::Podman)),
@@ -156,6 +156,6 @@ mod tests {
             format!("/usr/bin/docker {begin} {common} --user=1000:100 --gpus=all {rest}")
         );
         let plain = Container { gpus: false, user: None, ..container(Engine::Docker) };
-        assert!(words(&plain).contains(&format!("{common} --volume=/work")));
+        assert!(words(&plain).contains(&format!("{common} --volume=/project")));
     }
 }

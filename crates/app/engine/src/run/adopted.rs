@@ -93,7 +93,7 @@ pub(super) fn prepare(
     let Some(previous) = previous else { return Ok(adoption) };
     let quarantine = context.home.layout.attempt(row.attempt_id).quarantine();
     let since_ns = match patterns.is_detecting() || previous.rung != row.rung {
-        true => context.run_by_id(row.run_id)?.started_at.map(nanoseconds),
+        true => context.run_by_id(row.run_id)?.started_at.map(Timestamp::as_nanos),
         false => None,
     };
     let clearing = Clearing { patterns: &patterns, quarantine: &quarantine, since_ns };
@@ -142,10 +142,6 @@ fn patterns_of(
             format!("`checkpoint.adopt` has `{}`, which is not a pattern: {}", error.pattern, error.why);
         AppError::new(ErrorKind::Usage, message)
     })
-}
-
-fn nanoseconds(at: Timestamp) -> i64 {
-    at.as_micros().saturating_mul(1000)
 }
 
 /// The checkpoint that the attempt is to continue from, verified, where it came from a remote.
@@ -280,12 +276,8 @@ pub(super) fn adopt_what_is_left(
             .map(|from| from.number),
         quiet_ns: 0,
     };
-    let mut adopter = Adopter::of_ended(
-        spec,
-        nanoseconds(started_at),
-        Arc::clone(&context.clock),
-        Arc::clone(&context.ids),
-    );
+    let mut adopter =
+        Adopter::of_ended(spec, started_at.as_nanos(), Arc::clone(&context.clock), Arc::clone(&context.ids));
     let facts = Facts {
         at_ns: 0,
         saves: &Saves::default(),

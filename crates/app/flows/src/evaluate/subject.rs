@@ -1,7 +1,6 @@
 //! Which run is evaluated, and by which `[evaluate]`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use trackway_core::RunId;
 use trackway_data::ReadContext;
@@ -12,12 +11,12 @@ use trackway_engine::run::{Job, RunSource, StoredJob};
 use trackway_formats::runfile::{
     CheckpointSection, DataSpec, DetectSection, EvaluateSection, MAIN_TEST_SET, Plan,
 };
-use trackway_formats::shell::words;
 use trackway_ledger::{RunFilter, RunRow};
 
 use super::task_set::TaskSet;
 use crate::data::table::TableRequest;
 use crate::score::{self, BATCH_ROWS, BatchFormat, ScoreRequest};
+use crate::scoring::check_program;
 use trackway_engine::file_digest::file_sha256;
 
 /// The rule of `[retry]` that an evaluator spends from.
@@ -247,24 +246,10 @@ impl Asked {
     }
 }
 
-/// Lets the shell check the first word of a scoring command, if that is a plain word.
+/// As [`check_program`], where the script starts.
 pub(crate) fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
-    let is_plain = |word: &String| word.chars().all(|it| it.is_alphanumeric() || "/._-+".contains(it));
-    let Some(program) = words(line).into_iter().next().filter(is_plain) else { return Ok(()) };
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "command -v \"$0\"", &program]).envs(&job.plan.run.environment);
-    shell.current_dir(job.working_directory()).stdin(Stdio::null()).stdout(Stdio::null());
-    let known = shell.status().map_err(|error| AppError::fault("cannot start a shell", &error))?;
-    if known.success() {
-        return Ok(());
-    }
-    let folder = job.working_directory();
-    let message = format!(
-        "no command `{program}` in `{}`: it is the first word of `evaluate.scorer`",
-        folder.display()
-    );
-    Err(AppError::new(ErrorKind::Usage, message)
-        .hint("a scorer starts where the script starts, with its PATH"))
+    check_program(line, &job.working_directory(), &job.plan.run.environment, "evaluate.scorer")
+        .map_err(|error| error.hint("a scorer starts where the script starts, with its PATH"))
 }
 
 /// The newest run of the name that committed something: of this very config where there is one.

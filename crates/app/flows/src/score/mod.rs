@@ -8,6 +8,7 @@ mod outputs;
 mod probes;
 mod request;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use trackway_api::models::{PredictionKind, ScoreReport};
@@ -25,6 +26,7 @@ use self::request::Given;
 pub use self::request::{BATCH_ROWS, ScoreRequest};
 use crate::data::table::{Onlooker, data_error};
 pub use crate::scoring::BatchFormat;
+use crate::scoring::check_program;
 
 /// What errors call the table.
 const SET: &str = "rows";
@@ -44,8 +46,8 @@ pub fn check(base: &Path, request: &ScoreRequest) -> Result<Vec<String>, AppErro
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for columns that are not there, for rows
-/// that the model refuses, and for a command that does not follow docs/scoring.md; [`ErrorKind::Cancelled`]. Then no
-/// table is there.
+/// that the model refuses, and for a command that is not there; [`ErrorKind::Fault`] for one that ends before it has
+/// answered; [`ErrorKind::Cancelled`]. Then no table is there.
 pub fn score(
     base: &Path,
     request: &ScoreRequest,
@@ -55,6 +57,7 @@ pub fn score(
 ) -> Result<ScoreReport, AppError> {
     let began_micros = onlooker.clock.monotonic_micros();
     request.check()?;
+    check_program(&request.command, base, &BTreeMap::new(), "--command")?;
     let format = outputs.format()?;
     request.table.refuse_outputs(base, outputs.paths())?;
     let mut source = request.table.open(base, SET)?;

@@ -1,6 +1,7 @@
 //! Scoring commands: one process that answers batches of rows (docs/scoring.md).
 
 mod process;
+mod program;
 mod rows;
 
 use std::ops::Range;
@@ -14,6 +15,7 @@ use trackway_evaluate::debug::Unscored;
 use trackway_formats::Variable;
 
 use process::{Exchange, Process};
+pub(crate) use program::check_program;
 use rows::Encoder;
 
 /// Rows of a batch, at most.

@@ -54,6 +54,13 @@ pub const PROBE: &str = "probe.";
 /// What the names of measures of fairness begin with.
 pub const FAIRNESS: &str = "fairness.";
 
+/// What a scoring command takes.
+pub const LATENCIES: [&str; 3] = ["latency_seconds", "latency_p95_seconds", "rows_per_second"];
+/// How large a checkpoint is; known of any model.
+pub const SIZES: [&str; 2] = ["size_bytes", "weights_bytes"];
+/// What its training took; known of any model.
+pub const COSTS: [&str; 3] = ["training_seconds", "gpu_seconds", "cost_usd"];
+
 /// What a gate is about: one kind for each of its numbers.
 #[must_use]
 pub fn kinds(gate: &Gate) -> BTreeSet<GateKind> {
@@ -63,9 +70,9 @@ pub fn kinds(gate: &Gate) -> BTreeSet<GateKind> {
 fn kind(number: &Number) -> GateKind {
     let is_of = |prefix: &str| number.name.starts_with(prefix);
     match number.name.as_str() {
-        "latency_seconds" | "latency_p95_seconds" | "rows_per_second" => GateKind::Latency,
-        "size_bytes" | "weights_bytes" => GateKind::Size,
-        "training_seconds" | "gpu_seconds" | "cost_usd" => GateKind::Cost,
+        name if LATENCIES.contains(&name) => GateKind::Latency,
+        name if SIZES.contains(&name) => GateKind::Size,
+        name if COSTS.contains(&name) => GateKind::Cost,
         _ if is_of(SLICE) => GateKind::Slice,
         _ if is_of(BLIND_SPOT) => GateKind::BlindSpot,
         _ if is_of(PROBE) => GateKind::Robustness,

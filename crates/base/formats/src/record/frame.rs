@@ -30,6 +30,15 @@ macro_rules! coded_list {
                 match self { $(Self::$variant => $word,)+ Self::Other(_) => "unknown" }
             }
         }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    Self::Other(code) => write!(formatter, "unknown ({code})"),
+                    known => formatter.pad(known.as_str()),
+                }
+            }
+        }
     };
 }
 
@@ -46,15 +55,6 @@ coded_list! {
         Import = 4, "import";
         /// The shim, from the counters of the kernel and the device driver.
         Telemetry = 5, "telemetry";
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Other(code) => write!(formatter, "origin {code}"),
-            known => formatter.pad(known.as_str()),
-        }
     }
 }
 
@@ -151,12 +151,6 @@ coded_list! {
     }
 }
 
-impl fmt::Display for CheckpointChange {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
-    }
-}
-
 impl CheckpointChange {
     /// What it becomes in the history of an attempt.
     #[must_use]
@@ -203,12 +197,6 @@ coded_list! {
         Refused = 3, "refused";
         /// The recorder does not support the command.
         UnknownCommand = 4, "unknown_command";
-    }
-}
-
-impl fmt::Display for ControlOutcome {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.as_str())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trackway_core::Step;
+use trackway_core::{Step, text};
 use trackway_formats::record::RankEnd;
 
 /// Lines of a collective library that a finding names.
@@ -101,13 +101,11 @@ pub fn missing_ranks(stacks: &[RankStack], last_steps: &BTreeMap<u32, Step>) -> 
             lines(&missing)
         );
     }
-    if let Some((ranks, farthest)) = behind(last_steps) {
+    if let Some((ranks, named)) = behind(last_steps) {
         let of_them = |stack: &&RankStack| stack.rank.is_some_and(|rank| ranks.contains(&rank));
         let there: Vec<&RankStack> = stacks.iter().filter(of_them).collect();
         let there = if there.is_empty() { String::new() } else { format!(": {}", lines(&there)) };
-        let verb = if ranks.len() == 1 { "is" } else { "are" };
-        let named = named_ranks(&ranks, last_steps);
-        return format!("{named} {verb} behind the others, which recorded step {farthest}{there}");
+        return format!("{named}{there}");
     }
     if !waiting.is_empty() {
         return format!(
@@ -131,25 +129,26 @@ pub fn silent_ranks(ranks: &[RankEnd]) -> Option<String> {
     let has_raised = |rank: &u32| ranks.iter().any(|end| end.rank == *rank && end.raised);
     let (raised, silent): (Vec<u32>, Vec<u32>) = last_steps.keys().copied().partition(has_raised);
     if !silent.is_empty() && silent.len() <= raised.len() {
-        let gave_up = if raised.len() == 1 { "1 rank".to_owned() } else { format!("{} ranks", raised.len()) };
+        let gave_up = text::counted(raised.len() as u64, "rank");
         return Some(format!(
             "{gave_up} gave up waiting, and {} did not join",
             named_ranks(&silent, &last_steps)
         ));
     }
-    let (ranks, farthest) = behind(&last_steps)?;
-    let verb = if ranks.len() == 1 { "is" } else { "are" };
-    Some(format!(
-        "{} {verb} behind the others, which recorded step {farthest}",
-        named_ranks(&ranks, &last_steps)
-    ))
+    behind(&last_steps).map(|(_, named)| named)
 }
 
-/// The ranks whose last step is the smallest, with the greatest of all; none where all have the same.
-fn behind(last_steps: &BTreeMap<u32, Step>) -> Option<(Vec<u32>, Step)> {
-    let (least, greatest) = (*last_steps.values().min()?, *last_steps.values().max()?);
-    let ranks = last_steps.iter().filter(|(_, step)| **step == least).map(|(rank, _)| *rank);
-    (least < greatest).then(|| (ranks.collect(), greatest))
+/// The ranks whose last step is the smallest, and what is said of them; none where all have the same.
+fn behind(last_steps: &BTreeMap<u32, Step>) -> Option<(Vec<u32>, String)> {
+    let (least, farthest) = (*last_steps.values().min()?, *last_steps.values().max()?);
+    if least == farthest {
+        return None;
+    }
+    let of_least = last_steps.iter().filter(|(_, step)| **step == least);
+    let ranks: Vec<u32> = of_least.map(|(rank, _)| *rank).collect();
+    let verb = if ranks.len() == 1 { "is" } else { "are" };
+    let named = named_ranks(&ranks, last_steps);
+    Some((ranks, format!("{named} {verb} behind the others, which recorded step {farthest}")))
 }
 
 /// `rank 1 (last step 11)`, `ranks 1 (last step 11), 3`.

@@ -159,7 +159,7 @@ fn what_is_refused() {
     check(&with("gap.csv", &[]), 2, "rows 1 to 101: the model refused: age is missing");
     check(&with("gap.csv", &[]), 2, "`--batch-rows 1` finds the row");
     check(&["rows.csv", "--command", "sh score.sh"], 1, "exit status: 9");
-    check(&["rows.csv", "--command", "no-such-program-here"], 1, "exit status: 127");
+    check(&["rows.csv", "--command", "no-such-program-here"], 2, "no command `no-such-program-here`");
     check(&["rows.csv", "--command", "sh score.sh", "--label", "trooth"], 2, "did you mean `truth`?");
     check(
         &with("rows.csv", &["--features", "age,truth"]),

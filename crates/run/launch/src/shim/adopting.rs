@@ -37,7 +37,7 @@ pub(super) struct PrintedSteps(Arc<Mutex<Steps>>);
 impl PrintedSteps {
     pub fn reached(&self, at: Timestamp, step: Step) {
         let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        steps.reached(at.as_micros().saturating_mul(1000), step);
+        steps.reached(at.as_nanos(), step);
     }
 
     fn when_written(&self, modified_ns: i64) -> Option<Step> {

@@ -76,7 +76,7 @@ impl FinishedSaves {
         let events = self.inotify.as_ref().and_then(|inotify| inotify.read_events().ok());
         for event in events.into_iter().flatten() {
             if let (Some(folder), Some(name)) = (self.watched.get(&event.wd), event.name) {
-                self.saves.rename(folder.join(name), nanoseconds(now));
+                self.saves.rename(folder.join(name), now.as_nanos());
             }
         }
     }
@@ -114,12 +114,8 @@ fn take_report(saves: &mut Saves, event: &Event) {
     let path = event.fields.iter().find(|(name, _)| name == "path").map(|(_, path)| Path::new(path));
     if let Some(path) = path.filter(|path| EventKind::CheckpointWritten.is(&event.kind) && path.is_absolute())
     {
-        saves.report(path.to_owned(), nanoseconds(event.at), event.step);
+        saves.report(path.to_owned(), event.at.as_nanos(), event.step);
     }
-}
-
-fn nanoseconds(at: Timestamp) -> i64 {
-    at.as_micros().saturating_mul(1000)
 }
 
 #[cfg(test)]
@@ -149,16 +145,16 @@ mod tests {
         let mut saves = FinishedSaves::new(records.clone());
         saves.watch([folder.path().to_owned(), folder.path().join("absent")]);
         let mut expected = Saves::default();
-        report(&mut other, "/work/no");
-        report(&mut script, "/work/a");
+        report(&mut other, "/out/no");
+        report(&mut script, "/out/a");
         report(&mut script, "relative");
-        expected.report("/work/a".into(), nanoseconds(at), Some(7));
+        expected.report("/out/a".into(), at.as_nanos(), Some(7));
         assert_eq!(format!("{:?}", saves.look(at)), format!("{expected:?}"));
-        report(&mut script, "/work/b");
+        report(&mut script, "/out/b");
         fs::write(folder.path().join(".c.tmp"), "c").unwrap();
         fs::rename(folder.path().join(".c.tmp"), folder.path().join("c")).unwrap();
-        expected.report("/work/b".into(), nanoseconds(at), Some(7));
-        expected.rename(folder.path().join("c"), nanoseconds(at));
+        expected.report("/out/b".into(), at.as_nanos(), Some(7));
+        expected.rename(folder.path().join("c"), at.as_nanos());
         assert_eq!(format!("{:?}", saves.look(at)), format!("{expected:?}"));
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
+use trackway_core::text;
 use trackway_data::DataSpec;
 use trackway_data::model::Frame;
 use trackway_data::read::Source;
@@ -11,7 +12,7 @@ use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::SliceLimits;
 use trackway_evaluate::debug::PerturbationKind;
 use trackway_evaluate::metrics::{FAIRNESS_NAMES, METRIC_NAMES};
-use trackway_formats::gate::{BLIND_SPOT, FAIRNESS, PROBE, SLICE};
+use trackway_formats::gate::{BLIND_SPOT, COSTS, FAIRNESS, LATENCIES, PROBE, SIZES, SLICE};
 use trackway_formats::runfile::{DataRole, EvaluateSection};
 use trackway_ledger::{EvaluationRow, EvaluationState, RunFilter};
 use trackway_tower::gate::{KnownNumbers, unknown_numbers};
@@ -33,10 +34,6 @@ const BASELINE: &str = "evaluate.baseline";
 pub const CHECKS: [&str; 3] = [ROWS, GATES, BASELINE];
 /// Runs of the name that are looked at for an earlier evaluation, newest first.
 const RUNS_MAX: usize = 20;
-/// Numbers of the built-in evaluator beside those computed from rows.
-const OF_SCORER: [&str; 3] = ["latency_seconds", "latency_p95_seconds", "rows_per_second"];
-/// Numbers that are known of any model.
-const FACTS: [&str; 5] = ["size_bytes", "weights_bytes", "training_seconds", "gpu_seconds", "cost_usd"];
 const ALL_SPOTS: &str = "all.error";
 
 pub fn has_evaluation(facts: &PlanFacts<'_>) -> Result<(), String> {
@@ -232,7 +229,7 @@ fn small_slices(section: &EvaluateSection, expected: &Expected) -> Vec<Finding> 
     let small = |(name, rows): &(String, u64)| {
         let least = section.slices.get(name).and_then(|slice| slice.support_min).unwrap_or(usual.support_min);
         (*rows < least).then(|| {
-            let rows = if *rows == 1 { "1 row".into() } else { format!("{rows} rows") };
+            let rows = text::counted(*rows, "row");
             let message = format!("slice `{name}` has {rows}, fewer than {least}: it decides nothing");
             let action = "correct its condition, collect such rows, or lower `support_min`";
             Finding::new(ROWS, Severity::Warn, message).about(name).action(action)
@@ -262,33 +259,25 @@ fn of_gates(
     // What an earlier evaluation of the built-in evaluator measured may have been left out since.
     let mut names = if is_complete { BTreeSet::new() } else { before.numbers.clone() };
     names.extend(computed.iter().flat_map(|expected| expected.numbers.iter().cloned()));
-    names.extend(FACTS.map(str::to_owned));
+    names.extend(SIZES.into_iter().chain(COSTS).map(str::to_owned));
     if section.blind_spots != Some(false) {
         names.insert(format!("{BLIND_SPOT}{ALL_SPOTS}"));
     }
     names.extend(if is_complete { of_scorer(work, asked) } else { of_any_evaluator(section) });
     let known = KnownNumbers { names, is_complete, has_baseline: section.baseline.is_some() };
-    let count = section.gates.len();
-    let looked_at = format!("{count} {}", if count == 1 { "gate" } else { "gates" });
+    let looked_at = text::counted(section.gates.len() as u64, "gate");
     Ok((unknown_numbers(GATES, &section.gates, &known, severity), looked_at))
 }
 
 /// Latency, and the probes of each feature.
 fn of_scorer(work: &Work<'_>, asked: &Asked) -> Vec<String> {
-    const KINDS: [PerturbationKind; 5] = [
-        PerturbationKind::Missing,
-        PerturbationKind::Typo,
-        PerturbationKind::TimesTen,
-        PerturbationKind::OverTen,
-        PerturbationKind::Shuffle,
-    ];
-    let mut names: Vec<String> = OF_SCORER.map(str::to_owned).into();
+    let mut names: Vec<String> = LATENCIES.map(str::to_owned).into();
     let request = asked.score_request(&work.context.read_context).filter(|it| it.probe_rows != Some(0));
     let features =
         request.and_then(|request| score::check(&work.job.base, &request).ok()).unwrap_or_default();
     for feature in features {
         names.push(format!("{PROBE}{feature}.importance"));
-        for kind in KINDS.map(PerturbationKind::as_str) {
+        for kind in PerturbationKind::ALL {
             names.extend(["flipped", "increase"].map(|number| format!("{PROBE}{feature}.{kind}.{number}")));
         }
     }
