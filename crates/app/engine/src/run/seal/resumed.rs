@@ -89,10 +89,8 @@ pub(super) fn note_resumed(
             (row.resumed_from_step, row.resumed_from_manifest_sha256) = (None, None);
         }
     }
-    let sentence = sentence(&seen, planned, row.first_step).or_else(|| {
-        let earlier = earlier_first_step(context, row);
-        unexplained_start(&seen, row.first_step, earlier)
-    })?;
+    let starts = Starts { first: row.first_step, earlier: earlier_first_step(context, row) };
+    let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
     let fields_json = Some(json!({ "path": path, "planned_step": planned }));
@@ -137,8 +135,23 @@ fn seen(opened: &[Opened], first_step_at: Option<Timestamp>) -> Resumed {
     }
 }
 
+/// The first steps that were recorded: of the attempt, and of the first one on its rung.
+#[derive(Clone, Copy)]
+struct Starts {
+    first: Option<Step>,
+    earlier: Option<Step>,
+}
+
+impl Starts {
+    /// Both, where the attempt began later than the first one did. A script that records every hundredth step begins with step 100
+    /// whether it continued or not.
+    fn later(self) -> Option<(Step, Step)> {
+        self.first.zip(self.earlier).filter(|(first, earlier)| first > earlier)
+    }
+}
+
 /// What the event says; none where it is as planned, or where the attempt made no step that would show the difference.
-fn sentence(seen: &Resumed, planned: Option<Step>, first_step: Option<Step>) -> Option<String> {
+fn sentence(seen: &Resumed, planned: Option<Step>, starts: Starts) -> Option<String> {
     let of_step = |step: &Option<Step>| step.map(|step| format!(" of step {step}")).unwrap_or_default();
     match (seen, planned) {
         // The same save under another name, such as Lightning's `last.ckpt`.
@@ -151,16 +164,14 @@ fn sentence(seen: &Resumed, planned: Option<Step>, first_step: Option<Step>) -> 
             "the script continued from `{path}`{}, which was there before it was started: this run did not make it",
             of_step(step)
         )),
-        (Resumed::Nothing, Some(planned)) => Some(match first_step {
-            Some(first) if first > planned => format!(
-                "the script read none of its checkpoints and began with step {first}: it continued from a file that `checkpoint.adopt` does not name, and that was not verified"
-            ),
-            Some(first) => format!(
+        (Resumed::Nothing, Some(planned)) => Some(match (starts.first, starts.later()) {
+            (Some(first), _) if first <= planned => format!(
                 "the script read none of its checkpoints: it began with step {first}, and not after step {planned}"
             ),
-            None => {
-                format!("the script read none of its checkpoints; it was to continue from step {planned}")
-            }
+            (Some(first), Some(_)) => format!(
+                "the script read none of its checkpoints and began with step {first}: it continued from a file that `checkpoint.adopt` does not name, and that was not verified"
+            ),
+            _ => format!("the script read none of its checkpoints; it was to continue from step {planned}"),
         }),
         (Resumed::NotKnown, Some(planned)) => {
             Some(format!("whether the script continued from step {planned} is not known"))
@@ -178,8 +189,8 @@ fn earlier_first_step(context: &Context, row: &AttemptRow) -> Option<Step> {
 }
 
 /// What the event says of an attempt for which no checkpoint was known, and that did not begin where the first one did.
-fn unexplained_start(seen: &Resumed, first_step: Option<Step>, earlier: Option<Step>) -> Option<String> {
-    let (first, earlier) = first_step.zip(earlier).filter(|(first, earlier)| first > earlier)?;
+fn unexplained_start(seen: &Resumed, starts: Starts) -> Option<String> {
+    let (first, earlier) = starts.later()?;
     (*seen == Resumed::NotKnown).then(|| {
         format!(
             "the script began with step {first}, and the first attempt with step {earlier}: if it continued from a checkpoint that it keeps itself, name it in `checkpoint.adopt`, so that it is committed and verified"
@@ -223,14 +234,15 @@ mod tests {
     /// with both steps.
     #[test]
     fn a_resume_that_differs_is_reported_with_both_steps() {
+        let from = |first| Starts { first, earlier: Some(1) };
         let other = Resumed::Other { path: "ckpt.pt".into(), step: Some(20), manifest: None };
         let same_step =
             Resumed::Other { path: "last.ckpt".into(), step: Some(40), manifest: Some("ab".into()) };
         for quiet in [
-            sentence(&same_step, Some(40), Some(41)),
-            sentence(&Resumed::AsPlanned, Some(40), Some(41)),
-            sentence(&Resumed::NotKnown, None, Some(1)),
-            sentence(&Resumed::Nothing, None, None),
+            sentence(&same_step, Some(40), from(Some(41))),
+            sentence(&Resumed::AsPlanned, Some(40), from(Some(41))),
+            sentence(&Resumed::NotKnown, None, from(Some(1))),
+            sentence(&Resumed::Nothing, None, from(None)),
         ] {
             assert_eq!(quiet, None);
         }
@@ -240,13 +252,21 @@ mod tests {
             (&Resumed::Nothing, Some(40), ["began with step 1", "step 40"]),
             (&Resumed::NotKnown, Some(40), ["is not known", "step 40"]),
         ] {
-            let text = sentence(seen, planned, Some(1)).unwrap();
+            let text = sentence(seen, planned, from(Some(1))).unwrap();
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         }
-        let outside = sentence(&Resumed::Nothing, Some(40), Some(51)).unwrap();
+        let outside = sentence(&Resumed::Nothing, Some(40), from(Some(51))).unwrap();
         assert!(outside.contains("began with step 51") && outside.contains("does not name"), "{outside}");
+        let seldom = Starts { first: Some(50), earlier: Some(50) };
+        let unclear = sentence(&Resumed::Nothing, Some(40), seldom).unwrap();
         assert!(
-            sentence(&same_step, Some(60), Some(41)).unwrap().contains("not from the checkpoint of step 60")
+            unclear.ends_with("it was to continue from step 40"),
+            "a script that records every 50 steps: {unclear}"
+        );
+        assert!(
+            sentence(&same_step, Some(60), from(Some(41)))
+                .unwrap()
+                .contains("not from the checkpoint of step 60")
         );
     }
 
@@ -254,7 +274,8 @@ mod tests {
     /// begins where it did is not.
     #[test]
     fn a_start_that_nothing_explains_is_reported() {
-        let text = unexplained_start(&Resumed::NotKnown, Some(41), Some(1)).unwrap();
+        let text =
+            unexplained_start(&Resumed::NotKnown, Starts { first: Some(41), earlier: Some(1) }).unwrap();
         assert!(["step 41", "step 1:", "checkpoint.adopt"].iter().all(|part| text.contains(part)), "{text}");
         for (seen, first, earlier) in [
             (Resumed::NotKnown, Some(1), Some(1)),
@@ -262,7 +283,7 @@ mod tests {
             (Resumed::NotKnown, None, Some(1)),
             (Resumed::AsPlanned, Some(41), Some(1)),
         ] {
-            assert_eq!(unexplained_start(&seen, first, earlier), None);
+            assert_eq!(unexplained_start(&seen, Starts { first, earlier }), None);
         }
     }
 }
