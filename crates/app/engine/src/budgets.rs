@@ -5,7 +5,7 @@ use trackway_core::{RunId, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::RunRow;
 use trackway_tower::RetryPolicy;
-use trackway_tower::decide::{AttemptBudget, PlanEntry, SpentBeside};
+use trackway_tower::decide::{AttemptBudget, SpentBeside};
 
 use crate::Context;
 use crate::error::AppError;
@@ -64,7 +64,6 @@ pub fn policy_of(section: &RetrySection) -> RetryPolicy {
         ..RetryPolicy::default()
     };
     for (name, rule) in &section.rules {
-        let plan = || rule.plan.iter().map(|set| PlanEntry { set: set.clone() }).collect();
         match name.as_str() {
             "preempted" => policy.preempted = budget(policy.preempted, rule),
             "infrastructure" => policy.infrastructure = budget(policy.infrastructure, rule),
@@ -73,9 +72,9 @@ pub fn policy_of(section: &RetrySection) -> RetryPolicy {
             "unknown" => policy.unknown = budget(policy.unknown, rule),
             "roll_back" => policy.roll_back = budget(policy.roll_back, rule),
             "evaluator_error" => policy.evaluator = budget(policy.evaluator, rule),
-            "device_oom" => policy.device_oom = plan(),
-            "host_oom" => policy.host_oom = plan(),
-            "numeric_divergence" => policy.numeric_divergence = plan(),
+            "device_oom" => policy.device_oom.clone_from(&rule.plan),
+            "host_oom" => policy.host_oom.clone_from(&rule.plan),
+            "numeric_divergence" => policy.numeric_divergence.clone_from(&rule.plan),
             other => {
                 if let Ok(reason) = other.parse::<TerminationReason>() {
                     let default = policy.infrastructure;

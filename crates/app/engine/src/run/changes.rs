@@ -1,13 +1,11 @@
 //! What the next attempt changes, as `retries.changes_json` holds it, and the request for a roll back that may be part of it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use trackway_core::detect::Detector;
 use trackway_core::{BatchRange, Step, TerminationReason, Timestamp};
 use trackway_files::TempFile;
 use trackway_formats::layout::AttemptLayout;
-use trackway_formats::runfile::RetrySection;
+use trackway_formats::runfile::{PlanEntry, RetrySection};
 use trackway_ledger::RetryRow;
 use trackway_tower::roll_back::Back;
 
@@ -17,8 +15,9 @@ use crate::stored::read_stored;
 /// What the next attempt changes, as `retries.changes_json` holds it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Environment variables and their values, everything in force.
-    pub set: BTreeMap<String, String>,
+    /// Everything in force.
+    #[serde(flatten)]
+    pub in_force: PlanEntry,
     /// The plan entry that was newly taken.
     pub plan_index: Option<usize>,
     /// The reason whose plan it is from.
@@ -40,21 +39,21 @@ pub struct Changes {
 /// # Errors
 /// When a stored decision cannot be read.
 pub fn plan_values(
-    mut set: BTreeMap<String, String>,
+    mut in_force: PlanEntry,
     decisions: &[RetryRow],
     retry: &RetrySection,
-) -> Result<BTreeMap<String, String>, AppError> {
+) -> Result<PlanEntry, AppError> {
     for decision in decisions {
         let taken = Changes::of(decision)?;
         let (Some(index), Some(reason)) = (taken.plan_index, taken.plan_reason) else { continue };
         let entry = retry.rules.get(reason.as_str()).and_then(|rule| rule.plan.get(index));
-        for (name, value) in entry.into_iter().flatten() {
-            if let Some(known) = set.get_mut(name) {
+        for (name, value) in entry.into_iter().flat_map(|entry| &entry.set) {
+            if let Some(known) = in_force.set.get_mut(name) {
                 known.clone_from(value);
             }
         }
     }
-    Ok(set)
+    Ok(in_force)
 }
 
 impl Changes {

@@ -42,12 +42,12 @@ pub fn is_started(section: Option<&ContainerSection>, capture: &Capture) -> bool
 pub(super) fn container(
     context: &Context,
     prepared: &Prepared,
-    kind: LaunchKind,
+    gpus: bool,
     reporter: &dyn Reporter,
 ) -> Result<Option<Container>, AppError> {
     let section = prepared.job.plan.container.as_ref();
     let Some(section) =
-        section.filter(|_| kind == LaunchKind::Train && is_started(section, &prepared.capture))
+        section.filter(|_| prepared.run.kind == LaunchKind::Train && is_started(section, &prepared.capture))
     else {
         return Ok(None);
     };
@@ -60,7 +60,7 @@ pub(super) fn container(
         engine,
         program,
         image: section.image.clone(),
-        gpus: prepared.job.plan.resources.gpus > 0,
+        gpus,
         writable: vec![absolute(&prepared.job.working_directory()), absolute(context.home.folder())],
         readable: data_outside(&prepared.job),
         user,

@@ -10,10 +10,9 @@ use std::time::Duration;
 use trackway_core::{Clock as _, Rung, Step};
 use trackway_formats::EventKind;
 use trackway_formats::layout::AttemptLayout;
+use trackway_formats::runfile::{Plan, PlanEntry};
 use trackway_launch::{AttemptChannel, Launcher, Observation, Placement, Seen};
-use trackway_ledger::{
-    AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
-};
+use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 use trackway_tower::LogScanner;
 use trackway_tower::decide::{DecisionRule, SpentBeside};
 
@@ -92,6 +91,8 @@ pub fn drive(
                     capture,
                     ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
+                let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
+                detecting.runs_on(resources.gpu.as_deref());
                 launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
@@ -165,7 +166,7 @@ fn additions(
 ) -> Result<Additions, AppError> {
     let decisions = context.ledger_read(|ledger| ledger.retries_of_run(prepared.run.run_id))?;
     Ok(Additions {
-        set: plan_values(changes.set, &decisions, &prepared.job.plan.retry)?,
+        in_force: plan_values(changes.in_force, &decisions, &prepared.job.plan.retry)?,
         own: injection.into_iter().flat_map(Injection::environment).collect(),
         rung: Some(rung),
         exclude_hosts: changes.exclude_hosts,
@@ -225,8 +226,8 @@ fn out_of_sight(launched: &Launched, why: &str) -> AppError {
 pub struct Rehearsal {
     /// Trackway's variables for it.
     pub environment: BTreeMap<String, String>,
-    /// Variables that an entry of the retry plan sets.
-    pub set: BTreeMap<String, String>,
+    /// What entries of the retry plan change.
+    pub in_force: PlanEntry,
     /// The fault that is part of it.
     pub injection: Option<Injection>,
     /// How long the script may take until it speaks to the recorder.
@@ -257,7 +258,7 @@ pub fn rehearse(
     context.become_supervisor();
     context.set_run_state(prepared.run.run_id, RunState::Running)?;
     let additions = Additions {
-        set: rehearsal.set.clone(),
+        in_force: rehearsal.in_force.clone(),
         own: rehearsal.environment.clone(),
         rung: rehearsal.rung,
         isolation: isolated::isolation(context, prepared, reporter)?,
@@ -336,7 +337,7 @@ fn watch(
         placement: &launched.placement,
         files,
         channel,
-        limits: limits_of(limits(&launched.run, prepared, beside), rehearsal),
+        limits: limits_of(limits(launched, &prepared.job.plan, beside), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,
         injection,
@@ -446,12 +447,12 @@ fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
 }
 
 /// What the run may still take, from its budgets and what its sealed attempts took.
-fn limits(run: &RunRow, prepared: &Prepared, beside: SpentBeside) -> Limits {
-    let plan = &prepared.job.plan;
+fn limits(launched: &Launched, plan: &Plan, beside: SpentBeside) -> Limits {
+    let Launched { run, row, .. } = launched;
     let usd = run.cost_usd.unwrap_or(0.0) + beside.cost_usd;
     let (gpu_seconds, seconds) = (run.gpu_seconds + beside.gpu_seconds, run.wall_seconds + beside.seconds);
-    let gpus = f64::from(plan.resources.gpus);
-    let usd_per_second = plan.resources.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
+    let gpus = f64::from(row.gpu_count.unwrap_or(0));
+    let usd_per_second = row.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
     Limits {
         timeout_seconds: plan.supervise.timeout_seconds,
         hang_after_seconds: plan.supervise.hang_after_seconds,

@@ -78,13 +78,13 @@ pub struct StoredJob {
     pub overrides: Vec<String>,
 }
 
-impl Job {
-    /// What the run file wants of each machine. GPUs are not part of it: the local launcher does not divide those of its machine.
-    pub(super) fn resources(&self) -> Resources {
-        let ResourcesSection { cpus, memory_bytes, .. } = self.plan.resources;
-        Resources { cpus, memory_bytes, ..Resources::default() }
-    }
+/// What is requested of each machine. GPUs are not part of it: the local launcher does not divide those of its machine.
+pub(super) fn requested(resources: &ResourcesSection) -> Resources {
+    let ResourcesSection { cpus, memory_bytes, .. } = *resources;
+    Resources { cpus, memory_bytes, ..Resources::default() }
+}
 
+impl Job {
     /// Reads a run file, or takes a command as it is.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
-use trackway_formats::runfile::{DataSpec, canonical_json};
+use trackway_formats::runfile::{DataSpec, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
     Adopt, Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement,
@@ -23,7 +23,7 @@ use super::adopted::{self, Adoption};
 use super::container::{container, run_in};
 use super::evaluator::evaluator_versions;
 use super::inputs::LaunchInputs;
-use super::job::Job;
+use super::job::{Job, requested};
 use super::ladder::Ladder;
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
 use super::load_crash::step_back;
@@ -79,7 +79,7 @@ impl Launched {
 #[derive(Debug, Clone, Default)]
 pub struct Additions {
     /// The changes of a retry plan, which make it another config.
-    pub set: BTreeMap<String, String>,
+    pub in_force: PlanEntry,
     /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
     pub own: BTreeMap<String, String>,
     /// The rung of the data; `None`: that of the attempt before, or else the first one.
@@ -111,7 +111,8 @@ pub fn launch_next(
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
-    let container = container_or_failed(context, prepared, reporter)?;
+    let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
+    let container = container_or_failed(context, prepared, resources.gpus > 0, reporter)?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
@@ -178,9 +179,10 @@ pub fn launch_next(
 fn container_or_failed(
     context: &Context,
     prepared: &Prepared,
+    gpus: bool,
     reporter: &dyn Reporter,
 ) -> Result<Option<Container>, AppError> {
-    let found = container(context, prepared, prepared.run.kind, reporter);
+    let found = container(context, prepared, gpus, reporter);
     if found.is_err() {
         context.set_run_state(prepared.run.run_id, RunState::Failed)?;
     }
@@ -314,10 +316,12 @@ fn planned_row(
     row.command.clone_from(&prepared.job.stored_plan.run.command);
     row.working_directory = prepared.job.working_directory().to_string_lossy().into_owned();
     row.log_directory = context.home.layout.attempt(attempt_id).folder().to_string_lossy().into_owned();
-    row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
-    row.gpu_count = Some(prepared.job.plan.resources.gpus);
+    let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
+    row.usd_per_gpu_hour = resources.usd_per_gpu_hour;
+    row.gpu_count = Some(resources.gpus);
     row.launcher = prepared.job.plan.launch.on.as_str().into();
-    apply_changes(&mut row, &context.redactor.settings(&additions.set));
+    let set = context.redactor.settings(&additions.in_force.set);
+    apply_changes(&mut row, &PlanEntry { set, ..additions.in_force.clone() }, &resources);
     row.data_sha256.clone_from(&inputs.data_sha256);
     row.evaluator_versions = evaluator_versions(&prepared.job).filter(|_| row.kind == LaunchKind::Train);
     note_capture(&mut row, &inputs.capture);
@@ -424,20 +428,32 @@ fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporte
 }
 
 /// The changes of a retry plan are part of the attempt: its config and its hash include them.
-fn apply_changes(row: &mut AttemptRow, set: &BTreeMap<String, String>) {
-    if set.is_empty() {
+/// Makes the config of an attempt that of its changes, if there are any.
+fn apply_changes(row: &mut AttemptRow, in_force: &PlanEntry, resources: &ResourcesSection) {
+    let PlanEntry { set, resources: changed } = in_force;
+    if set.is_empty() && changed.is_empty() {
         return;
     }
     let mut config = row.config_json.clone();
+    if !changed.is_empty() {
+        config["resources"] = serde_json::json!(resources);
+    }
     if let Some(run) = config.get_mut("run").and_then(serde_json::Value::as_object_mut) {
         let environment = run.entry("environment").or_insert_with(|| serde_json::json!({}));
         for (name, value) in set {
             environment[name.as_str()] = value.as_str().into();
         }
     }
-    let changed = serde_json::json!({ "config": row.config_sha256, "set": set });
-    row.config_sha256 = sha256_hex(canonical_json(&changed).as_bytes());
     row.config_json = config;
+    let other_gpus = changed.gpus.is_some() || changed.gpu.is_some();
+    if set.is_empty() && !other_gpus {
+        return; // Cores and memory decide no result.
+    }
+    let mut hashed = serde_json::json!({ "config": row.config_sha256, "set": set });
+    if other_gpus {
+        hashed["gpus"] = serde_json::json!([resources.gpus, resources.gpu]);
+    }
+    row.config_sha256 = sha256_hex(canonical_json(&hashed).as_bytes());
 }
 
 fn note_capture(row: &mut AttemptRow, capture: &Capture) {
@@ -492,7 +508,7 @@ fn spec_of(
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
     environment.extend(adoption.environment.clone());
-    environment.extend(additions.set.clone());
+    environment.extend(additions.in_force.set.clone());
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     if !plan.data.is_empty() {
@@ -536,7 +552,7 @@ fn spec_of(
             checkpoint_every_epochs: plan.checkpoint.every_epochs,
             devices: Vec::new(),
             request: EngineRequest {
-                resources: prepared.job.resources(),
+                resources: requested(&plan.resources.changed(&additions.in_force.resources)),
                 exclude_hosts: additions.exclude_hosts.clone(),
                 ..EngineRequest::default()
             },

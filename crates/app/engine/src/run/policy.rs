@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, SplitMix64, TerminationReason};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunState};
-use trackway_tower::decide::{BudgetUse, DecisionRule, FinalState};
+use trackway_tower::decide::{BudgetUse, DecisionRule, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt};
 
 use super::changes::Changes;
@@ -102,21 +102,21 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
         }
     };
     let run_state = match decision {
-        Decision::Retry { why, delay_seconds, set, plan_index, budget, exclude_hosts, .. } => {
+        Decision::Retry { why, delay_seconds, in_force, plan_index, budget, exclude_hosts, .. } => {
             spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
-            let set = context.redactor.settings(&set);
+            let in_force = redacted(context, in_force);
             let roll_back = roll_back::decided(rule, due);
-            let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
+            let changes = Changes { in_force, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
             retry.why = why;
             RunState::Waiting
         }
-        Decision::NextRung { why, rung, set, .. } => {
-            let changes =
-                Changes { set: context.redactor.settings(&set), rung: Some(rung), ..Changes::default() };
+        Decision::NextRung { why, rung, in_force, .. } => {
+            let in_force = redacted(context, in_force);
+            let changes = Changes { in_force, rung: Some(rung), ..Changes::default() };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Promote;
             retry.why = why;
@@ -148,6 +148,11 @@ fn answer(context: &Context, row: &AttemptRow, decision: Decision, due: Option<r
         }
     };
     Decided { retry, run_state }
+}
+
+/// What is in force as it is stored: without secrets.
+fn redacted(context: &Context, in_force: PlanEntry) -> PlanEntry {
+    PlanEntry { set: context.redactor.settings(&in_force.set), ..in_force }
 }
 
 /// The sealed attempts of the run, oldest first, with `row` as the last one.
@@ -207,7 +212,7 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         seconds: attempt.wall_seconds.unwrap_or(0.0),
         plan_index: changes.plan_index,
         plan_reason: changes.plan_reason,
-        set: changes.set,
+        in_force: changes.in_force,
         data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
         hosts: Vec::new(),
     }

@@ -10,7 +10,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, canonical_json};
+use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{
@@ -18,7 +18,7 @@ use trackway_ledger::{
 };
 use trackway_tower::worn::worn;
 
-use super::job::{Job, RunSource, StoredJob, data_sha256};
+use super::job::{Job, RunSource, StoredJob, data_sha256, requested};
 use super::ladder::warm_start::WarmStart;
 use super::lock::RunLock;
 use super::remote::RemotePlan;
@@ -279,17 +279,33 @@ fn contract_sha256(job: &Job) -> Option<String> {
     (!contract.is_empty()).then(|| sha256_hex(canonical_json(&json!(contract)).as_bytes()))
 }
 
-/// What this machine cannot give is known before anything is read.
+/// What this machine cannot give is known before anything is read, also what a retry would request of it.
 fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
-    let request = EngineRequest { resources: job.resources(), ..EngineRequest::default() };
-    if job.plan.launch.on != LaunchOn::Local || request == EngineRequest::default() {
+    if job.plan.launch.on != LaunchOn::Local {
         return Ok(());
     }
     let offer = LocalOffer::now(context.home.folder())
         .map_err(|error| AppError::file("look at the machine of", context.home.folder(), &error))?;
-    let Some(why) = offer.unmet(&request) else { return Ok(()) };
-    Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
-        .hint("request less in `[resources]`, or launch it on a machine that has it"))
+    let unmet = |resources: &ResourcesSection| {
+        offer.unmet(&EngineRequest { resources: requested(resources), ..EngineRequest::default() })
+    };
+    let resources = &job.plan.resources;
+    if let Some(why) = unmet(resources) {
+        return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
+            .hint("request less in `[resources]`, or launch it on a machine that has it"));
+    }
+    for (reason, rule) in &job.plan.retry.rules {
+        let mut in_force = PlanEntry::default();
+        for (number, entry) in (1..).zip(&rule.plan) {
+            in_force.add(entry);
+            if let Some(why) = unmet(&resources.changed(&in_force.resources)) {
+                let message = format!("not launched: entry {number} of `retry.{reason}` could not be: {why}");
+                return Err(AppError::new(ErrorKind::Blocked, message)
+                    .hint("request less in its `resources`, or launch the run on a machine that has it"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// C4: what the data stopped is not launched again until the data, what it is checked against, or the code changes. Another

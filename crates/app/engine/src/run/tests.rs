@@ -9,6 +9,7 @@ use trackway_launch::EngineState;
 use trackway_launch::conformance::Faults as _;
 use trackway_ledger::{AttemptRow, RetryRow};
 
+use super::{RunSource, read};
 use crate::testing::{NEW_YEAR_MICROS, SETTLES, World};
 
 /// A separate home, engine and clock.
@@ -185,4 +186,36 @@ fn the_words_of_an_engine_are_evidence() {
             serde_json::from_slice(&std::fs::read(files.engine_json()).unwrap()).unwrap();
         assert_eq!((&kept["engine"], &kept["state"]), (&engine.into(), &state.state.as_str().into()));
     }
+}
+
+/// Proves that an entry of a retry plan changes what the next attempt requests and what its receipt says it was given, and that an entry which
+/// the machine could not give is refused before anything is launched.
+#[test]
+fn an_entry_of_a_plan_changes_resources() {
+    let world = Trial::new(SETTLES);
+    let state = EngineState { engine: "slurm".into(), state: "OUT_OF_MEMORY".into(), reason: String::new() };
+    world.engine.end_next(3, state, true);
+    let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";
+    let plan = "[resources]\ngpus = 1\nusd_per_gpu_hour = 2.0\n[retry]\n\
+        host_oom = { plan = [{ resources = { memory = \"1MiB\", gpus = 2 } }] }\n";
+    let done = world.run(script, plan);
+    assert_eq!((done.outcome.state.as_str(), done.attempts.len()), ("completed", 2), "{:?}", done.reasons());
+    assert_eq!(done.attempts.iter().map(|attempt| attempt.gpu_count).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    assert_ne!(done.attempts[0].config_sha256, done.attempts[1].config_sha256);
+    assert_eq!(done.attempts[1].config_json["resources"]["memory_bytes"], 1 << 20);
+    assert!(done.retries[0].why.contains("gpus=2 memory=1.0 MiB"), "{}", done.retries[0].why);
+    let requested = |attempt: &AttemptRow| {
+        let files = world.context().home.layout.attempt(attempt.attempt_id);
+        let launch: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(files.launch_json()).unwrap()).unwrap();
+        launch["request"]["resources"]["memory_bytes"].as_u64()
+    };
+    assert_eq!((requested(&done.attempts[0]), requested(&done.attempts[1])), (None, Some(1 << 20)));
+
+    let more =
+        "[retry]\nhost_oom = { plan = [{ set = { A = \"1\" } }, { resources = { memory = \"900TiB\" } }] }\n";
+    let file = world.run_file("exit 0", more);
+    let source = RunSource::File { path: file, overrides: Vec::new() };
+    let refused = read(&world.context(), &source, false, &world.notes).err().unwrap();
+    assert!(refused.message.contains("entry 2 of `retry.host_oom`"), "{}", refused.message);
 }

@@ -20,6 +20,7 @@ use trackway_engine::rows::rung_of;
 use trackway_engine::run::{Prepared, Rehearsal, begin, read_again, rehearse};
 use trackway_formats::Variable;
 use trackway_formats::layout::RowCopy;
+use trackway_formats::runfile::PlanEntry;
 use trackway_ledger::{AttemptRow, AttemptState, DetectionRow, DiagnosisRow, Found, KeptRows, RunRow};
 use trackway_tower::diagnosis::{NothingToRun, Plan, Seen, Subject, Symptom, finding, plan, symptom};
 
@@ -253,7 +254,7 @@ fn launch_of(
     let hang_after = request.hang_after_seconds;
     Ok(Rehearsal {
         environment: environment(case, plan, hang_after),
-        set: BTreeMap::new(),
+        in_force: PlanEntry::default(),
         injection: None,
         handshake_seconds: (kind == DiagnosisKind::Numeric).then_some(HANDSHAKE_SECONDS),
         timeout_seconds: Some(request.timeout_seconds),

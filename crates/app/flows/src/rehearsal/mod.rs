@@ -357,16 +357,16 @@ impl Launches<'_> {
         previous: Option<&AttemptRow>,
         environment: BTreeMap<String, String>,
     ) -> Result<Sealed, AppError> {
-        let set = self.tried.last().map(|entry| entry.set.clone()).unwrap_or_default();
+        let in_force = self.tried.last().map(|entry| entry.in_force.clone()).unwrap_or_default();
         let rehearsal = Rehearsal {
             environment,
-            set: set.clone(),
+            in_force: in_force.clone(),
             handshake_seconds: Some(self.settings.handshake_seconds),
             timeout_seconds: Some(self.settings.timeout_seconds),
             ..Rehearsal::default()
         };
         let sealed = launch(self.context, self.prepared, previous, &rehearsal, self.reporter)?;
-        self.done.push(Done { part, row: sealed.row.clone(), set });
+        self.done.push(Done { part, row: sealed.row.clone(), set: in_force.set });
         Ok(sealed)
     }
 

@@ -43,8 +43,8 @@ pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
-    KeepBest, LadderSection, LaunchOn, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH,
-    ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    KeepBest, LadderSection, LaunchOn, LaunchSection, OnDataChange, OwnerSection, PlanEntry, RESUME_PATH,
+    ResourcesChange, ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

@@ -8,8 +8,8 @@ use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OwnerSection, RESUME_PATH, ResourcesSection, ResumeSection,
-    RetryRule, RetrySection, RunSection, SuperviseSection,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, PlanEntry, RESUME_PATH, ResourcesChange,
+    ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -408,7 +408,7 @@ fn refill(node: &Node) -> Result<f64, Fault> {
     }
 }
 
-fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<BTreeMap<String, String>> {
+fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<PlanEntry> {
     let Some(node) = scope.node("plan") else { return Vec::new() };
     let Value::List(items) = &node.value else {
         scope.read("plan", problems, |node| {
@@ -420,11 +420,28 @@ fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<BTreeMap<String, St
     for (index, item) in items.iter().enumerate() {
         let path = format!("{}[{index}]", scope.path_of("plan"));
         if let Some(entry) = Scope::open(item, "retry.*.plan", path, item.place.clone(), problems) {
-            entry.require("set", "{ BATCH = \"16\" }", problems);
-            plan.extend(entry.read("set", problems, variables));
+            if entry.node("resources").is_none() {
+                entry.require("set", "{ BATCH = \"16\" }", problems);
+            }
+            plan.push(PlanEntry {
+                set: entry.read("set", problems, variables).unwrap_or_default(),
+                resources: resources_change(&entry, problems),
+            });
         }
     }
     plan
+}
+
+fn resources_change(entry: &Scope, problems: &mut Problems) -> ResourcesChange {
+    let Some(scope) = entry.table_of("resources", "retry.*.plan.resources", problems) else {
+        return ResourcesChange::default();
+    };
+    ResourcesChange {
+        gpus: scope.read("gpus", problems, count(0)),
+        gpu: scope.read("gpu", problems, text),
+        cpus: scope.read("cpus", problems, count(1)),
+        memory_bytes: scope.read("memory", problems, byte_size),
+    }
 }
 
 pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {

@@ -182,7 +182,7 @@ fn every_key_reaches_its_value() {
         (infrastructure.backoff_min_seconds, infrastructure.backoff_max_seconds),
         (Some(10.0), Some(300.0))
     );
-    assert_eq!(file.retry.rules["device_oom"].plan[1]["ACT_CKPT"], "true");
+    assert_eq!(file.retry.rules["device_oom"].plan[1].set["ACT_CKPT"], "true");
     assert_eq!((file.retry.max_usd, file.retry.max_gpu_hours), (Some(200.0), Some(12.5)));
     let supervise = file.supervise;
     assert_eq!((supervise.grace_seconds, supervise.timeout_seconds), (0.5, Some(43_200.0)));
@@ -390,6 +390,10 @@ fn bad_values_are_reported_with_what_is_expected() {
         (
             "[retry]\ndevice_oom = { plan = [{}] }",
             "`retry.device_oom.plan[0].set` is missing (hint: add `set = { BATCH = \"16\" }`)",
+        ),
+        (
+            "[retry]\nhost_oom = { plan = [{ resources = { memory = \"lots\" } }] }",
+            "`retry.host_oom.plan[0].resources.memory` must be a size, not `lots` (hint: such as `\"16GiB\"`)",
         ),
         ("[retry]\nmax_usd = nan", "`retry.max_usd` must be 0 or more, not NaN"),
         (
@@ -667,13 +671,37 @@ fn a_webhook_is_named_by_a_variable() {
     assert_eq!(hash(MINIMAL), hash(&format!("{MINIMAL}[notify]\non = [\"end\"]\n")));
 }
 
+/// Proves that entries of a retry plan add up, the later one first, and that an entry of a stored plan of before there were
+/// resources is read as its variables.
+#[test]
+fn entries_of_a_plan_add_up() {
+    let plan = read(&format!(
+        "{MINIMAL}[retry]\nhost_oom = {{ plan = [{{ set = {{ A = 1, B = 1 }}, resources = {{ memory = \"1GiB\", cpus = 2 }} }}, \
+         {{ set = {{ B = 2 }}, resources = {{ memory = \"2GiB\", gpu = \"a100\" }} }}] }}\n"
+    ))
+    .unwrap();
+    let mut in_force = PlanEntry::default();
+    for entry in &plan.retry.rules["host_oom"].plan {
+        in_force.add(entry);
+    }
+    assert_eq!(in_force.to_string(), "A=1 B=2 gpu=a100 cpus=2 memory=2.0 GiB");
+    let resources = plan.resources.changed(&in_force.resources);
+    assert_eq!((resources.gpus, resources.cpus, resources.memory_bytes), (0, Some(2), Some(2 << 30)));
+    let stored = serde_json::to_value(&in_force).unwrap();
+    assert_eq!(serde_json::from_value::<PlanEntry>(stored).unwrap(), in_force);
+    let older: PlanEntry = serde_json::from_str("{\"BATCH\": \"16\"}").unwrap();
+    assert_eq!(older.to_string(), "BATCH=16");
+    assert!(serde_json::from_str::<PlanEntry>("{\"set\": {}, \"resource\": {}}").is_err());
+}
+
 /// Proves that `docs/run-file.md` has a heading for each section and names each of its keys below it.
 #[test]
 fn the_documentation_names_every_key() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/run-file.md")).unwrap();
     for section in SCHEMA.iter().filter(|section| !section.name.is_empty()) {
-        let name = section.name.replace(".*.plan", ".*").replace('*', "NAME");
+        let name =
+            section.name.replace(".*.plan.resources", ".*").replace(".*.plan", ".*").replace('*', "NAME");
         // Its own heading, or that of the nearest section around it.
         let around = std::iter::successors(Some(name.as_str()), |name| Some(name.rsplit_once('.')?.0));
         let start = around.into_iter().find_map(|name| document.find(&format!("\n## `[{name}]`")));

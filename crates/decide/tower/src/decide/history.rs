@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, RetryOutlook, Step, TerminationReason as Reason};
 
+use super::PlanEntry;
 use crate::roll_back::Back;
 
 /// Infrastructure failures of different attempts that make a machine suspect: one alone may be a coincidence, or
@@ -48,7 +49,7 @@ pub struct PastAttempt {
     /// The reason whose plan it took an entry of.
     pub plan_reason: Option<Reason>,
     /// What it ran with beyond the run file.
-    pub set: BTreeMap<String, String>,
+    pub in_force: PlanEntry,
     /// The hash of its data manifest and schema contract.
     pub data_manifest: String,
     /// The machines that it ran on; empty where no other ones could have been had.
@@ -206,7 +207,7 @@ impl History {
             }
             let same_cause = attempt.reason == last.reason
                 || (!last.fingerprint.is_empty() && attempt.fingerprint == last.fingerprint);
-            if !same_cause || attempt.set != last.set {
+            if !same_cause || attempt.in_force != last.in_force {
                 break;
             }
             alike += 1;

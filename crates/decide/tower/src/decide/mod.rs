@@ -10,15 +10,14 @@ mod policy;
 mod retry;
 mod rule;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use crate::runbook::next_actions;
 pub use history::{History, NextRung, PastAttempt, RollBack, SpentBeside};
-pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
+pub use policy::{AttemptBudget, RetryPolicy};
 pub use rule::DecisionRule;
+pub use trackway_formats::runfile::PlanEntry;
 
 /// How much of a budget is spent once the decision is carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -60,7 +59,7 @@ pub enum Decision {
         /// How long to wait first.
         delay_seconds: f64,
         /// Everything that the attempt runs with beyond the run file: what was in force, and the next plan entry.
-        set: BTreeMap<String, String>,
+        in_force: PlanEntry,
         /// The plan entry used, when this retry takes a new one.
         plan_index: Option<usize>,
         /// The budget it spends from.
@@ -79,7 +78,7 @@ pub enum Decision {
         /// The rung.
         rung: String,
         /// What was in force beyond the run file, and stays so.
-        set: BTreeMap<String, String>,
+        in_force: PlanEntry,
     },
     /// Launch the evaluation alone again; the training attempt stays good.
     RetryEvaluator {
@@ -178,8 +177,8 @@ fn stop(
 /// The next rung spends from the budgets of money and time, and from no other.
 fn promoted(history: &History, last: &PastAttempt) -> Option<Decision> {
     let next = history.next_rung.clone().filter(|_| last.reason.is_success())?;
-    let set = last.set.clone();
-    Some(Decision::NextRung { rule: DecisionRule::RungPromoted, why: next.why, rung: next.rung, set })
+    let in_force = last.in_force.clone();
+    Some(Decision::NextRung { rule: DecisionRule::RungPromoted, why: next.why, rung: next.rung, in_force })
 }
 
 fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
@@ -226,7 +225,7 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
         rule: if roll_back.by_person { DecisionRule::RollBackPerson } else { DecisionRule::RollBackDetector },
         why: format!("rolls back to {to}{skip}: {}", roll_back.why),
         delay_seconds: policy.roll_back.delay_seconds(again, jitter),
-        set: last.set.clone(),
+        in_force: last.in_force.clone(),
         plan_index: None,
         budget,
         resume: back.to_step.is_some(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::TerminationReason as Reason;
 
+use super::PlanEntry;
 use super::rule::DecisionRule;
 
 /// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks
@@ -52,14 +53,6 @@ impl AttemptBudget {
         let full = doubled.min(self.backoff_max_seconds).max(0.0);
         full * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))
     }
-}
-
-/// One fall-back: what to set for the next attempt. Each entry is used once, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlanEntry {
-    /// Environment variables and their values.
-    pub set: BTreeMap<String, String>,
 }
 
 /// Every budget of a run.

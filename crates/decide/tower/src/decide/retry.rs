@@ -38,7 +38,7 @@ pub(super) fn after_data_change(
         rule: DecisionRule::DataChanged,
         why: "the data manifest or the schema contract changed since the data stopped the run".into(),
         delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
-        set: last.set.clone(),
+        in_force: last.in_force.clone(),
         plan_index: None,
         // Each manifest may be tried once, so the number of manifests is the limit.
         budget: BudgetUse { name: "data_manifests".into(), spent, limit: spent },
@@ -98,7 +98,7 @@ pub(super) fn evaluator(
         rule: DecisionRule::EvaluatorBeforeFirstCommit,
         why: "the evaluation inside the script failed before anything was committed".into(),
         delay_seconds,
-        set: last.set.clone(),
+        in_force: last.in_force.clone(),
         plan_index: None,
         budget,
         resume: false,
@@ -135,14 +135,13 @@ pub(super) fn with_next_plan(
             last.reason,
         ));
     };
-    let mut set = last.set.clone();
-    set.extend(entry.set.clone());
-    let shown: Vec<_> = entry.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mut in_force = last.in_force.clone();
+    in_force.add(entry);
     Some(Decision::Retry {
         rule: DecisionRule::ChangedPlan,
-        why: format!("`{}`: entry {} of the plan sets {}", last.reason, next + 1, shown.join(" ")),
+        why: format!("`{}`: entry {} of the plan sets {entry}", last.reason, next + 1),
         delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
-        set,
+        in_force,
         plan_index: Some(next),
         budget: budget(next + 1),
         // Diverged weights may already be in the checkpoint, but the supervisor's resume rules decide which is good.
@@ -230,7 +229,7 @@ pub(super) fn same_again(
         rule: spending.rule,
         why: format!("`{}`: {number}, from {from}", last.reason),
         delay_seconds: spending.budget.delay_seconds(spent, jitter),
-        set: last.set.clone(),
+        in_force: last.in_force.clone(),
         plan_index: None,
         budget,
         resume,

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use trackway_core::{RetryOutlook, Step};
 
@@ -19,7 +21,7 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
         seconds: 3600.0,
         plan_index: None,
         plan_reason: None,
-        set: BTreeMap::new(),
+        in_force: PlanEntry::default(),
         data_manifest: "v1".into(),
         hosts: Vec::new(),
     }
@@ -28,7 +30,10 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
 fn plan(entries: &[(&str, &str)]) -> Vec<PlanEntry> {
     entries
         .iter()
-        .map(|(key, value)| PlanEntry { set: BTreeMap::from([((*key).into(), (*value).into())]) })
+        .map(|(key, value)| PlanEntry {
+            set: BTreeMap::from([((*key).into(), (*value).into())]),
+            ..PlanEntry::default()
+        })
         .collect()
 }
 
@@ -121,18 +126,20 @@ fn a_plan_is_used_in_order_and_once() {
         RetryPolicy { device_oom: plan(&[("BATCH", "16"), ("ACT_CKPT", "1")]), ..Default::default() };
     let mut attempts = vec![ended(Reason::DeviceOom, None)];
     for expected in [0, 1] {
-        let Decision::Retry { set, plan_index, rule, .. } = after(&attempts, &policy) else {
+        let Decision::Retry { in_force, plan_index, rule, .. } = after(&attempts, &policy) else {
             panic!("entry {expected} is left")
         };
         assert_eq!((rule, plan_index), (DecisionRule::ChangedPlan, Some(expected)));
         let mut next = ended(Reason::DeviceOom, None);
-        (next.set, next.plan_index, next.plan_reason) = (set, plan_index, Some(Reason::DeviceOom));
+        (next.in_force, next.plan_index, next.plan_reason) = (in_force, plan_index, Some(Reason::DeviceOom));
         attempts.push(next);
     }
     assert_eq!(after(&attempts, &policy).rule(), DecisionRule::NoPlanLeft);
     attempts.last_mut().unwrap().reason = Reason::NetworkError;
-    let Decision::Retry { set, .. } = after(&attempts, &policy) else { panic!("a network error is retried") };
-    assert_eq!(set.len(), 2, "both entries stay in force");
+    let Decision::Retry { in_force, .. } = after(&attempts, &policy) else {
+        panic!("a network error is retried")
+    };
+    assert_eq!(in_force.set.len(), 2, "both entries stay in force");
 }
 
 /// Proves that a data error stays shut until the manifest changes, and does not reopen for data seen before.
@@ -185,8 +192,9 @@ fn ends_that_look_alike_are_counted() {
     assert_eq!(alike(&[text(node, "a"), text(network, "a")]), 2, "the same text");
     assert_eq!(alike(&[text(node, "a"), text(network, "b")]), 1);
     assert_eq!(alike(&[text(node, ""), text(network, "")]), 1, "without a text they are not alike");
-    let set = BTreeMap::from([("BATCH".to_owned(), "8".to_owned())]);
-    assert_eq!(alike(&[text(hang, "a"), PastAttempt { set, ..text(hang, "a") }]), 1, "other settings");
+    let in_force =
+        PlanEntry { set: BTreeMap::from([("BATCH".to_owned(), "8".to_owned())]), ..PlanEntry::default() };
+    assert_eq!(alike(&[text(hang, "a"), PastAttempt { in_force, ..text(hang, "a") }]), 1, "other settings");
 }
 
 /// Proves that the evaluator alone is launched again up to its limit, unless there is nothing that it could evaluate, and that a
@@ -256,13 +264,13 @@ proptest! {
         });
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
         let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None, beside: SpentBeside::default() };
-        let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
+        let (mut in_force, mut taken, mut committed) = (PlanEntry::default(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
             committed += u64::from(progress);
             let mut attempt = ended(Reason::ALL[reason], Some(committed));
             attempt.confidence = Confidence::ALL[confidence];
-            attempt.set = std::mem::take(&mut set);
+            attempt.in_force = std::mem::take(&mut in_force);
             if let Some((index, why)) = std::mem::take(&mut taken) {
                 (attempt.plan_index, attempt.plan_reason) = (Some(index), Some(why));
             }
@@ -270,10 +278,10 @@ proptest! {
             history.attempts.push(attempt);
             match decide(&history, &policy, jitter) {
                 Decision::Stop { .. } => { stopped = true; break; }
-                Decision::Retry { set: next, plan_index, budget, delay_seconds, .. } => {
+                Decision::Retry { in_force: next, plan_index, budget, delay_seconds, .. } => {
                     prop_assert!(budget.spent <= budget.limit);
                     prop_assert!((0.0..=300.0).contains(&delay_seconds));
-                    set = next;
+                    in_force = next;
                     taken = plan_index.map(|index| (index, reason));
                 }
                 Decision::RetryEvaluator { budget, .. } => prop_assert!(budget.spent <= budget.limit),
@@ -329,7 +337,7 @@ fn roll_backs_have_their_own_budget() {
 #[test]
 fn a_finished_rung_leads_to_the_next() {
     let mut last = PastAttempt { rung: "1%".into(), ..ended(Reason::Completed, Some(900)) };
-    last.set.insert("BATCH".into(), "16".into());
+    last.in_force.set.insert("BATCH".into(), "16".into());
     let next = NextRung { rung: "10%".into(), why: "it is good".into() };
     let history = History {
         attempts: vec![last.clone()],
@@ -338,10 +346,10 @@ fn a_finished_rung_leads_to_the_next() {
         next_rung: Some(next),
         roll_back: None,
     };
-    let Decision::NextRung { rung, set, .. } = decide(&history, &RetryPolicy::default(), 0.5) else {
+    let Decision::NextRung { rung, in_force, .. } = decide(&history, &RetryPolicy::default(), 0.5) else {
         panic!("a rung follows")
     };
-    assert_eq!((rung.as_str(), set["BATCH"].as_str()), ("10%", "16"));
+    assert_eq!((rung.as_str(), in_force.set["BATCH"].as_str()), ("10%", "16"));
     let poor = RetryPolicy { max_usd: Some(2.0), ..RetryPolicy::default() };
     assert_eq!(decide(&history, &poor, 0.5).rule(), DecisionRule::MoneySpent);
 

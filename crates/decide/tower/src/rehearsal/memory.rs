@@ -1,12 +1,10 @@
 //! A rehearsal that runs out of memory is tried again with the entries of the retry plan, as the run itself would be.
 
-use std::collections::BTreeMap;
-
 use trackway_core::Confidence::Certain;
 use trackway_core::TerminationReason as Reason;
 
 use super::{Cause, Diagnosis, RehearsalEvidence, Weight};
-use crate::decide::RetryPolicy;
+use crate::decide::{PlanEntry, RetryPolicy};
 
 /// An entry of a retry plan with which a rehearsal was launched again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +15,8 @@ pub struct TriedEntry {
     pub index: usize,
     /// Entries of that plan.
     pub entries: usize,
-    /// All variables that are set, those of earlier entries included.
-    pub set: BTreeMap<String, String>,
+    /// All that is changed, by earlier entries too.
+    pub in_force: PlanEntry,
 }
 
 /// The next entry for a launch that ended like this; none for another end, without a plan, and once all are used.
@@ -29,9 +27,9 @@ pub fn next_entry(policy: &RetryPolicy, reason: Reason, tried: &[TriedEntry]) ->
     }
     let plan = policy.plan(reason)?;
     let index = tried.iter().filter(|entry| entry.reason == reason).count();
-    let mut set = tried.last().map(|entry| entry.set.clone()).unwrap_or_default();
-    set.extend(plan.get(index)?.set.clone());
-    Some(TriedEntry { reason, index, entries: plan.len(), set })
+    let mut in_force = tried.last().map(|entry| entry.in_force.clone()).unwrap_or_default();
+    in_force.add(plan.get(index)?);
+    Some(TriedEntry { reason, index, entries: plan.len(), in_force })
 }
 
 /// The launch fits only with an entry of the plan.
@@ -40,20 +38,19 @@ pub(super) fn fits_with_plan(evidence: &RehearsalEvidence) -> Option<Cause> {
     if !evidence.learned.ending.in_order {
         return None;
     }
-    let set: Vec<String> = last.set.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let message = format!(
         "out of memory as configured (`{}`); with entry {} of `[retry] {}` it fits: {}",
         first.reason,
         last.index + 1,
         last.reason,
-        set.join(" ")
+        last.in_force
     );
     Some(Cause {
         diagnosis: Diagnosis::OutOfMemory,
         confidence: Certain,
         weight: Weight::Warns,
         message,
-        action: "set these variables in `[run] environment`: otherwise each run begins with an attempt that fails",
+        action: "put these values into `[run] environment` and `[resources]`: otherwise each run begins with an attempt that fails",
     })
 }
 
@@ -66,10 +63,9 @@ pub(super) fn in_vain(tried: &[TriedEntry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::PlanEntry;
 
     fn entry(name: &str, value: &str) -> PlanEntry {
-        PlanEntry { set: [(name.to_owned(), value.to_owned())].into() }
+        PlanEntry { set: [(name.to_owned(), value.to_owned())].into(), ..PlanEntry::default() }
     }
 
     /// Proves that entries come in order, add to those before, are counted for each reason, and end.
@@ -86,9 +82,9 @@ mod tests {
             tried.push(next_entry(&policy, reason, &tried).unwrap());
         }
         let seen: Vec<(usize, usize, usize)> =
-            tried.iter().map(|entry| (entry.index, entry.entries, entry.set.len())).collect();
+            tried.iter().map(|entry| (entry.index, entry.entries, entry.in_force.set.len())).collect();
         assert_eq!(seen, [(0, 2, 1), (0, 1, 2), (1, 2, 3)]);
-        assert_eq!(tried[2].set["BATCH"], "16");
+        assert_eq!(tried[2].in_force.set["BATCH"], "16");
         assert_eq!(next_entry(&policy, Reason::DeviceOom, &tried), None);
         assert_eq!(next_entry(&policy, Reason::NumericDivergence, &[]), None);
         assert_eq!(next_entry(&RetryPolicy::default(), Reason::DeviceOom, &[]), None);

@@ -6,6 +6,7 @@ use trackway_formats::rehearsal::{
 };
 
 use super::*;
+use crate::decide::PlanEntry;
 use crate::memory::Precision;
 
 fn group(tensors: u64, elements: u64) -> Group {
@@ -144,7 +145,7 @@ fn out_of_memory_with_a_plan_that_fits_warns() {
         reason: trackway_core::TerminationReason::DeviceOom,
         index,
         entries: 2,
-        set: [("BATCH".to_owned(), batch.to_owned())].into(),
+        in_force: PlanEntry { set: [("BATCH".to_owned(), batch.to_owned())].into(), ..PlanEntry::default() },
     };
     let fits = RehearsalEvidence { tried: vec![entry(0, "32"), entry(1, "16")], ..healthy() };
     let result = judge(&fits);

@@ -90,12 +90,8 @@ impl Detecting {
     /// The detectors as the plan of a run sets them, at this rung.
     #[must_use]
     pub fn new(plan: &Plan, rung: Rung, has_run_file: bool) -> Self {
-        let mut detectors = Detectors::new(rules_of(&plan.detect));
-        if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
-            detectors.set_memory_limit(device.usable_bytes() as f64);
-        }
-        Self {
-            detectors,
+        let mut detecting = Self {
+            detectors: Detectors::new(rules_of(&plan.detect)),
             rung,
             section: plan.detect.clone(),
             has_run_file,
@@ -104,6 +100,15 @@ impl Detecting {
             firings: Vec::new(),
             stopping: Stopping::new(plan.early_stop.as_ref()),
             batch: BatchWatch::default(),
+        };
+        detecting.runs_on(plan.resources.gpu.as_deref());
+        detecting
+    }
+
+    /// The kind of GPU, whose memory is a limit if it is known.
+    pub fn runs_on(&mut self, gpu: Option<&str>) {
+        if let Some(device) = gpu.and_then(Device::named) {
+            self.detectors.set_memory_limit(device.usable_bytes() as f64);
         }
     }
 
