@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
+use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,11 +13,14 @@ use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
 use trackway_formats::checkpoint_origin::{
     CheckpointOrigin, ORIGIN_FILE_NAME, ORIGIN_VERSION, OriginFile, stored_names,
 };
-use trackway_layouts::{Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin};
+use trackway_layouts::{
+    Answer, Because, Fingerprint, Observation, Recognised, Settling, StepOrigin, Wholeness,
+};
 
 use crate::candidates::{Candidate, Patterns};
 use crate::committed::{Commits, is_model_alone, not_adopted};
 use crate::kinds::kind_of;
+use crate::order::{Place, put_in_order};
 use crate::saves::Saves;
 
 /// A checkpoint that no pattern names is copied only where the disk has so many times its size free.
@@ -25,6 +29,13 @@ const FREE_PER_BYTE: u64 = 10;
 /// Why a link is not committed.
 const LINK: &str =
     "it is a symbolic link: what it points to is committed if `checkpoint.adopt` names that by its own path";
+
+/// Later checkpoints wait for one that is not yet known to be complete for at most so many looks, more than it takes where nothing can be
+/// checked.
+const AWAITED_LOOKS_MAX: u32 = 15;
+
+/// Where the step of a checkpoint comes from that has none.
+const UNKNOWN: &str = "unknown";
 
 /// Copies of checkpoints that are kept when the run file says nothing: the script's own retention does not delete them.
 const KEPT_BY_DEFAULT: usize = 2;
@@ -97,7 +108,7 @@ pub struct NotAdopted {
 /// What one look led to.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// What was committed, in the order of the steps.
+    /// What was committed, in the order of the log.
     pub adopted: Vec<Adopted>,
     /// What was given up; each state of a path once.
     pub not_adopted: Vec<NotAdopted>,
@@ -114,11 +125,13 @@ struct Known {
     done: Option<Fingerprint>,
     /// Why it could not be looked into the last time.
     refused: Option<String>,
+    /// How many looks since its last commit let later ones wait for it.
+    awaited_looks: u32,
 }
 
 impl Known {
     fn new(quiet_ns: u64) -> Self {
-        Self { settling: Settling::new(quiet_ns), done: None, refused: None }
+        Self { settling: Settling::new(quiet_ns), done: None, refused: None, awaited_looks: 0 }
     }
 
     /// Says once, while it is the same, why a path is not looked into.
@@ -140,6 +153,20 @@ struct Complete {
     step_origin: &'static str,
 }
 
+impl Complete {
+    fn place(&self) -> Place {
+        let step = (self.step_origin != UNKNOWN).then_some(self.step);
+        Place { step, modified_ns: self.candidate.modified_ns() }
+    }
+}
+
+/// What a look found at a path.
+enum Found {
+    Complete(Complete),
+    /// It is written, and becomes complete if it does not change.
+    Settling(Place),
+}
+
 /// Follows the checkpoints that one attempt writes.
 pub struct Adopter {
     spec: AdopterSpec,
@@ -148,6 +175,8 @@ pub struct Adopter {
     /// Claimed by the first commit, so that a script without checkpoints leaves no root.
     root: Option<CheckpointRoot>,
     known: BTreeMap<PathBuf, Known>,
+    /// The last one that was committed.
+    newest: Option<Place>,
     is_fenced: bool,
 }
 
@@ -183,7 +212,7 @@ impl Adopter {
                 known.insert(path, Known { done, ..Known::new(spec.quiet_ns) });
             }
         }
-        Self { spec, clock, ids, root: None, known, is_fenced: false }
+        Self { spec, clock, ids, root: None, known, newest: None, is_fenced: false }
     }
 
     /// Where candidates are, and may appear.
@@ -203,17 +232,29 @@ impl Adopter {
         let paths = self.spec.patterns.paths();
         // A path that is gone may come again with the same name and other files.
         self.known.retain(|path, _| paths.contains(path));
-        let mut complete: Vec<Complete> =
-            paths.into_iter().filter_map(|path| self.observe(&path, facts, &mut look)).collect();
-        complete.sort_by_key(|one| one.step);
+        let (mut complete, mut settling) = (Vec::new(), Vec::new());
+        for path in paths {
+            match self.observe(&path, facts, &mut look) {
+                Some(Found::Complete(one)) => complete.push(one),
+                Some(Found::Settling(place)) => settling.push(place),
+                None => {}
+            }
+        }
+        put_in_order(&mut complete, Complete::place);
         for one in complete {
-            self.commit(one, facts, &mut look);
+            // What comes later in the order must not come earlier in the log.
+            let place = one.place();
+            let is_early = settling.iter().any(|other| other.is_before(&place));
+            if is_early || self.commit(one, facts, &mut look).is_break() {
+                look.is_waiting = true;
+                break;
+            }
         }
         look
     }
 
-    /// Looks at one path; what is complete and not committed.
-    fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Complete> {
+    /// Looks at one path, for what is not committed yet.
+    fn observe(&mut self, path: &Path, facts: &Facts<'_>, look: &mut Look) -> Option<Found> {
         let quiet_ns = self.spec.quiet_ns;
         let known = self.known.entry(path.to_owned()).or_insert_with(|| Known::new(quiet_ns));
         let shown = self.spec.patterns.shown(path);
@@ -252,7 +293,8 @@ impl Adopter {
                 let recognised = content.recognised;
                 let reached = || (facts.step_when_written)(modified_ns);
                 let (step, step_origin) = step_of(&recognised, reported.flatten(), reached);
-                Some(Complete { candidate, recognised, fingerprint, because, step, step_origin })
+                let one = Complete { candidate, recognised, fingerprint, because, step, step_origin };
+                Some(Found::Complete(one))
             }
             Answer::Torn { what } => {
                 known.done = Some(fingerprint);
@@ -261,13 +303,22 @@ impl Adopter {
             }
             Answer::Wait { .. } => {
                 look.is_waiting = true;
-                None
+                let is_written =
+                    matches!(seen.wholeness, Wholeness::Whole { .. } | Wholeness::CannotTell { .. })
+                        && seen.is_open_for_writing != Some(true);
+                known.awaited_looks += u32::from(is_written);
+                let is_awaited = is_written && known.awaited_looks <= AWAITED_LOOKS_MAX;
+                let reached = || (facts.step_when_written)(modified_ns);
+                let step = content.recognised.step.or_else(reached);
+                is_awaited.then_some(Found::Settling(Place { step, modified_ns }))
             }
             Answer::Gone => None,
         }
     }
 
-    fn commit(&mut self, complete: Complete, facts: &Facts<'_>, look: &mut Look) {
+    /// Commits it. A break: it was interrupted.
+    fn commit(&mut self, complete: Complete, facts: &Facts<'_>, look: &mut Look) -> ControlFlow<()> {
+        let place = complete.place();
         let saved = self.save(&complete, facts);
         let Complete { candidate, recognised, fingerprint, because, step_origin, .. } = complete;
         let shown = self.spec.patterns.shown(&candidate.path);
@@ -275,10 +326,11 @@ impl Adopter {
         let known = self.known.get_mut(&candidate.path).expect("it was observed");
         match saved {
             Ok(commit) => {
-                known.done = Some(fingerprint);
+                (known.done, known.awaited_looks) = (Some(fingerprint), 0);
+                self.newest = Some(place);
                 look.adopted.push(Adopted { commit, path: shown, layout, because, step_origin });
             }
-            Err(_) if (facts.is_interrupted)() => look.is_waiting = true,
+            Err(_) if (facts.is_interrupted)() => return ControlFlow::Break(()),
             Err(CheckpointError::SourceChanged { .. }) => {
                 known.settling.rewritten();
                 look.is_waiting = true;
@@ -294,6 +346,7 @@ impl Adopter {
                 look.not_adopted.push(NotAdopted { path: shown, why: why(&error) });
             }
         }
+        ControlFlow::Continue(())
     }
 
     fn save(&mut self, complete: &Complete, facts: &Facts<'_>) -> Result<Commit, CheckpointError> {
@@ -332,6 +385,10 @@ impl Adopter {
     fn refusal(&self, complete: &Complete) -> Option<String> {
         if self.saves_through_trackway() {
             return Some("the script saves through Trackway too, and one log cannot have both".into());
+        }
+        if let Some(newest) = self.newest.as_ref().filter(|newest| complete.place().is_older(newest)) {
+            let newest = newest.step.map_or("another one".to_owned(), |step| format!("that of step {step}"));
+            return Some(format!("it is older than {newest}, which was committed before it was complete"));
         }
         let bytes = complete.fingerprint.bytes;
         let free = free_bytes(complete.candidate.path.parent()?)?;
@@ -389,7 +446,7 @@ fn step_of(
         (_, _, Some(step)) => (step, "report"),
         (Some(step), Some(StepOrigin::Tracker), _) => (step, "tracker"),
         (Some(step), ..) => (step, "name"),
-        (None, ..) => reached().map_or((0, "unknown"), |step| (step, "progress")),
+        (None, ..) => reached().map_or((0, UNKNOWN), |step| (step, "progress")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which state of a path was committed already, without reading it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -65,28 +66,45 @@ impl Committed {
 
 /// The commits of a root that can be read and were not adopted, with their files. A root that cannot be read has none.
 pub(crate) fn not_adopted(root: &Path) -> Vec<(CheckpointInfo, Vec<ManifestFile>)> {
-    let Ok(view) = CheckpointView::open(root) else { return Vec::new() };
-    let is_there = |info: &CheckpointInfo| {
-        matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded)
-            && !root.join(&info.folder).join(ORIGIN_FILE_NAME).exists()
-    };
+    CheckpointView::open(root).map(|view| not_adopted_of(&view)).unwrap_or_default()
+}
+
+fn not_adopted_of(view: &CheckpointView) -> Vec<(CheckpointInfo, Vec<ManifestFile>)> {
     let with_files =
         |info: CheckpointInfo| view.manifest(info.number).ok().map(|manifest| (info, manifest.files));
-    view.list().into_iter().filter(is_there).filter_map(with_files).collect()
+    readable(view).filter(|info| !is_adopted(view, info)).filter_map(with_files).collect()
+}
+
+/// The commits that still have their files, in the order of the log.
+fn readable(view: &CheckpointView) -> impl DoubleEndedIterator<Item = CheckpointInfo> {
+    let has_files = |info: &CheckpointInfo| {
+        matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded)
+    };
+    view.list().into_iter().filter(has_files)
+}
+
+fn is_adopted(view: &CheckpointView, info: &CheckpointInfo) -> bool {
+    view.root().join(&info.folder).join(ORIGIN_FILE_NAME).exists()
 }
 
 /// Whether these are the files of a model and nothing else, which can be evaluated and not resumed: what `run.save_model` commits.
-#[must_use]
-pub fn is_model_alone(files: &[ManifestFile]) -> bool {
+pub(crate) fn is_model_alone(files: &[ManifestFile]) -> bool {
     files.iter().all(|file| file.kind == Kind::Weights)
+}
+
+/// The models that were committed beside checkpoints which the script wrote itself, by their folders: it cannot continue from them. A log without
+/// such checkpoints has none.
+#[must_use]
+pub fn models_beside(view: &CheckpointView) -> BTreeSet<String> {
+    if !readable(view).any(|info| is_adopted(view, &info)) {
+        return BTreeSet::new();
+    }
+    let models = not_adopted_of(view).into_iter().filter(|(_, files)| is_model_alone(files));
+    models.map(|(info, _)| info.object_prefix).collect()
 }
 
 /// The newest checkpoint of a root that was adopted and verifies.
 #[must_use]
 pub fn newest_adopted(view: &CheckpointView) -> Option<LoadedCheckpoint> {
-    let is_adopted = |info: &CheckpointInfo| {
-        matches!(info.state, CheckpointState::Committed | CheckpointState::Superseded)
-            && view.root().join(&info.folder).join(ORIGIN_FILE_NAME).exists()
-    };
-    view.list().into_iter().rev().filter(is_adopted).find_map(|info| view.load(info.number).ok())
+    readable(view).rev().filter(|info| is_adopted(view, info)).find_map(|info| view.load(info.number).ok())
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "the folder is of the test")]
 
+mod order;
+
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use trackway_checkpoint::{CheckpointRoot, CheckpointView, Kind};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_layouts::Because;
 
-use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, newest_adopted};
+use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, models_beside, newest_adopted};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -584,6 +586,7 @@ fn a_model_that_was_committed_is_no_save_through_trackway() {
     let mut world = World::new();
     let mut root = world.own_root(1);
     root.save(5, &[], |writer| writer.file("model.ubj", Kind::Weights, b"x")).unwrap();
+    assert!(models_beside(&world.view()).is_empty(), "it is the only checkpoint there is");
     let attempt_id = root.list().unwrap().last().unwrap().attempt_id;
     let mut adopter = world.adopter_for(1, attempt_id, world.patterns(&["out/checkpoint-*"]));
     world.ended = true;
@@ -602,6 +605,10 @@ fn a_model_that_was_committed_is_no_save_through_trackway() {
     let readable = view.list().iter().filter(|info| view.load(info.number).is_ok()).count();
     assert_eq!((readable, view.list().last().unwrap().step), (5, 31));
     assert_eq!(newest_adopted(&view).unwrap().step, 30);
+    let beside = models_beside(&view);
+    let models: Vec<u64> =
+        view.list().iter().filter(|one| beside.contains(&one.object_prefix)).map(|one| one.step).collect();
+    assert_eq!(models, [5, 31]);
     root.save(32, &[], |writer| {
         writer.file("model.ubj", Kind::Weights, b"z")?;
         writer.file("optimizer.json", Kind::Optimizer, b"{}")

@@ -1,26 +1,61 @@
 //! The ledger's rows of checkpoints. The log of a root is the truth; after each change of it the rows follow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value as Json;
+use trackway_adopt::models_beside;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView};
-use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_ledger::{AttemptRow, CheckpointRow, CheckpointRowState, RunRow, ValuesAtSteps};
 
 use super::view;
 use crate::Context;
 use crate::error::AppError;
 
-/// The rows of a rung's checkpoints as its log has them now, with what is known of their bytes.
-pub(crate) fn rows_of_rung(context: &Context, attempt: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = context.home.layout.checkpoint_root(attempt.run_id, attempt.kind, &attempt.rung);
-    let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id))?;
-    let rows = mirror_rows(context, &root, &view(&root)?).into_iter().map(|row| {
-        let before = before(&known, &row);
-        with_what_the_log_lacks(row, (&BTreeMap::new(), context.clock.now()), before)
-    });
-    Ok(rows.collect())
+/// The checkpoints of a rung, in the order of its log.
+#[derive(Debug, Default)]
+pub(crate) struct RungCheckpoints {
+    /// Their rows.
+    pub rows: Vec<CheckpointRow>,
+    /// The models among them that the script cannot continue from, by their folders.
+    pub models: BTreeSet<String>,
+}
+
+impl RungCheckpoints {
+    /// As the log has them now, with what is known of their bytes.
+    pub fn of(context: &Context, attempt: &AttemptRow) -> Result<Self, AppError> {
+        let root = context.home.layout.checkpoint_root(attempt.run_id, attempt.kind, &attempt.rung);
+        let known = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id))?;
+        let view = view(&root)?;
+        let rows = mirror_rows(context, &root, &view).into_iter().map(|row| {
+            let before = before(&known, &row);
+            with_what_the_log_lacks(row, (&BTreeMap::new(), context.clock.now()), before)
+        });
+        Ok(Self { rows: rows.collect(), models: models_beside(&view) })
+    }
+
+    /// The newest that the attempt committed, of those that the script can continue from. None: it committed nothing, also no model.
+    pub fn newest_of(&self, attempt_id: AttemptId) -> Option<Option<&CheckpointRow>> {
+        let own =
+            || self.rows.iter().filter(|row| row.attempt_id == attempt_id && row.manifest_sha256.is_some());
+        own().next().map(|_| own().filter(|row| !self.is_model(row)).max_by_key(|row| row.step))
+    }
+
+    /// The step that a resume continues from: that of the newest commit, or, if this is a model beside others, of the newest of those.
+    pub fn resume_step(&self) -> Option<Step> {
+        let newest = self.rows.iter().rev().find(|row| row.state == CheckpointRowState::Committed)?;
+        if !self.is_model(newest) {
+            return Some(newest.step);
+        }
+        let is_resumed =
+            |row: &&CheckpointRow| row.state == CheckpointRowState::Superseded && !self.is_model(row);
+        self.rows.iter().rev().find(is_resumed).map(|row| row.step)
+    }
+
+    fn is_model(&self, row: &CheckpointRow) -> bool {
+        self.models.contains(&row.object_prefix)
+    }
 }
 
 fn mirror_rows(context: &Context, root: &Path, view: &CheckpointView) -> Vec<CheckpointRow> {

@@ -10,7 +10,7 @@ use trackway_checkpoint::CheckpointView;
 
 use crate::error::AppError;
 pub use fall_back::{Pace, fall_back_cost, notice as fall_back_notice, skipped_newer};
-pub(crate) use mirror::{mirror_now, rows_of_rung, with_values_at_steps};
+pub(crate) use mirror::{RungCheckpoints, mirror_now, with_values_at_steps};
 pub use mirror::{mirror_run, one_per_prefix, stale_rows};
 pub use policy::{keep_variables, policy_of};
 

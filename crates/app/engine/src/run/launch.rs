@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use trackway_adopt::{is_model_alone, newest_adopted};
+use trackway_adopt::{models_beside, newest_adopted};
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
@@ -14,8 +14,8 @@ use trackway_formats::layout::{AttemptLayout, RowCopy};
 use trackway_formats::runfile::{DataSpec, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
-    Adopt, Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement,
-    START_MILLIS_MAX, Seen,
+    Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
+    Seen,
 };
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
@@ -402,9 +402,8 @@ fn resume_target(
                 reporter.notice(&Notice::Note { text });
             }
             // A script that writes its own checkpoints cannot continue from a model that it committed beside them.
-            let adopts = adopted::adopt_of(&prepared.job.plan.checkpoint) != Adopt::Nothing;
-            let beside = adopts && is_model_alone(loaded.files());
-            let adopted = beside.then(|| newest_adopted(&view)).flatten();
+            let is_beside = models_beside(&view).contains(&loaded.info.object_prefix);
+            let adopted = is_beside.then(|| newest_adopted(&view)).flatten();
             return Ok(Some(adopted.unwrap_or(loaded)));
         }
         Err(error) => error.to_string(),

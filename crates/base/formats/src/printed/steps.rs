@@ -166,7 +166,8 @@ impl Steps {
     fn purpose_of_keras(&mut self, bar: &Bar) -> Purpose {
         if std::mem::take(&mut self.epoch_begun) {
             self.keras_total = bar.total;
-            self.track(&bar.name, bar.total).begin_again();
+            let epoch = self.epoch;
+            self.track(&bar.name, bar.total).begin_epoch(epoch);
             return Purpose::Training;
         }
         let last = self.tracks.iter().find(|track| track.name == bar.name && track.total == bar.total);
@@ -253,6 +254,13 @@ impl Track {
     fn begin_again(&mut self) {
         self.before = self.before.saturating_add(self.done);
         self.done = 0;
+    }
+
+    /// An epoch counted from 1. After the ones seen, or later in a training that continues; a second training adds its steps to the first.
+    fn begin_epoch(&mut self, epoch: Option<u64>) {
+        self.begin_again();
+        let passed = epoch.unwrap_or(1).saturating_sub(1);
+        self.before = self.before.max(passed.saturating_mul(self.total.unwrap_or(0)));
     }
 
     fn shows_already(&self, values: &[(String, f64)]) -> bool {

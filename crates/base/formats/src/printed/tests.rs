@@ -79,6 +79,16 @@ fn keras_fit() {
     assert!(replay("keras_lines").iter().all(|line| bars.contains(line)), "{bars:?}");
 }
 
+/// Proves that a training which continues with epoch 8 continues with its steps, and that a second training in one process, which begins with
+/// epoch 1 again, adds its steps to those of the first.
+#[test]
+fn keras_continues() {
+    let bar = |epoch: u64, loss: &str| format!("Epoch {epoch}/15\n6/6 - 0s - 70ms/step - loss: {loss}\n");
+    assert_eq!(read(&(bar(8, "1.5") + &bar(9, "1.25"))), ["48: loss=1.5", "54: loss=1.25"]);
+    let twice = [bar(1, "1.5"), bar(2, "1.25"), bar(1, "0.75"), bar(2, "0.5")].concat();
+    assert_eq!(read(&twice), ["6: loss=1.5", "12: loss=1.25", "18: loss=0.75", "24: loss=0.5"]);
+}
+
 /// Proves that `evaluate` after `fit` is distinguished from it.
 #[test]
 fn keras_evaluate() {

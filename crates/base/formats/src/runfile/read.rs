@@ -8,8 +8,8 @@ use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OwnerSection, PlanEntry, RESUME_PATH, ResourcesChange,
-    ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, PlanEntry, ResourcesChange, ResourcesSection,
+    ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -228,19 +228,17 @@ pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSe
     }
 }
 
-/// Without the path in it, and without checkpoints to adopt, it would have no effect.
+/// Empty, or without checkpoints to adopt, it would have no effect. A flag without the path is enough for a script that knows where it saves.
 fn resume(scope: &Scope, problems: &mut Problems) -> Option<ResumeSection> {
     let table = scope.section("resume", problems)?;
     let resume = ResumeSection {
         args: table.read("args", problems, list(1, plain_text)).unwrap_or_default(),
         environment: table.read("environment", problems, variables).unwrap_or_default(),
     };
-    let has_path =
-        resume.args.iter().chain(resume.environment.values()).any(|text| text.contains(RESUME_PATH));
-    if !has_path {
-        let message = format!("`checkpoint.resume` has no `{RESUME_PATH}`, for the path of the checkpoint");
+    if resume == ResumeSection::default() {
+        let message = "`checkpoint.resume` has neither `args` nor `environment`";
         let hint = "such as `resume = { args = [\"--resume_from_checkpoint\", \"{path}\"] }`";
-        problems.add(table.place.clone(), message, Some(hint.into()));
+        problems.add(table.place.clone(), message.into(), Some(hint.into()));
     }
     if scope.node("adopt").is_none() {
         let message = "`checkpoint.resume` is for checkpoints that the script writes itself, and `checkpoint.adopt` names none";

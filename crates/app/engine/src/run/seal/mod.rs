@@ -19,8 +19,8 @@ use trackway_formats::record::CheckpointChange;
 use trackway_formats::runfile::RunSection;
 use trackway_launch::{EngineState, ExitRecord};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
-    EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
+    AttemptRow, AttemptSeal, AttemptState, ClosedRecords, CostRow, EventRow, MetricSummaryRow, RetryRow,
+    RunRow, RunState, RungRow, close_records,
 };
 use trackway_tower::classify::LauncherState;
 use trackway_tower::{TerminationVerdict, classify};
@@ -28,7 +28,7 @@ use trackway_tower::{TerminationVerdict, classify};
 use self::engine_end::EngineEnd;
 use self::evidence::{End, gather};
 use self::usage::gpu_busy_seconds;
-use crate::checkpoints::{rows_of_rung, with_values_at_steps};
+use crate::checkpoints::{RungCheckpoints, with_values_at_steps};
 use crate::error::{AppError, ErrorKind};
 use crate::run::effective_batch::effective_batch;
 use crate::run::ladder::warm_start::WarmStart;
@@ -69,11 +69,11 @@ pub fn seal(context: &Context, attempt_id: &AttemptId) -> Result<Sealed, AppErro
     let (end, engine_end) = end_of(context, &mut row, &files)?;
     let run = context.run_by_id(row.run_id)?;
     let given = RunSection::of_stored(&run.config_json);
-    let checkpoints = rows_of_rung(context, &row)?;
-    let own = checkpoints.iter().filter(|one| one.attempt_id == row.attempt_id);
+    let mut checkpoints = RungCheckpoints::of(context, &row)?;
+    let own = checkpoints.rows.iter().filter(|one| one.attempt_id == row.attempt_id);
     let steps = own.map(|one| one.step).collect();
     let mut closed = context.ledger_write(|_| close_records(context.home.folder(), &row, &given, &steps))?;
-    let checkpoints = with_values_at_steps(checkpoints, row.attempt_id, &closed.at_steps);
+    checkpoints.rows = with_values_at_steps(checkpoints.rows, row.attempt_id, &closed.at_steps);
     let judged = judged(context, &run, &row, (&closed.summaries, &closed.events))?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.launcher = engine_end.map(LauncherState::from);
@@ -131,7 +131,7 @@ fn write_down(
     context: &Context,
     row: AttemptRow,
     closed: ClosedRecords,
-    checkpoints: Vec<CheckpointRow>,
+    checkpoints: RungCheckpoints,
     rung: Option<RungRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
@@ -153,7 +153,7 @@ fn write_down(
         artifacts: closed.artifacts,
         segments: closed.segments,
         events,
-        checkpoints,
+        checkpoints: checkpoints.rows,
         rung,
         ..AttemptSeal::of(row)
     };
@@ -246,7 +246,7 @@ struct RunAfter {
     ended_at: Option<Timestamp>,
     /// Every attempt so far, this one included.
     attempts: Vec<AttemptRow>,
-    /// The newest committed step that the log of checkpoints has.
+    /// The step that a resume continues from, as the log of checkpoints has it.
     committed: Option<Step>,
     /// The newest that the attempt's record has.
     recorded: Option<Step>,
@@ -256,19 +256,18 @@ impl RunAfter {
     fn of(
         context: &Context,
         row: &AttemptRow,
-        (checkpoints, closed): (&[CheckpointRow], &ClosedRecords),
+        (checkpoints, closed): (&RungCheckpoints, &ClosedRecords),
         state: RunState,
     ) -> Result<Self, AppError> {
         let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
         attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
         attempts.push(row.clone());
-        let committed = checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed);
         let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointChange::Committed);
         Ok(Self {
             state,
             ended_at: state.is_final().then(|| context.clock.now()),
             attempts,
-            committed: committed.map(|checkpoint| checkpoint.step).max(),
+            committed: checkpoints.resume_step(),
             recorded: recorded.map(|frame| frame.step).max(),
         })
     }
@@ -327,7 +326,7 @@ fn receipt(
     mut row: AttemptRow,
     end: &End,
     closed: &ClosedRecords,
-    checkpoints: &[CheckpointRow],
+    checkpoints: &RungCheckpoints,
     verdict: &TerminationVerdict,
 ) -> AttemptRow {
     match end {
@@ -344,12 +343,9 @@ fn receipt(
     row.last_step = closed.last_step.max(row.last_step);
     row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
     resumed::note_resumed_by_sdk(&mut row, closed);
-    let own = checkpoints
-        .iter()
-        .filter(|checkpoint| checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some());
-    if let Some(newest) = own.max_by_key(|checkpoint| checkpoint.step) {
-        row.last_committed_step = Some(newest.step);
-        row.last_committed_manifest_sha256.clone_from(&newest.manifest_sha256);
+    if let Some(newest) = checkpoints.newest_of(row.attempt_id) {
+        row.last_committed_step = newest.map(|newest| newest.step);
+        row.last_committed_manifest_sha256 = newest.and_then(|newest| newest.manifest_sha256.clone());
     }
     usage::note_gpus(&mut row, &closed.summaries);
     let gpus = f64::from(row.gpu_count.unwrap_or(0));

@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, SequentialIds, Ter
 use trackway_formats::record::CheckpointFrame;
 use trackway_formats::runfile::{LadderSection, Plan};
 use trackway_launch::{Observation, SignalReason, SignalSent, SpawnError};
-use trackway_ledger::RecordSegmentRow;
+use trackway_ledger::{CheckpointRow, CheckpointRowState, RecordSegmentRow};
 use trackway_tower::TerminationEvidence;
 use trackway_tower::classify::{ActionKind, OwnAction};
 
@@ -62,7 +62,7 @@ impl Ended {
     }
 
     fn receipt(&self, end: &End, closed: &ClosedRecords, checkpoints: &[CheckpointRow]) -> AttemptRow {
-        receipt(&self.context, self.row.clone(), end, closed, checkpoints, &self.verdict())
+        receipt(&self.context, self.row.clone(), end, closed, &in_rung(checkpoints), &self.verdict())
     }
 
     fn checkpoint(&self, step: Step, state: CheckpointRowState, manifest: Option<&str>) -> CheckpointRow {
@@ -86,6 +86,10 @@ impl Ended {
             uploaded_at: None,
         }
     }
+}
+
+fn in_rung(rows: &[CheckpointRow]) -> RungCheckpoints {
+    RungCheckpoints { rows: rows.to_vec(), ..RungCheckpoints::default() }
 }
 
 fn frame(step: Step, state: CheckpointChange) -> CheckpointFrame {
@@ -181,7 +185,8 @@ fn a_known_cause_has_a_fingerprint() {
     let ended = Ended::new();
     let verdict = TerminationVerdict { fingerprint: "out of memory".into(), ..ended.verdict() };
     let end = End::Recorded(Box::new(recorded()));
-    let row = receipt(&ended.context, ended.row.clone(), &end, &ClosedRecords::default(), &[], &verdict);
+    let row =
+        receipt(&ended.context, ended.row.clone(), &end, &ClosedRecords::default(), &in_rung(&[]), &verdict);
     assert_eq!(row.fingerprint.as_deref(), Some("out of memory"));
 }
 
@@ -222,6 +227,38 @@ fn a_receipt_names_the_checkpoints_of_the_attempt() {
     );
 }
 
+/// Proves that a model which was committed beside the framework's checkpoints, and after them, is neither what the receipt names as committed
+/// nor what the run continues from: the line about the retry and the attempt name the same step. And that what was touched meanwhile does not
+/// count once the log is there.
+#[test]
+fn a_model_beside_checkpoints_is_not_continued_from() {
+    let mut ended = Ended::new();
+    ended.row.last_committed_step = Some(31);
+    ended.context.change_run(ended.run.run_id, |run| run.run_file_path = Some("run.toml".into())).unwrap();
+    let end = End::Recorded(Box::new(recorded()));
+    let adopted = ended.checkpoint(30, CheckpointRowState::Superseded, Some("adopted"));
+    let model = ended.checkpoint(31, CheckpointRowState::Committed, Some("model"));
+    let seen = |rows: &[CheckpointRow], models: &[&CheckpointRow]| {
+        let models = models.iter().map(|row| row.object_prefix.clone()).collect();
+        let checkpoints = RungCheckpoints { rows: rows.to_vec(), models };
+        let (context, closed) = (&ended.context, ClosedRecords::default());
+        let row = receipt(context, ended.row.clone(), &end, &closed, &checkpoints, &ended.verdict());
+        let after = RunAfter::of(context, &row, (&checkpoints, &closed), RunState::Failed).unwrap();
+        let mut run = ended.run.clone();
+        after.apply(&mut run);
+        let why = decide(context, &row, None).unwrap().retry.why;
+        (row.last_committed_step, run.last_committed_step, why.rsplit_once("from ").unwrap().1.to_owned())
+    };
+    let both = [adopted.clone(), model.clone()];
+    assert_eq!(seen(&both, &[&model]), (Some(30), Some(30), "committed step 30".into()));
+    assert_eq!(seen(&both, &[]), (Some(31), Some(31), "committed step 31".into()), "it is no model alone");
+    // The framework's checkpoint is of an attempt before.
+    let before = CheckpointRow { attempt_id: Ended::attempt(&ended.run, 9).attempt_id, ..adopted };
+    let (receipt, run, _) = seen(&[before, model.clone()], &[&model]);
+    assert_eq!((receipt, run), (None, Some(30)));
+    assert_eq!(seen(&[], &[]).0, Some(31), "the log was lost");
+}
+
 /// Proves that a run has the sums of its attempts, each once, and the newest committed step of the log, of the run before, or of the record.
 #[test]
 fn a_run_has_the_sums_of_its_attempts() {
@@ -245,7 +282,7 @@ fn a_run_has_the_sums_of_its_attempts() {
         ..ClosedRecords::default()
     };
     let of = |checkpoints: &[CheckpointRow], state, before: Option<Step>| {
-        let after = RunAfter::of(&ended.context, &second, (checkpoints, &closed), state).unwrap();
+        let after = RunAfter::of(&ended.context, &second, (&in_rung(checkpoints), &closed), state).unwrap();
         let mut run = RunRow { last_committed_step: before, ..ended.run.clone() };
         after.apply(&mut run);
         run
@@ -259,7 +296,7 @@ fn a_run_has_the_sums_of_its_attempts() {
     assert_eq!((waits.ended_at, waits.last_committed_step), (None, Some(6)), "the log was lost");
     assert_eq!(of(&[], RunState::Waiting, None).last_committed_step, Some(5), "the record has it");
     let free = AttemptRow { cost_usd: None, ..second.clone() };
-    let after = RunAfter::of(&ended.context, &free, (&[], &closed), RunState::Waiting).unwrap();
+    let after = RunAfter::of(&ended.context, &free, (&in_rung(&[]), &closed), RunState::Waiting).unwrap();
     let mut run = ended.run.clone();
     after.apply(&mut run);
     assert_eq!(run.cost_usd, None, "what costs nothing known has no sum");
@@ -302,7 +339,8 @@ fn a_seal_is_tried_again_while_the_run_changes() {
     let ended = Ended::new();
     let row = ended.receipt(&End::Recorded(Box::new(recorded())), &ClosedRecords::default(), &[]);
     let after =
-        RunAfter::of(&ended.context, &row, (&[], &ClosedRecords::default()), RunState::Failed).unwrap();
+        RunAfter::of(&ended.context, &row, (&in_rung(&[]), &ClosedRecords::default()), RunState::Failed)
+            .unwrap();
     let (seal, sealed_at) = seal_with_run(&ended.context, AttemptSeal::of(row.clone()), &after).unwrap();
     assert_eq!((seal.run.unwrap().state, sealed_at), (RunState::Failed, ended.context.clock.now()));
     let other = AttemptSeal::of(AttemptRow { exit_code: Some(9), ..row });

@@ -228,3 +228,22 @@ fn a_cadence_may_count_epochs() {
     let error = read(&format!("{MINIMAL}[checkpoint]\nevery = {{ epochs = 0 }}\n")).unwrap_err();
     assert!(error.contains("checkpoint.every.epochs"), "{error}");
 }
+
+/// Proves that what is added to the command of a resume may do without the path, as in a script that knows where it saves, that a path is filled
+/// in wherever it is, and that a table without any effect is refused.
+#[test]
+fn how_a_script_resumes_is_read() {
+    let resume = |keys: &str| {
+        let text = format!("{MINIMAL}[checkpoint]\nadopt = [\"out/ckpt.pt\"]\nresume = {{ {keys} }}\n");
+        read(&text)
+            .map(|file| file.checkpoint.resume.unwrap().at("out/ckpt.pt"))
+            .map_err(|errors| errors.to_string())
+    };
+    assert_eq!(resume("args = [\"--init_from=resume\"]").unwrap().0, ["--init_from=resume"]);
+    let (args, environment) =
+        resume("args = [\"--resume\", \"{path}\"], environment = { FROM = \"at:{path}\" }").unwrap();
+    assert_eq!(args, ["--resume", "out/ckpt.pt"]);
+    assert_eq!(environment["FROM"], "at:out/ckpt.pt");
+    let refused = resume("").unwrap_err();
+    assert!(refused.contains("has neither `args` nor `environment`"), "{refused}");
+}
