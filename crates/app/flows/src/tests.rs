@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tempfile::TempDir;
 use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::registry::ModelChanged;
 use trackway_api::runs::RunReport;
-use trackway_core::registry::{GateKind, GateVerdict, ModelStage};
+use trackway_core::registry::{GateKind, GateVerdict, ModelChange, ModelStage};
 use trackway_core::{Clock as _, RunId};
 use trackway_engine::Context;
 use trackway_engine::error::ErrorKind;
 use trackway_engine::run::RunSource;
 use trackway_engine::testing::{NEW_YEAR_MICROS, Notes, SETTLES, World};
-use trackway_ledger::{EvaluationRow, EvaluationState, RunState};
+use trackway_ledger::{EvaluationRow, EvaluationState, ModelChangeRow, ModelRow, RunState};
 use trackway_recorder::{Kind, Recorder};
 use trackway_tower::registry::RefusalRule;
 use trackway_tower::retention::RetentionRule;
@@ -24,7 +25,7 @@ use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_
 use crate::gc::{GcRequest, gc};
 use crate::preflight::{PreflightReporter, Selection, Verdict};
 use crate::registry::{
-    Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view,
+    Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel, model_history, model_view, models,
     promote_model, register_model, roll_back_model, set_model_policy, write_model_policy,
 };
 use crate::train::{RunRequest, run};
@@ -238,6 +239,36 @@ fn the_ledger_knows_which_bytes_were_read() {
     assert!(rules(&team.promote(1)).contains(&RefusalRule::Damaged));
     assert_eq!((row(2).verified, row(2).verified_at), (Some(false), Some(team.context.clock.now())));
     assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })), "it stays");
+}
+
+/// Proves that the list of models has the policy that a promotion applies, also where the ledger's row was written with another default.
+#[test]
+fn the_listed_policy_is_the_one_that_applies() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, "after = false");
+    team.register(run_id, 2);
+    let change = ModelChangeRow {
+        model: "income".into(),
+        number: 2,
+        at: team.context.clock.now(),
+        kind: ModelChange::SetAlias,
+        version: Some(1),
+        stage: None,
+        alias: Some("first".into()),
+        was_version: None,
+        gate_receipt_id: None,
+        approvals_json: None,
+        policy_json: None,
+        person: None,
+        why: None,
+    };
+    let row = team.context.ledger_read(|ledger| ledger.model("income")).unwrap().unwrap();
+    let lax = json!({ "approvals": 0, "gates": [], "receipt": [], "baseline": "optional" });
+    let row = ModelRow { change_number: 2, policy_json: lax, ..row };
+    team.context.ledger_write(|ledger| ledger.change_model(&change, &row, None)).unwrap();
+    assert_eq!(models(&team.context).unwrap()[0].policy, Policy::default());
+    let easy = team.set_policy(EASY);
+    assert_eq!(models(&team.context).unwrap()[0].policy, easy);
 }
 
 /// Proves that a gate judges by the interval of a metric: it passes, fails, or is inconclusive; and that an evaluation

@@ -1,5 +1,7 @@
+use std::path::Path;
+
 use pyo3::prelude::*;
-use trackway_checkpoint::{CheckpointError, ErrorKind};
+use trackway_checkpoint::{CheckpointError, Defect, ErrorKind};
 
 /// The exception of `trackway.errors` that matches what the caller should do about `error`.
 pub fn to_python(py: Python<'_>, error: &CheckpointError) -> PyErr {
@@ -11,6 +13,12 @@ pub fn to_python(py: Python<'_>, error: &CheckpointError) -> PyErr {
         ErrorKind::Retry | ErrorKind::State => "CheckpointError",
     };
     named(py, name, &error.to_string())
+}
+
+/// The exception for a folder that does not hold the checkpoint that it should.
+pub fn of_copy(py: Python<'_>, folder: &Path, defect: &Defect) -> PyErr {
+    let name = if defect.is_damage() { "IntegrityError" } else { "StorageError" };
+    named(py, name, &format!("the checkpoint in {} does not verify: {defect}", folder.display()))
 }
 
 /// An exception for arguments that cannot be used.

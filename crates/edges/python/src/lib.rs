@@ -19,11 +19,11 @@ mod _trackway {
     #[pymodule_export]
     use crate::draft::Draft;
     #[pymodule_export]
-    use crate::loaded::Loaded;
+    use crate::loaded::{Copied, Loaded};
     #[pymodule_export]
     use crate::memory::Region;
     #[pymodule_export]
     use crate::recorder::{Recorder, outlive_sigterm_of_others};
     #[pymodule_export]
-    use crate::root::{Root, list_checkpoints, load_checkpoint, stored_names, verify_checkpoint};
+    use crate::root::{Root, list_checkpoints, load_checkpoint, load_copy, stored_names, verify_checkpoint};
 }

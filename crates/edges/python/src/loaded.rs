@@ -10,27 +10,68 @@ use trackway_recorder::LoadedCheckpoint;
 use crate::error::input;
 use crate::memory::Region;
 
+/// The files of a checkpoint that verified: their names, and the memory of those that were read, which can be taken once.
+struct Files {
+    names: Vec<(String, String)>,
+    memory: Mutex<BTreeMap<String, LoadedFile>>,
+}
+
+impl Files {
+    fn new(files: Vec<LoadedFile>) -> Self {
+        let pair = |file: &LoadedFile| (file.name().to_owned(), file.kind().as_str().to_owned());
+        let names = files.iter().map(pair).collect();
+        let memory = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
+        Self { names, memory: Mutex::new(memory) }
+    }
+
+    fn take(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
+        let file = self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        file.map(Region::of_file)
+            .ok_or_else(|| input(py, &format!("`{name}` was taken already, or is not there")))
+    }
+}
+
+/// A copy of a checkpoint that verified, with its files in memory.
+#[pyclass(frozen, module = "trackway._trackway")]
+pub struct Copied(Files);
+
+impl Copied {
+    pub fn new(files: Vec<LoadedFile>) -> Self {
+        Self(Files::new(files))
+    }
+}
+
+#[pymethods]
+impl Copied {
+    /// Name and kind of each file.
+    #[getter]
+    fn files(&self) -> Vec<(String, String)> {
+        self.0.names.clone()
+    }
+
+    /// Hands out the memory of a file, once.
+    fn take(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
+        self.0.take(py, name)
+    }
+}
+
 /// A committed checkpoint that verified, with its files in memory.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Loaded {
     checkpoint: LoadedCheckpoint,
-    names: Vec<(String, String)>,
-    files: Mutex<BTreeMap<String, LoadedFile>>,
+    files: Files,
 }
 
 impl Loaded {
     pub fn new((checkpoint, files): (LoadedCheckpoint, Vec<LoadedFile>)) -> Self {
-        let pair = |file: &LoadedFile| (file.name().to_owned(), file.kind().as_str().to_owned());
-        let names = files.iter().map(pair).collect();
-        let files = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
-        Self { checkpoint, names, files: Mutex::new(files) }
+        Self { checkpoint, files: Files::new(files) }
     }
 
     /// A checkpoint whose files were not read: their names are those of all, and none can be taken.
     pub fn unread(checkpoint: LoadedCheckpoint) -> Self {
         let pair = |file: &ManifestFile| (file.name.clone(), file.kind.as_str().to_owned());
         let names = checkpoint.manifest.files.iter().map(pair).collect();
-        Self { checkpoint, names, files: Mutex::default() }
+        Self { checkpoint, files: Files { names, memory: Mutex::default() } }
     }
 }
 
@@ -61,7 +102,7 @@ impl Loaded {
     /// Name and kind of each file that was read: all, unless this is one of several ranks.
     #[getter]
     fn files(&self) -> Vec<(String, String)> {
-        self.names.clone()
+        self.files.names.clone()
     }
 
     #[getter]
@@ -77,8 +118,6 @@ impl Loaded {
 
     /// Hands out the memory of a file, once.
     fn take(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
-        let file = self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        file.map(Region::of_file)
-            .ok_or_else(|| input(py, &format!("`{name}` was taken already, or is not there")))
+        self.files.take(py, name)
     }
 }

@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{BackgroundSaver, SaveEnd};
 use trackway_checkpoint::{
-    Best, CheckpointError, CheckpointRoot, CheckpointView, Commit, MIN_KEPT, Retention,
+    Best, CheckpointError, CheckpointRoot, CheckpointView, Commit, MIN_KEPT, Retention, read_copy,
 };
 use trackway_core::{AttemptId, RunId};
 use trackway_formats::checkpoint_origin;
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::draft::Draft;
-use crate::error::{input, to_python};
-use crate::loaded::Loaded;
+use crate::error::{input, of_copy, to_python};
+use crate::loaded::{Copied, Loaded};
 use crate::target::Target;
 use crate::wait;
 
@@ -118,6 +118,13 @@ pub fn load_checkpoint(py: Python<'_>, path: PathBuf, number: Option<u64>) -> Py
         }
     });
     Ok(loaded.map_err(|error| to_python(py, &error))?.map(Loaded::new))
+}
+
+/// A copy of a checkpoint in a folder without its log, by the SHA-256 of its manifest.
+#[pyfunction]
+pub fn load_copy(py: Python<'_>, folder: PathBuf, manifest_sha256: &str) -> PyResult<Copied> {
+    let read = py.detach(|| read_copy(&folder, manifest_sha256));
+    read.map(Copied::new).map_err(|defect| of_copy(py, &folder, &defect))
 }
 
 /// What is wrong with the committed checkpoint of that number; `None`: nothing.

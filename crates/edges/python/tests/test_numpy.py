@@ -1,5 +1,6 @@
 """Checkpoints of NumPy arrays, without a run."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -290,16 +291,41 @@ def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
         checkpoint.save(tmp_path, {"model": {"weights": numpy.full(3, step)}}, step=step)
     with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_DIR"):
         checkpoint.given()
-    folder = tmp_path / checkpoint.list(tmp_path)[0].object_prefix
+    folder, manifest = _first(tmp_path)
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder))
+    with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_MANIFEST_SHA256"):
+        checkpoint.given()
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", manifest)
     assert checkpoint.given()["model"]["weights"].tolist() == [1, 1, 1]
     into = {"model": {"weights": numpy.zeros(3, dtype=numpy.int64)}}
     assert checkpoint.given(into=into)["model"]["weights"].tolist() == [1, 1, 1]
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder.parent / "epoch-nowhere"))
-    with pytest.raises(InputError, match="is not a checkpoint of"):
+    with pytest.raises(IntegrityError, match=r"`manifest.json` is missing"):
         checkpoint.given()
+
+
+def test_a_checkpoint_that_was_fetched_is_given(tmp_path, monkeypatch):
+    """Proves that a copy without its log, as an evaluation fetches it from a remote, is loaded, and only if its manifest and every
+    byte are those that were committed."""
+    checkpoint.save(tmp_path, {"model": {"weights": numpy.full(3, 7)}}, step=1)
+    folder, manifest = _first(tmp_path)
     copy = tmp_path / "evaluations" / "evl_1" / "checkpoint"
     shutil.copytree(folder, copy)
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(copy))
-    with pytest.raises(InputError, match="a copy without its log"):
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", manifest)
+    assert checkpoint.given()["model"]["weights"].tolist() == [7, 7, 7]
+    tensors = copy / "model.safetensors"
+    content = tensors.read_bytes()
+    tensors.write_bytes(content[:-1] + b"\1")
+    with pytest.raises(IntegrityError, match=r"`model.safetensors` has the hash"):
         checkpoint.given()
+    tensors.write_bytes(content)
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", "0" * 64)
+    with pytest.raises(IntegrityError, match=r"`manifest.json` has the hash"):
+        checkpoint.given()
+
+
+def _first(root):
+    """The folder of the first checkpoint of a root, and the SHA-256 of its manifest."""
+    folder = root / checkpoint.list(root)[0].object_prefix
+    return folder, hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()

@@ -65,5 +65,6 @@ pub use load::LoadedCheckpoint;
 pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
+pub use verify::{read_copy, verify_copy};
 pub use view::CheckpointView;
 pub use writer::CheckpointWriter;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
 use trackway_formats::sha256_hex;
-use trackway_store::{Disk, DiskRead};
+use trackway_store::{Disk, DiskRead, RealDisk};
 
 use crate::bulk::{LoadedFile, read_files, verify_files};
 use crate::error::Defect;
@@ -30,6 +30,25 @@ pub(crate) fn read_all(
     Ok((manifest, files))
 }
 
+/// Checks a copy of a checkpoint, in a folder without the log: the manifest by the SHA-256 that its commit names, then every file
+/// by the manifest.
+///
+/// # Errors
+/// The first [`Defect`] found.
+pub fn verify_copy(folder: &Path, manifest_sha256: &str) -> Result<(), Defect> {
+    let manifest = named_manifest(&read_manifest(&RealDisk, folder)?, manifest_sha256)?;
+    verify_files(&RealDisk, folder, &manifest.files)
+}
+
+/// The same, with all its files in memory: every byte is read once, and checked while it is read.
+///
+/// # Errors
+/// The first [`Defect`] found.
+pub fn read_copy(folder: &Path, manifest_sha256: &str) -> Result<Vec<LoadedFile>, Defect> {
+    let manifest = named_manifest(&read_manifest(&RealDisk, folder)?, manifest_sha256)?;
+    read_files(&RealDisk, folder, &manifest.files)
+}
+
 /// Reads the manifest of a commit and checks that it is the committed one.
 pub(crate) fn verify_manifest(
     disk: &dyn Disk,
@@ -50,18 +69,21 @@ pub(crate) fn read_manifest(disk: &dyn Disk, folder: &Path) -> Result<Vec<u8>, D
 }
 
 pub(crate) fn check_manifest(bytes: &[u8], commit: &CommitBody) -> Result<Manifest, Defect> {
-    let found = sha256_hex(bytes);
-    if found != commit.manifest_sha256 {
-        let expected = commit.manifest_sha256.clone();
-        return Err(Defect::Hash { name: MANIFEST_FILE_NAME.into(), expected, found });
-    }
-    let manifest = Manifest::from_bytes(bytes)?;
+    let manifest = named_manifest(bytes, &commit.manifest_sha256)?;
     agree("step", &commit.step, &manifest.step)?;
     agree("epoch", &commit.epoch, &manifest.epoch)?;
     agree("run", &commit.run_id, &manifest.run_id)?;
     agree("prefix", &commit.object_prefix, &manifest.object_prefix)?;
     agree("state digest", &commit.state_digest, &manifest.state_digest)?;
     Ok(manifest)
+}
+
+fn named_manifest(bytes: &[u8], expected: &str) -> Result<Manifest, Defect> {
+    let found = sha256_hex(bytes);
+    if found != expected {
+        return Err(Defect::Hash { name: MANIFEST_FILE_NAME.into(), expected: expected.into(), found });
+    }
+    Ok(Manifest::from_bytes(bytes)?)
 }
 
 fn agree<T: PartialEq + ToString>(field: &'static str, expected: &T, found: &T) -> Result<(), Defect> {

@@ -3,15 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::bulk::verify_files;
-use trackway_checkpoint::{Best, CheckpointError, CheckpointState, Manifest};
+use trackway_checkpoint::{Best, CheckpointError, CheckpointState, verify_copy};
 use trackway_core::{AttemptId, Step};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_engine::stored::stored_plan;
-use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
 use trackway_formats::runfile::Goal;
-use trackway_formats::sha256_hex;
-use trackway_store::RealDisk;
 
 use super::remote_view::Placed;
 use super::{Arriving, Checkpoints, Which};
@@ -284,18 +280,11 @@ impl Checkpoints {
 
 /// The same of a checkpoint that was fetched.
 fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
-    let changed = |what: String| {
-        let message = format!("step {} changed while the evaluator read it: {what}", chosen.step);
+    verify_copy(folder, &chosen.manifest_sha256).map_err(|defect| {
+        let message = format!("step {} changed while the evaluator read it: {defect}", chosen.step);
         AppError::new(ErrorKind::Integrity, message)
             .hint("what is at the remote is as it was; an evaluator must only read TRACKWAY_CHECKPOINT_DIR")
-    };
-    let path = folder.join(MANIFEST_FILE_NAME);
-    let bytes = std::fs::read(&path).map_err(|error| changed(format!("`{MANIFEST_FILE_NAME}`: {error}")))?;
-    if sha256_hex(&bytes) != chosen.manifest_sha256 {
-        return Err(changed(format!("`{MANIFEST_FILE_NAME}` is not the committed one")));
-    }
-    let manifest = Manifest::from_bytes(&bytes).map_err(|error| changed(error.to_string()))?;
-    verify_files(&RealDisk, folder, &manifest.files).map_err(|defect| changed(defect.to_string()))
+    })
 }
 
 /// Whether a checkpoint was committed, is not deleted and nothing is known against it.

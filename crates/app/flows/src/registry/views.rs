@@ -16,15 +16,17 @@ use crate::registry::{self, evidence};
 
 /// All models, by name.
 pub fn models(context: &Context) -> Result<Vec<Model>, AppError> {
-    context.ledger_read(trackway_ledger::Ledger::models)?.into_iter().map(model_of).collect()
+    let rows = context.ledger_read(trackway_ledger::Ledger::models)?;
+    rows.into_iter().map(|row| model_of(context, row)).collect()
 }
 
-fn model_of(row: ModelRow) -> Result<Model, AppError> {
-    let owner = || format!("model `{}`", row.model);
+/// By its changes: the row has the policy as it was at the last change, when the default may have been another one.
+fn model_of(context: &Context, row: ModelRow) -> Result<Model, AppError> {
+    let standing = registry::model(context, &row.model)?.standing;
     Ok(Model {
-        stages: read_stored(&row.stages_json, "models.stages_json", owner)?,
-        aliases: read_stored(&row.aliases_json, "models.aliases_json", owner)?,
-        policy: read_stored(&row.policy_json, "models.policy_json", owner)?,
+        stages: standing.stages,
+        aliases: standing.aliases,
+        policy: standing.policy,
         model: row.model,
         created_at: row.created_at,
         change_number: row.change_number,

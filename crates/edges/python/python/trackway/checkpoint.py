@@ -22,7 +22,7 @@ from typing import Any
 
 from . import _state
 from ._metrics import as_floats as _metrics
-from ._trackway import Root, list_checkpoints, load_checkpoint, verify_checkpoint
+from ._trackway import Root, list_checkpoints, load_checkpoint, load_copy, verify_checkpoint
 from .errors import InputError
 
 Path = str | os.PathLike[str]
@@ -112,29 +112,35 @@ def given(*, into: Any = None, framework: str | None = None) -> Any:
     Returns the state by the names with which it was saved: `given(framework="torch")["model"]`. Files that a framework
     or a library wrote are not a state: load them from `TRACKWAY_CHECKPOINT_PATH`.
 
-    Raises InputError outside an evaluation; IntegrityError if it does not verify."""
-    folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")
-    if not folder:
-        raise InputError("TRACKWAY_CHECKPOINT_DIR is not set: run this with `trackway eval run`")
-    folder = os.path.abspath(folder)
-    root, step_folder, own = folder.rsplit(os.sep, 2)
-    numbers = [found.number for found in list(root) if found.object_prefix == f"{step_folder}/{own}"]
-    if not numbers and os.path.isfile(os.path.join(folder, "manifest.json")):
-        raise InputError(
-            f"{folder} is a copy without its log, as fetched from a remote: read its files (tensors are in *.safetensors)"
-        )
-    if not numbers:
-        raise InputError(f"{folder} is not a checkpoint of {root}")
-    return _load(root, numbers[-1], into, framework)
+    Raises InputError outside an evaluation; IntegrityError if it is not the one that was committed."""
+    # The hash of its manifest vouches for every byte: a copy that was fetched from a remote has no log beside it.
+    _check_framework(framework)
+    folder = _of_evaluation("TRACKWAY_CHECKPOINT_DIR")
+    manifest = _of_evaluation("TRACKWAY_CHECKPOINT_MANIFEST_SHA256")
+    return _restored(_state.Stored(load_copy(os.path.abspath(folder), manifest)), into, framework)
+
+
+def _of_evaluation(variable: str) -> str:
+    value = os.environ.get(variable)
+    if not value:
+        raise InputError(f"{variable} is not set: run this with `trackway eval run`")
+    return value
 
 
 def _load(path: Path, number: int | None, into: Any, framework: str | None) -> Any:
-    if framework not in (None, "numpy", "torch", "jax"):
-        raise InputError(f"invalid framework {framework!r}: expected 'numpy', 'torch' or 'jax'")
+    _check_framework(framework)
     loaded = load_checkpoint(os.path.abspath(path), number)
     if loaded is None:
         raise InputError(f"{os.fspath(path)} holds no committed checkpoint")
-    stored = _state.Stored(loaded)
+    return _restored(_state.Stored(loaded), into, framework)
+
+
+def _check_framework(framework: str | None) -> None:
+    if framework not in (None, "numpy", "torch", "jax"):
+        raise InputError(f"invalid framework {framework!r}: expected 'numpy', 'torch' or 'jax'")
+
+
+def _restored(stored: _state.Stored, into: Any, framework: str | None) -> Any:
     names = stored.names
     if not names:
         if into is not None:

@@ -23,7 +23,7 @@ record!(
         stages_json: Json,
         /// The version that each alias points to.
         aliases_json: Json,
-        /// What a promotion to production requires besides evaluation and gates.
+        /// What a promotion to production required besides evaluation and gates at its newest change.
         policy_json: Json,
     }
 );
