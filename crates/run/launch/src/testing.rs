@@ -19,8 +19,8 @@ use trackway_system::SystemClock;
 
 use crate::conformance::Faults;
 use crate::{
-    AttemptChannel, EXIT_VERSION, EngineState, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec,
-    Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
+    AttemptChannel, EXIT_VERSION, EngineRequest, EngineState, ExitRecord, FolderChannel, Instance,
+    LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
 };
 
 const NAME: &str = "fake";
@@ -162,6 +162,12 @@ impl FakeEngine {
     /// process is on record.
     pub fn end_next(&self, polls: u32, state: EngineState, is_recorded: bool) {
         self.state().ending = Some(Ending { polls_left: polls, state, is_recorded });
+    }
+
+    /// What a job requested.
+    #[must_use]
+    pub fn requested_by(&self, attempt_id: AttemptId) -> Option<EngineRequest> {
+        self.state().jobs.get(&attempt_id.to_string()).map(|job| job.spec.request.clone())
     }
 
     /// How often the engine was polled.

@@ -204,12 +204,8 @@ fn an_entry_of_a_plan_changes_resources() {
     assert_ne!(done.attempts[0].config_sha256, done.attempts[1].config_sha256);
     assert_eq!(done.attempts[1].config_json["resources"]["memory_bytes"], 1 << 20);
     assert!(done.retries[0].why.contains("gpus=2 memory=1.0 MiB"), "{}", done.retries[0].why);
-    let requested = |attempt: &AttemptRow| {
-        let files = world.context().home.layout.attempt(attempt.attempt_id);
-        let launch: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(files.launch_json()).unwrap()).unwrap();
-        launch["request"]["resources"]["memory_bytes"].as_u64()
-    };
+    let requested =
+        |attempt: &AttemptRow| world.engine.requested_by(attempt.attempt_id).unwrap().resources.memory_bytes;
     assert_eq!((requested(&done.attempts[0]), requested(&done.attempts[1])), (None, Some(1 << 20)));
 
     let more =
