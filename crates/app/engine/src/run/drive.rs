@@ -165,11 +165,13 @@ fn additions(
     injection: Option<&Injection>,
 ) -> Result<Additions, AppError> {
     let decisions = context.ledger_read(|ledger| ledger.retries_of_run(prepared.run.run_id))?;
+    let in_force = plan_values(changes.in_force, &decisions, &prepared.job.plan.retry)?;
+    let exclude_hosts = [changes.exclude_hosts, in_force.placement.exclude_hosts.clone()].concat();
     Ok(Additions {
-        in_force: plan_values(changes.in_force, &decisions, &prepared.job.plan.retry)?,
+        in_force,
         own: injection.into_iter().flat_map(Injection::environment).collect(),
         rung: Some(rung),
-        exclude_hosts: changes.exclude_hosts,
+        exclude_hosts,
         isolation: None,
         capture: None,
     })

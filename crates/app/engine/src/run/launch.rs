@@ -319,7 +319,8 @@ fn planned_row(
     let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
     row.usd_per_gpu_hour = resources.usd_per_gpu_hour;
     row.gpu_count = Some(resources.gpus);
-    row.launcher = prepared.job.plan.launch.on.as_str().into();
+    let launcher = additions.in_force.launcher.unwrap_or(prepared.job.plan.launch.on);
+    row.launcher = launcher.as_str().into();
     let set = context.redactor.settings(&additions.in_force.set);
     apply_changes(&mut row, &PlanEntry { set, ..additions.in_force.clone() }, &resources);
     row.data_sha256.clone_from(&inputs.data_sha256);
@@ -429,7 +430,7 @@ fn tell_step_back(context: &Context, prepared: &Prepared, reporter: &dyn Reporte
 /// The changes of a retry plan are part of the attempt: its config and its hash include them.
 /// Makes the config of an attempt that of its changes, if there are any.
 fn apply_changes(row: &mut AttemptRow, in_force: &PlanEntry, resources: &ResourcesSection) {
-    let PlanEntry { set, resources: changed } = in_force;
+    let PlanEntry { set, resources: changed, .. } = in_force;
     if set.is_empty() && changed.is_empty() {
         return;
     }

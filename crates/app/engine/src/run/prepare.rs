@@ -10,7 +10,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{PassObserver, UNWATCHED};
 use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
 use trackway_formats::layout::RowCopy;
-use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, ResourcesSection, canonical_json};
+use trackway_formats::runfile::{DataRole, DataSpec, LaunchOn, PlanEntry, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{EngineRequest, LocalOffer};
 use trackway_ledger::{
@@ -281,16 +281,16 @@ fn contract_sha256(job: &Job) -> Option<String> {
 
 /// What this machine cannot give is known before anything is read, also what a retry would request of it.
 fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
-    if job.plan.launch.on != LaunchOn::Local {
-        return Ok(());
-    }
     let offer = LocalOffer::now(context.home.folder())
         .map_err(|error| AppError::file("look at the machine of", context.home.folder(), &error))?;
-    let unmet = |resources: &ResourcesSection| {
-        offer.unmet(&EngineRequest { resources: requested(resources), ..EngineRequest::default() })
+    let unmet = |in_force: &PlanEntry| {
+        let resources = requested(&job.plan.resources.changed(&in_force.resources));
+        let exclude_hosts = in_force.placement.exclude_hosts.clone();
+        let is_local = in_force.launcher.unwrap_or(job.plan.launch.on) == LaunchOn::Local;
+        let request = EngineRequest { resources, exclude_hosts, ..EngineRequest::default() };
+        offer.unmet(&request).filter(|_| is_local)
     };
-    let resources = &job.plan.resources;
-    if let Some(why) = unmet(resources) {
+    if let Some(why) = unmet(&PlanEntry::default()) {
         return Err(AppError::new(ErrorKind::Blocked, format!("not launched: {why}"))
             .hint("request less in `[resources]`, or launch it on a machine that has it"));
     }
@@ -298,10 +298,10 @@ fn refuse_unmet(context: &Context, job: &Job) -> Result<(), AppError> {
         let mut in_force = PlanEntry::default();
         for (number, entry) in (1..).zip(&rule.plan) {
             in_force.add(entry);
-            if let Some(why) = unmet(&resources.changed(&in_force.resources)) {
+            if let Some(why) = unmet(&in_force) {
                 let message = format!("not launched: entry {number} of `retry.{reason}` could not be: {why}");
                 return Err(AppError::new(ErrorKind::Blocked, message)
-                    .hint("request less in its `resources`, or launch the run on a machine that has it"));
+                    .hint("change the entry, or launch the run on a machine that can give it"));
             }
         }
     }

@@ -188,7 +188,7 @@ fn the_words_of_an_engine_are_evidence() {
     }
 }
 
-/// Proves that an entry of a retry plan changes what the next attempt requests and what its receipt says it was given, and that an entry which
+/// Proves that an entry of a retry plan changes the resources and machines that the next attempt requests and what its receipt says it was given, and that an entry which
 /// the machine could not give is refused before anything is launched.
 #[test]
 fn an_entry_of_a_plan_changes_resources() {
@@ -197,16 +197,23 @@ fn an_entry_of_a_plan_changes_resources() {
     world.engine.end_next(3, state, true);
     let script = "[ -e again ] && exit 0; touch again; exec sleep 100000";
     let plan = "[resources]\ngpus = 1\nusd_per_gpu_hour = 2.0\n[retry]\n\
-        host_oom = { plan = [{ resources = { memory = \"1MiB\", gpus = 2 } }] }\n";
+        host_oom = { plan = [{ resources = { memory = \"1MiB\", gpus = 2 }, placement = { exclude_hosts = [\"n17\"] } }] }\n";
     let done = world.run(script, plan);
     assert_eq!((done.outcome.state.as_str(), done.attempts.len()), ("completed", 2), "{:?}", done.reasons());
     assert_eq!(done.attempts.iter().map(|attempt| attempt.gpu_count).collect::<Vec<_>>(), [Some(1), Some(2)]);
     assert_ne!(done.attempts[0].config_sha256, done.attempts[1].config_sha256);
     assert_eq!(done.attempts[1].config_json["resources"]["memory_bytes"], 1 << 20);
-    assert!(done.retries[0].why.contains("gpus=2 memory=1.0 MiB"), "{}", done.retries[0].why);
-    let requested =
-        |attempt: &AttemptRow| world.engine.requested_by(attempt.attempt_id).unwrap().resources.memory_bytes;
-    assert_eq!((requested(&done.attempts[0]), requested(&done.attempts[1])), (None, Some(1 << 20)));
+    assert!(
+        done.retries[0].why.contains("gpus=2 memory=1.0 MiB exclude_hosts=n17"),
+        "{}",
+        done.retries[0].why
+    );
+    let requested = |attempt: &AttemptRow| {
+        let request = world.engine.requested_by(attempt.attempt_id).unwrap();
+        (request.resources.memory_bytes, request.exclude_hosts)
+    };
+    assert_eq!(requested(&done.attempts[0]), (None, Vec::new()));
+    assert_eq!(requested(&done.attempts[1]), (Some(1 << 20), vec!["n17".to_owned()]));
 
     let more =
         "[retry]\nhost_oom = { plan = [{ set = { A = \"1\" } }, { resources = { memory = \"900TiB\" } }] }\n";

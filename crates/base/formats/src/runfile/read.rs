@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Rung, TerminationReason};
 
+use super::plan_entry::{PlacementChange, PlanEntry, ResourcesChange};
 use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OwnerSection, PlanEntry, ResourcesChange, ResourcesSection,
-    ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, ResumeSection, RetryRule,
+    RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;
@@ -418,12 +419,14 @@ fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<PlanEntry> {
     for (index, item) in items.iter().enumerate() {
         let path = format!("{}[{index}]", scope.path_of("plan"));
         if let Some(entry) = Scope::open(item, "retry.*.plan", path, item.place.clone(), problems) {
-            if entry.node("resources").is_none() {
+            if ["resources", "placement", "launcher"].iter().all(|key| entry.node(key).is_none()) {
                 entry.require("set", "{ BATCH = \"16\" }", problems);
             }
             plan.push(PlanEntry {
                 set: entry.read("set", problems, variables).unwrap_or_default(),
                 resources: resources_change(&entry, problems),
+                placement: placement_change(&entry, problems),
+                launcher: entry.read("launcher", problems, launcher),
             });
         }
     }
@@ -440,6 +443,15 @@ fn resources_change(entry: &Scope, problems: &mut Problems) -> ResourcesChange {
         cpus: scope.read("cpus", problems, count(1)),
         memory_bytes: scope.read("memory", problems, byte_size),
     }
+}
+
+fn placement_change(entry: &Scope, problems: &mut Problems) -> PlacementChange {
+    let scope = entry.table_of("placement", "retry.*.plan.placement", problems);
+    let hosts = scope.and_then(|scope| {
+        scope.require("exclude_hosts", "[\"node17\"]", problems);
+        scope.read("exclude_hosts", problems, list(1, text))
+    });
+    PlacementChange { exclude_hosts: hosts.unwrap_or_default() }
 }
 
 pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
@@ -460,12 +472,15 @@ pub(super) fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
 }
 
 pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
-    let on = scope.read("on", problems, word(&["local", "slurm", "kubernetes", "ray"]));
-    let on = match on {
-        Some("slurm") => LaunchOn::Slurm,
-        Some("kubernetes") => LaunchOn::Kubernetes,
-        Some("ray") => LaunchOn::Ray,
+    LaunchSection { on: scope.read("on", problems, launcher).unwrap_or_default() }
+}
+
+fn launcher(node: &Node) -> Result<LaunchOn, Fault> {
+    let on = word(&["local", "slurm", "kubernetes", "ray"])(node)?;
+    Ok(match on {
+        "slurm" => LaunchOn::Slurm,
+        "kubernetes" => LaunchOn::Kubernetes,
+        "ray" => LaunchOn::Ray,
         _ => LaunchOn::Local,
-    };
-    LaunchSection { on }
+    })
 }

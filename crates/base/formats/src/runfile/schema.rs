@@ -78,7 +78,8 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("checkpoint.keep", &["last", "every", "best"]),
     free("retry"),
     section("retry.*", &["attempts", "refill", "backoff", "plan", "max_usd", "max_gpu_hours"]),
-    section("retry.*.plan", &["set", "resources"]),
+    section("retry.*.plan", &["set", "resources", "placement", "launcher"]),
+    section("retry.*.plan.placement", &["exclude_hosts"]),
     section("retry.*.plan.resources", &["gpus", "gpu", "cpus", "memory"]),
     section("supervise", &["grace", "timeout", "hang_after", "on_data_change"]),
     section(

@@ -1,12 +1,12 @@
 //! The typed sections of a run file, with defaults filled in and units in the names.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::checks::DataRole;
+use super::plan_entry::PlanEntry;
 
 /// What runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,20 +57,6 @@ pub struct ResourcesSection {
     pub cpus: Option<u32>,
     /// Memory per attempt.
     pub memory_bytes: Option<u64>,
-}
-
-impl ResourcesSection {
-    /// The same with the changes of a retry plan.
-    #[must_use]
-    pub fn changed(&self, change: &ResourcesChange) -> Self {
-        Self {
-            gpus: change.gpus.unwrap_or(self.gpus),
-            gpu: change.gpu.clone().or_else(|| self.gpu.clone()),
-            usd_per_gpu_hour: self.usd_per_gpu_hour,
-            cpus: change.cpus.or(self.cpus),
-            memory_bytes: change.memory_bytes.or(self.memory_bytes),
-        }
-    }
 }
 
 /// The image the run executes in.
@@ -283,92 +269,6 @@ pub struct RetrySection {
     /// The most wall time that all attempts of the run may take, in hours.
     #[serde(default)]
     pub max_hours: Option<f64>,
-}
-
-/// What a launch changes against the run file: one entry of a retry plan, or everything that is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(from = "StoredEntry")]
-pub struct PlanEntry {
-    /// Environment variables and their values.
-    pub set: BTreeMap<String, String>,
-    /// Other resources than those of the run file.
-    #[serde(default, skip_serializing_if = "ResourcesChange::is_empty")]
-    pub resources: ResourcesChange,
-}
-
-impl PlanEntry {
-    /// Adds the changes of `entry`, which go before those that are in force.
-    pub fn add(&mut self, entry: &Self) {
-        self.set.extend(entry.set.clone());
-        let ResourcesChange { gpus, gpu, cpus, memory_bytes } = &entry.resources;
-        self.resources.gpus = gpus.or(self.resources.gpus);
-        self.resources.gpu = gpu.clone().or(self.resources.gpu.take());
-        self.resources.cpus = cpus.or(self.resources.cpus);
-        self.resources.memory_bytes = memory_bytes.or(self.resources.memory_bytes);
-    }
-}
-
-/// An entry as plans hold it. Those of before there were resources hold the variables alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum StoredEntry {
-    Changes(StoredChanges),
-    Variables(BTreeMap<String, String>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredChanges {
-    #[serde(default)]
-    set: BTreeMap<String, String>,
-    #[serde(default)]
-    resources: ResourcesChange,
-}
-
-impl From<StoredEntry> for PlanEntry {
-    fn from(stored: StoredEntry) -> Self {
-        match stored {
-            StoredEntry::Changes(StoredChanges { set, resources }) => Self { set, resources },
-            StoredEntry::Variables(set) => Self { set, ..Self::default() },
-        }
-    }
-}
-
-/// `BATCH=16 memory=64.0 GiB`, as a sentence about the entry lists it.
-impl fmt::Display for PlanEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ResourcesChange { gpus, gpu, cpus, memory_bytes } = &self.resources;
-        let resources = [
-            ("gpus", gpus.map(|gpus| gpus.to_string())),
-            ("gpu", gpu.clone()),
-            ("cpus", cpus.map(|cpus| cpus.to_string())),
-            ("memory", memory_bytes.map(trackway_core::text::bytes)),
-        ];
-        let set = self.set.iter().map(|(name, value)| format!("{name}={value}"));
-        let resources = resources.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
-        f.write_str(&set.chain(resources).collect::<Vec<_>>().join(" "))
-    }
-}
-
-/// The resources that an entry of a retry plan changes; what is absent stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ResourcesChange {
-    /// GPUs per attempt.
-    pub gpus: Option<u32>,
-    /// The kind of GPU.
-    pub gpu: Option<String>,
-    /// Processor cores per attempt.
-    pub cpus: Option<u32>,
-    /// Memory per attempt.
-    pub memory_bytes: Option<u64>,
-}
-
-impl ResourcesChange {
-    /// Whether nothing is changed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The budget of one termination reason.

@@ -204,6 +204,12 @@ fn what_is_not_done_is_named() {
         .collect();
     let expected = ["launch.on = \"ray\" at \"\\\"ray\\\"\""];
     assert_eq!(named, expected);
+    let text = format!(
+        "{MINIMAL}[retry]\nhost_oom = {{ plan = [{{ launcher = \"local\" }}, {{ launcher = \"ray\" }}] }}\n"
+    );
+    let entries = parse(&text, "trackway.toml", &[]).unwrap().unsupported();
+    let named: Vec<&str> = entries.iter().map(|unsupported| unsupported.what.as_str()).collect();
+    assert_eq!(named, ["retry.host_oom.plan[1].launcher = \"ray\""]);
 }
 
 /// Proves that a mistake in a promotion rule is marked inside its text, in the file and in an override; and that rungs
@@ -677,14 +683,18 @@ fn a_webhook_is_named_by_a_variable() {
 fn entries_of_a_plan_add_up() {
     let plan = read(&format!(
         "{MINIMAL}[retry]\nhost_oom = {{ plan = [{{ set = {{ A = 1, B = 1 }}, resources = {{ memory = \"1GiB\", cpus = 2 }} }}, \
-         {{ set = {{ B = 2 }}, resources = {{ memory = \"2GiB\", gpu = \"a100\" }} }}] }}\n"
+         {{ set = {{ B = 2 }}, resources = {{ memory = \"2GiB\", gpu = \"a100\" }}, placement = {{ exclude_hosts = [\"n1\"] }} }}, \
+         {{ placement = {{ exclude_hosts = [\"n2\", \"n1\"] }}, launcher = \"local\" }}] }}\n"
     ))
     .unwrap();
     let mut in_force = PlanEntry::default();
     for entry in &plan.retry.rules["host_oom"].plan {
         in_force.add(entry);
     }
-    assert_eq!(in_force.to_string(), "A=1 B=2 gpu=a100 cpus=2 memory=2.0 GiB");
+    assert_eq!(
+        in_force.to_string(),
+        "A=1 B=2 gpu=a100 cpus=2 memory=2.0 GiB exclude_hosts=n1,n2 launcher=local"
+    );
     let resources = plan.resources.changed(&in_force.resources);
     assert_eq!((resources.gpus, resources.cpus, resources.memory_bytes), (0, Some(2), Some(2 << 30)));
     let stored = serde_json::to_value(&in_force).unwrap();
@@ -700,8 +710,12 @@ fn the_documentation_names_every_key() {
     let document =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/run-file.md")).unwrap();
     for section in SCHEMA.iter().filter(|section| !section.name.is_empty()) {
-        let name =
-            section.name.replace(".*.plan.resources", ".*").replace(".*.plan", ".*").replace('*', "NAME");
+        let name = section
+            .name
+            .replace(".*.plan.resources", ".*")
+            .replace(".*.plan.placement", ".*")
+            .replace(".*.plan", ".*")
+            .replace('*', "NAME");
         // Its own heading, or that of the nearest section around it.
         let around = std::iter::successors(Some(name.as_str()), |name| Some(name.rsplit_once('.')?.0));
         let start = around.into_iter().find_map(|name| document.find(&format!("\n## `[{name}]`")));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::tree::{Node, Place, Value};
+use super::tree::{Node, Place, Table, Value};
 use super::walker::Scope;
 
 /// Something the run file requests that this version reads but does not do.
@@ -29,8 +29,10 @@ pub(super) fn is_url(text: &str) -> bool {
 pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (key, entry) in top.entries() {
-        if key == "launch" {
-            found.extend(launcher(&entry.node));
+        match key.as_str() {
+            "launch" => found.extend(launcher(&entry.node, "on", "launch.on")),
+            "retry" => found.extend(launchers_of_plans(&entry.node)),
+            _ => {}
         }
     }
     found.sort_by_key(|unsupported| unsupported.span.start);
@@ -43,13 +45,34 @@ fn note(place: &Place, what: &str, hint: &str) -> Unsupported {
     Unsupported { what: what.to_owned(), span, hint: hint.to_owned() }
 }
 
-fn launcher(node: &Node) -> Option<Unsupported> {
-    let Value::Table(table) = &node.value else { return None };
-    let on = table.get("on")?;
+fn table_of(node: &Node) -> Option<&Table> {
+    match &node.value {
+        Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn launcher(node: &Node, key: &str, what: &str) -> Option<Unsupported> {
+    let on = table_of(node)?.get(key)?;
     match &on.node.value {
         Value::Text(word) if word != "local" => {
-            Some(note(&on.node.place, &format!("launch.on = \"{word}\""), "use `on = \"local\"`"))
+            Some(note(&on.node.place, &format!("{what} = \"{word}\""), &format!("use `{key} = \"local\"`")))
         }
         _ => None,
     }
+}
+
+fn launchers_of_plans(retry: &Node) -> Vec<Unsupported> {
+    let mut found = Vec::new();
+    for (reason, rule) in table_of(retry).into_iter().flatten() {
+        let Some(Value::List(entries)) =
+            table_of(&rule.node).and_then(|rule| rule.get("plan")).map(|plan| &plan.node.value)
+        else {
+            continue;
+        };
+        for (index, entry) in entries.iter().enumerate() {
+            found.extend(launcher(entry, "launcher", &format!("retry.{reason}.plan[{index}].launcher")));
+        }
+    }
+    found
 }
