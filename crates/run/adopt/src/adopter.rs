@@ -162,7 +162,7 @@ impl Complete {
 
 /// What a look found at a path.
 enum Found {
-    Complete(Complete),
+    Complete(Box<Complete>),
     /// It is written, and becomes complete if it does not change.
     Settling(Place),
 }
@@ -235,7 +235,7 @@ impl Adopter {
         let (mut complete, mut settling) = (Vec::new(), Vec::new());
         for path in paths {
             match self.observe(&path, facts, &mut look) {
-                Some(Found::Complete(one)) => complete.push(one),
+                Some(Found::Complete(one)) => complete.push(*one),
                 Some(Found::Settling(place)) => settling.push(place),
                 None => {}
             }
@@ -294,7 +294,7 @@ impl Adopter {
                 let reached = || (facts.step_when_written)(modified_ns);
                 let (step, step_origin) = step_of(&recognised, reported.flatten(), reached);
                 let one = Complete { candidate, recognised, fingerprint, because, step, step_origin };
-                Some(Found::Complete(one))
+                Some(Found::Complete(Box::new(one)))
             }
             Answer::Torn { what } => {
                 known.done = Some(fingerprint);

@@ -13,9 +13,9 @@ mod evaluate;
 mod notify;
 mod overrides;
 mod plan;
-mod plan_entry;
 mod read;
 mod read_checks;
+mod resources;
 mod schema;
 mod sections;
 #[cfg(test)]
@@ -39,14 +39,14 @@ pub use evaluate::{
 };
 pub use notify::{NotifyOn, NotifySection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
-pub use plan_entry::{PlacementChange, PlanEntry, ResourcesChange};
 pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
+pub use resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal,
-    KeepBest, LadderSection, LaunchOn, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH,
-    ResourcesSection, ResumeSection, RetryRule, RetrySection, RunSection, SuperviseSection,
+    KeepBest, LadderSection, LaunchSection, OnDataChange, OwnerSection, RESUME_PATH, ResumeSection,
+    RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use tree::{Place, Sources};
 pub use unsupported::Unsupported;

@@ -8,9 +8,10 @@ use super::detect::DetectSection;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::notify::NotifySection;
+use super::resources::ResourcesSection;
 use super::sections::{
-    CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection,
-    ResourcesSection, RetrySection, RunSection, SuperviseSection,
+    CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection, RetrySection,
+    RunSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Rung, TerminationReason};
 
-use super::plan_entry::{PlacementChange, PlanEntry, ResourcesChange};
 use super::read_checks::role;
+use super::resources::{LaunchOn, PlacementChange, PlanEntry, ResourcesChange, ResourcesSection};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerEngine, ContainerSection, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, ResumeSection, RetryRule,
-    RetrySection, RunSection, SuperviseSection,
+    LadderSection, LaunchSection, OwnerSection, ResumeSection, RetryRule, RetrySection, RunSection,
+    SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported::is_url;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::closed_list;
 
 use super::checks::DataRole;
-use super::plan_entry::PlanEntry;
+use super::resources::{LaunchOn, PlanEntry};
 
 /// What runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,21 +42,6 @@ impl RunSection {
     pub fn of_stored(plan: &serde_json::Value) -> Self {
         plan.get("run").and_then(|run| serde_json::from_value(run.clone()).ok()).unwrap_or_default()
     }
-}
-
-/// What the run is given.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ResourcesSection {
-    /// GPUs per attempt.
-    pub gpus: u32,
-    /// The kind of GPU, as the user writes it.
-    pub gpu: Option<String>,
-    /// The price of one GPU for an hour, in US dollars.
-    pub usd_per_gpu_hour: Option<f64>,
-    /// Processor cores per attempt.
-    pub cpus: Option<u32>,
-    /// Memory per attempt.
-    pub memory_bytes: Option<u64>,
 }
 
 /// The image the run executes in.
@@ -339,22 +324,6 @@ pub struct OwnerSection {
     /// A team.
     pub team: Option<String>,
 }
-
-closed_list!(
-    /// Where the run is launched.
-    #[derive(Default)]
-    LaunchOn, "launcher", {
-        /// On this machine.
-        #[default]
-        Local = "local",
-        /// On a Slurm cluster.
-        Slurm = "slurm",
-        /// As a Kubernetes Job.
-        Kubernetes = "kubernetes",
-        /// As a Ray Job.
-        Ray = "ray",
-    }
-);
 
 /// Where the run is launched.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,11 +1,41 @@
-//! What an entry of a retry plan changes of the next launch.
+//! What a launch is given and where it goes, and what an entry of a retry plan changes of that.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::closed_list;
 
-use super::sections::{LaunchOn, ResourcesSection};
+/// What the run is given.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResourcesSection {
+    /// GPUs per attempt.
+    pub gpus: u32,
+    /// The kind of GPU, as the user writes it.
+    pub gpu: Option<String>,
+    /// The price of one GPU for an hour, in US dollars.
+    pub usd_per_gpu_hour: Option<f64>,
+    /// Processor cores per attempt.
+    pub cpus: Option<u32>,
+    /// Memory per attempt.
+    pub memory_bytes: Option<u64>,
+}
+
+closed_list!(
+    /// Where the run is launched.
+    #[derive(Default)]
+    LaunchOn, "launcher", {
+        /// On this machine.
+        #[default]
+        Local = "local",
+        /// On a Slurm cluster.
+        Slurm = "slurm",
+        /// As a Kubernetes Job.
+        Kubernetes = "kubernetes",
+        /// As a Ray Job.
+        Ray = "ray",
+    }
+);
 
 /// What a launch changes against the run file: one entry of a retry plan, or everything that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
