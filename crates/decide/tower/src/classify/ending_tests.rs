@@ -279,6 +279,13 @@ fn rarer_words_are_known() {
         (Reason::Timeout, "=>> PBS: job killed: cput 3601 exceeded limit 3600"),
         (Reason::EarlyStopped, "Early stop!"),
         (Reason::CodeError, "slurmstepd: error: execve(): train.sh: Permission denied"),
+        (Reason::CodeError, "GGML_ASSERT: src/ggml.c:104: ne0 == nb0"),
+        (Reason::CodeError, "src/ggml.c:104: GGML_ASSERT(ne0 == nb0) failed"),
+        (Reason::CodeError, "Assertion failed: (rows > 0), function fit, file fit.c, line 8."),
+        (
+            Reason::CheckpointError,
+            "Global shape mismatch for loaded ((8, 4)) and expected ((4, 4)) tensor for key q",
+        ),
         (Reason::Completed, "  train_runtime            = 0:41:12.33"),
         (Reason::Completed, "INFO: All epochs completed."),
     ];

@@ -65,7 +65,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NATIVE_CHECK.as_str(),
         CodeError,
-        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
+        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|assertion failed[:!]|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
     )
     .unless(r"cancel|DistBackendError|nccl"),
     Signature {
