@@ -196,6 +196,23 @@ fn lines_of_one_failure_are_joined() {
     }
 }
 
+/// Proves that an HDF5 file that a script opens itself is data, and the one from which Keras loads a model is a checkpoint.
+#[test]
+fn an_unreadable_hdf5_file_is_what_its_reader_makes_of_it() {
+    let opened = "  File \"/v/h5py/_hl/files.py\", line 170, in make_fid\n    fid = h5f.open(name, flags, fapl=fapl)\n\
+                  OSError: Unable to open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 2048)\n";
+    for (reason, caller) in [
+        (Reason::DataError, "  File \"train.py\", line 12, in rows\n    f = h5py.File(name, 'r')\n"),
+        (
+            Reason::CheckpointError,
+            "  File \"/v/keras/engine/saving.py\", line 41, in load_model\n    f = h5py.File(name, 'r')\n",
+        ),
+    ] {
+        let log = format!("Traceback (most recent call last):\n{caller}{opened}");
+        assert_eq!(reads(&log), reason, "{log}");
+    }
+}
+
 /// Proves that a log line behind `#` is read, which its time distinguishes from a comment in quoted code.
 #[test]
 fn a_log_behind_number_signs_is_read() {

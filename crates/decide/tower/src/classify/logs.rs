@@ -444,10 +444,13 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let unreadable_sample =
         matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
             && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
+    let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
+        && phases.contains(&Phase::LoadData)
+        && !has_checkpoint_frames(phases);
     let reads_data = phases.contains(&Phase::LoadData) || phases.contains(&Phase::LoadSample);
     if in_evaluation {
         Reason::EvaluatorError
-    } else if unreadable_sample {
+    } else if unreadable_sample || unreadable_data {
         Reason::DataError
     } else if hit.reason == Reason::CodeError
         && !specific_code
