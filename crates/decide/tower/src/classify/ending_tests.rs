@@ -279,6 +279,30 @@ fn rarer_words_are_known() {
         (Reason::Timeout, "=>> PBS: job killed: cput 3601 exceeded limit 3600"),
         (Reason::EarlyStopped, "Early stop!"),
         (Reason::CodeError, "slurmstepd: error: execve(): train.sh: Permission denied"),
+        (
+            Reason::Unknown,
+            "Message:  PyTorchJob q has failed because 2 Worker replica(s) failed.\n    Failed:  2",
+        ),
+        (Reason::DeviceOom, "  what():  [10:00:00] src/storage/pool.h:107: cudaMalloc fail"),
+        (Reason::Timeout, "Cell 2: Timeout of 90 seconds exceeded waiting for output."),
+        (
+            Reason::Timeout,
+            "nbclient.exceptions.CellTimeoutError: A cell timed out while it was being executed, after 9 seconds.",
+        ),
+        (
+            Reason::Cancelled,
+            "2026-01-01 12:00:00,657 - wandb.wandb_agent - INFO - Agent received command: stop",
+        ),
+        (
+            Reason::BudgetExhausted,
+            "Error code: 402 - {'error': {'message': 'Credit limit exceeded.', 'type': 'credit_limit'}}",
+        ),
+        (Reason::CodeError, "GGML_ASSERT: src/ggml.c:104: ne0 == nb0"),
+        (Reason::CodeError, "src/ggml.c:104: GGML_ASSERT(ne0 == nb0) failed"),
+        (
+            Reason::CheckpointError,
+            "Global shape mismatch for loaded ((8, 4)) and expected ((4, 4)) tensor for key q",
+        ),
         (Reason::Completed, "  train_runtime            = 0:41:12.33"),
         (Reason::Completed, "INFO: All epochs completed."),
     ];

@@ -181,11 +181,44 @@ fn lines_of_one_failure_are_joined() {
             "attempt 0 state PREEMPTED\nattempt 1 started\nstep 8 loss 0.3\nstep 9 loss 0.2\nattempt 1 state KILLED error=Terminated by user\n",
         ),
         (Reason::StorageError, "Early stopping at epoch 9\nOSError: [Errno 28] No space left on device\n"),
+        (
+            Reason::DeviceOom,
+            "n1:7:9 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n2<5>\nn1:8:9 [1] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n",
+        ),
+        (
+            Reason::HostOom,
+            "DistBackendError: NCCL error in: a.cpp:20, unhandled system error, NCCL version 2.20.5\nncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nLast error:\nError while creating shared memory segment /dev/shm/nccl-q (size 57)\n",
+        ),
     ];
     for (reason, log) in rows {
         let verdict = classify(&of_log(log));
         assert_eq!(verdict.reason, reason, "{log}\n{verdict:#?}");
     }
+}
+
+/// Proves that an HDF5 file that a script opens itself is data, and the one from which Keras loads a model is a checkpoint.
+#[test]
+fn an_unreadable_hdf5_file_is_what_its_reader_makes_of_it() {
+    let opened = "  File \"/v/h5py/_hl/files.py\", line 170, in make_fid\n    fid = h5f.open(name, flags, fapl=fapl)\n\
+                  OSError: Unable to open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 2048)\n";
+    for (reason, caller) in [
+        (Reason::DataError, "  File \"train.py\", line 12, in rows\n    f = h5py.File(name, 'r')\n"),
+        (
+            Reason::CheckpointError,
+            "  File \"/v/keras/engine/saving.py\", line 41, in load_model\n    f = h5py.File(name, 'r')\n",
+        ),
+    ] {
+        let log = format!("Traceback (most recent call last):\n{caller}{opened}");
+        assert_eq!(reads(&log), reason, "{log}");
+    }
+}
+
+/// Proves that a log line behind `#` is read, which its time distinguishes from a comment in quoted code.
+#[test]
+fn a_log_behind_number_signs_is_read() {
+    let line = "(fit pid=7) I 05-04 00:52:46 controller.py:100] The cluster is preempted.\n";
+    assert_eq!(reads(&format!("# {line}")), Reason::Preempted);
+    assert_eq!(reads("# The cluster is preempted.\n"), Reason::Unknown);
 }
 
 /// Proves that a possibility named in the midst of a line is not evidence, and that "could not" is.

@@ -285,7 +285,7 @@ fn is_causal(hit: &Hit) -> bool {
 }
 
 /// Whether `later` explains what `earlier` reports: a node is gone because it was preempted, a process crashed because
-/// memory ran out, a request failed because the object store refused it.
+/// memory ran out, a connection was lost because memory ran out at its other end, a request failed because the object store refused it.
 fn explains(later: &Hit, earlier: &Hit) -> bool {
     let preempted = later.role == Role::Verdict
         && later.reason == Reason::Preempted
@@ -318,7 +318,10 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let broken_device = earlier.signature == code::GPU_FAULT
         && later.signature != node::LAUNCH_FAILURE
         && later.reason == Reason::NodeFailure;
-    preempted || crash || store || stopped_for || killed || checked || broken_device
+    // One rank ran out of memory, and another printed first that the connection to it was lost.
+    let starved =
+        earlier.reason == Reason::NetworkError && matches!(later.reason, Reason::HostOom | Reason::DeviceOom);
+    preempted || crash || starved || store || stopped_for || killed || checked || broken_device
 }
 
 /// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.
@@ -441,10 +444,13 @@ fn reason_in_phase(hit: &Hit) -> Reason {
     let unreadable_sample =
         matches!(hit.signature, checkpoint::UNREADABLE_ARCHIVE | checkpoint::HDF5_WEIGHTS)
             && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
+    let unreadable_data = hit.signature == checkpoint::HDF5_WEIGHTS
+        && phases.contains(&Phase::LoadData)
+        && !has_checkpoint_frames(phases);
     let reads_data = phases.contains(&Phase::LoadData) || phases.contains(&Phase::LoadSample);
     if in_evaluation {
         Reason::EvaluatorError
-    } else if unreadable_sample {
+    } else if unreadable_sample || unreadable_data {
         Reason::DataError
     } else if hit.reason == Reason::CodeError
         && !specific_code

@@ -46,9 +46,11 @@ static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A Java machine writes its crash report after `#`.
-static JVM_REPORT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \()")
+/// What is behind `#` and not a comment: the crash report of a Java machine, and a line of a log, which has a time of day.
+static NO_COMMENT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \(|[^\n]{0,60}\b\d{2}:\d{2}:\d{2}\b)",
+    )
 });
 
 /// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
@@ -87,7 +89,7 @@ static RETRIES_OVER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Whether the line is source text rather than something that happened.
 pub(super) fn is_quoted_code(line: &[u8]) -> bool {
-    (QUOTED_CODE.is_match(line) && !JVM_REPORT.is_match(line))
+    (QUOTED_CODE.is_match(line) && !NO_COMMENT.is_match(line))
         || SETTINGS.is_match(&line[..line.len().min(80)])
 }
 

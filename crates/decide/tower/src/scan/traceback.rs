@@ -77,7 +77,7 @@ static PHASES: LazyLock<[(Phase, Regex); 10]> = LazyLock::new(|| {
         (
             Phase::LoadCheckpoint,
             regex(
-                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py",
+                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|load_or_resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py|[/\\]orbax[/\\]|[/\\]tensorstore\b|[/\\]torch[/\\]distributed[/\\]checkpoint[/\\]|dist_checkpointing[/\\]|megatron[/\\]\S{0,40}checkpointing\.py|(fairseq|fvcore|detectron2|mmcv|mmengine)[/\\]\S{0,60}checkpoint\w*\.py|checkpoint_(utils|io|connector|engine|manager|saver|loader|handler)\w*\.py|hdf5_format\.py|saving_lib\.py|[/\\]keras[/\\][^\n]{0,80}\bin load_model\b",
             ),
         ),
         (

@@ -36,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "budget.plan",
         BudgetExhausted,
-        r"upgrade (your|to)( a| an)? [^\n]{0,40}(plan|pro|account|tier|subscription)|plan limits?[^\n]{0,30}(reach|exceed)|(free )?trial (has |period )?(ended|expired)|(runtime|tracked hours|usage)[^\n]{0,40}limit[^\n]{0,30}(plan|tier|account)",
+        r"\bcredit limit (was |is |has been )?(exceeded|reached)|error code: 402\b|upgrade (your|to)( a| an)? [^\n]{0,40}(plan|pro|account|tier|subscription)|plan limits?[^\n]{0,30}(reach|exceed)|(free )?trial (has |period )?(ended|expired)|(runtime|tracked hours|usage)[^\n]{0,40}limit[^\n]{0,30}(plan|tier|account)",
     )
     .unless(r"openai|check your plan|pip|version|upgrade to (v?\d|the latest)|python|wandb version|billing details"),
 ];

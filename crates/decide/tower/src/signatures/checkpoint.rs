@@ -49,7 +49,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.distributed",
         CheckpointError,
-        r"CheckpointException|missing key in checkpoint|error opening \W{0,2}(zarr3?|ocdbt|n5)\b|dict key mismatch; expected keys|(checkpoint|ckpt)[^\n]{0,60} has \d+ [^\n]{0,40}model (has|expects) |when restoring (a |the )?(variable|checkpoint|model|optimizer)\b|(unknown|extra) key[^\n]{0,40} in (the )?checkpoint|some tensors share memory|contained? shared tensors|state dict keys do not match|(orbax|tensorstore|ocdbt|flax\.(training|serialization)|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
+        r"CheckpointException|missing key in checkpoint|error opening \W{0,2}(zarr3?|ocdbt|n5)\b|dict key mismatch; expected keys|(checkpoint|ckpt)[^\n]{0,60} has \d+ [^\n]{0,40}model (has|expects) |when restoring (a |the )?(variable|checkpoint|model|optimizer)\b|(unknown|extra) key[^\n]{0,40} in (the )?checkpoint|some tensors share memory|contained? shared tensors|state dict keys do not match|shape mismatch (for|in|of|between) [^\n]{0,20}\b(loaded|saved|stored)\b|(orbax|tensorstore|ocdbt|flax\.(training|serialization)|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
     ),
     cause(
         "checkpoint.loader_class",

@@ -65,7 +65,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NATIVE_CHECK.as_str(),
         CodeError,
-        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
+        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
     )
     .unless(r"cancel|DistBackendError|nccl"),
     Signature {
@@ -112,5 +112,5 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
     hint(PYTHON_EXIT.as_str(), CodeError, r"traceback \(most recent call last\)"),
     hint("code.log_error", CodeError, r"\b(error|fatal|failed)\b[:\]]")
-        .unless(r"failed call to cuinit|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
+        .unless(r"failed call to cuinit|\b(error|failed):\s*\d+\s*$|(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
 ];

@@ -79,7 +79,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         RANK_FAILED.as_str(),
         Unknown,
-        r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exits with return code|exited with exit code \d+|worker \S+ died",
+        r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|w&b process to finish\.\.\. \(failed|exits with return code|exited with exit code \d+|worker \S+ died|\b\d+ \w+ replica\(?s?\)? failed",
     ),
     consequence(
         "collective.step_aborted",

@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.cuda_status",
         DeviceOom,
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|\b(hip|cuda|musa|cn)_?error_?out_?of_?memory|HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate [\d.]+ ?[kmgt]?i?b?[^\n]{0,40} from device\b|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|synstatus[= ]\d+ \[device not enough memory|PT_DEVMEM[^\n]{0,30}allocation failed|nrt_tensor_allocate[^\n]{0,60}(allocation fail|no memory|not enough)|out_of_memory: (cuda|rmm)|out of memory allocating [\d,]+ bytes",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|\b(hip|cuda|musa|cn)_?error_?out_?of_?memory|HSA_STATUS_ERROR_OUT_OF_RESOURCES|failed to allocate [\d.]+ ?[kmgt]?i?b?[^\n]{0,40} from device\b|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|synstatus[= ]\d+ \[device not enough memory|PT_DEVMEM[^\n]{0,30}allocation failed|nrt_tensor_allocate[^\n]{0,60}(allocation fail|no memory|not enough)|\b(cuda|hip)malloc\w* fail(ed)?\W*$|out_of_memory: (cuda|rmm)|out of memory allocating [\d,]+ bytes",
     ),
     cause(
         "device_oom.exception",

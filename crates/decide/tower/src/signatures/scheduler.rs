@@ -24,7 +24,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.deadline",
         Timeout,
-        r"\bDeadlineExceeded\b|active longer than (the )?specified deadline|FunctionTimeoutError|AirflowTaskTimeout|\b(job|run|task|step|action|build|session|notebook|execution|training job|trial|function|workflow|node) (\S+ )?(has )?(timed out|exceeded (its|the|a)? ?(\w+ )?(timeout|deadline))|timeout exceeded[^\n]{0,30}(kill|cancel|notebook|job|session)|maximum lifetime|exceeded its deadline|time (budget|is up)[^\n]{0,20}(exceed|exhaust|reached|expired)|TimeoutExpired[^\n]*train",
+        r"\bDeadlineExceeded\b|active longer than (the )?specified deadline|FunctionTimeoutError|AirflowTaskTimeout|\b(job|run|task|step|action|build|session|notebook|cell|execution|training job|trial|function|workflow|node) (\S+ )?(has )?(timed out|exceeded (its|the|a)? ?(\w+ )?(timeout|deadline))|\b(cell|notebook|job|task|step)\b[^\n]{0,20}\btimeout of \d+ \w+ exceeded|timeout exceeded[^\n]{0,30}(kill|cancel|notebook|job|session)|maximum lifetime|exceeded its deadline|time (budget|is up)[^\n]{0,20}(exceed|exhaust|reached|expired)|TimeoutExpired[^\n]*train",
     )
     .unless(r"deadline_exceeded: |grpc|barrier|rendezvous|initialization|wandb|connection"),
     verdict(
