@@ -4,11 +4,13 @@ use trackway_api::runs::{RollbackState, RolledBack};
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, Step};
 use trackway_launch::StopMode;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
+use trackway_tower::roll_back::Back;
 
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
 use crate::run::changes::{Asked, AskedBy, RollBackDecided};
-use crate::run::roll_back::{go_back, place, rows, sentence, skipped};
+pub use crate::run::roll_back::Seen;
+use crate::run::roll_back::{go_back, place, place_before, rows, sentence, skipped};
 use crate::run::supervision::Taken;
 use crate::{Context, run};
 
@@ -25,6 +27,41 @@ pub struct RollBackRequest {
     pub person: Option<String>,
 }
 
+/// How a run whose last attempt diverged can continue from a checkpoint before it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayBack {
+    /// It was rolled back since: a resume continues from this step, or from the beginning.
+    Done(Option<Step>),
+    /// A rollback to this step is possible.
+    To {
+        /// The step of the checkpoint.
+        step: Step,
+        /// The batches to skip, if the script reports its batches.
+        skip: Option<BatchRange>,
+    },
+}
+
+/// How a run can continue from before what was seen in its last attempt, by the rules of a detector's rollback. `None`: no checkpoint
+/// is from before.
+///
+/// # Errors
+/// When the ledger or the log of the checkpoints cannot be read.
+pub fn way_back(
+    context: &Context,
+    run: &RunRow,
+    last: &AttemptRow,
+    seen: &Seen,
+) -> Result<Option<WayBack>, AppError> {
+    let before = rows(context, run.run_id)?;
+    if let Some(done) = before.last().filter(|row| row.attempt_id == last.attempt_id) {
+        return Ok(Some(WayBack::Done(done.to_step)));
+    }
+    let back = place_before(context, run, last, seen)?.ok();
+    // A script that does not report its batches need not skip those that are named.
+    let skip = |back: Back| back.skip.filter(|_| seen.first_batch.is_some());
+    Ok(back.and_then(|back| Some(WayBack::To { step: back.to_step?, skip: skip(back) })))
+}
+
 /// Rolls a run back: ends its live attempt, so that its supervisor continues from the earlier checkpoint, or prepares
 /// an ended run for `trackway resume`.
 ///
@@ -35,7 +72,7 @@ pub fn roll_back(context: &Context, run: RunId, request: &RollBackRequest) -> Re
     let run = context.run_by_id(run)?;
     let asked = asked_by_person(context, request);
     let last = last_of_training(context, &run)?;
-    let back = place(context, &run, &last, &asked)?.map_err(|why| {
+    let back = place(context, &run, &last, &asked.by)?.map_err(|why| {
         AppError::new(ErrorKind::Usage, format!("cannot roll back run `{}`: {why}", run.name))
             .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
     })?;

@@ -129,6 +129,7 @@ pub fn slices(frame: &Frame, asked: &[NamedPredicate]) -> Result<Vec<SliceRows>,
     let batch = batch_of(frame)?;
     let slice = |asked: &NamedPredicate| {
         let holds = RowPredicate::new(&asked.sql).holds(&batch).map_err(|why| {
+            let why = why.to_string().replace('\n', " ");
             let message = format!("slice `{}`: `{}` cannot be evaluated: {why}", asked.name, asked.sql);
             AppError::new(ErrorKind::Usage, message)
         })?;

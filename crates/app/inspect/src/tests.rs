@@ -2,11 +2,12 @@
 
 use tempfile::TempDir;
 use trackway_core::{RunId, SequentialIds, TerminationReason};
-use trackway_engine::Context;
 use trackway_engine::error::ErrorKind;
+use trackway_engine::roll_back::roll_back;
 use trackway_engine::testing::{SETTLES, World};
+use trackway_engine::{Context, RollBackRequest};
 use trackway_ledger::{Decision, Found, RunState};
-use trackway_recorder::Recorder;
+use trackway_recorder::{Kind, Recorder};
 
 use crate::compare::{CompareRequest, compare};
 use crate::explain::explain;
@@ -14,6 +15,8 @@ use crate::watch::watch;
 
 /// The variable with how fast the loss of the toy falls.
 const RATE: &str = "TOY_RATE";
+/// The variable of a toy that saves every ten steps, whose loss is NaN from step 25 on.
+const DIVERGES: &str = "TOY_DIVERGES";
 
 /// Proves nothing by itself: it is the training script of the tests below. It logs a loss for ten steps and ends.
 #[test]
@@ -23,6 +26,22 @@ fn toy() {
     let run = Recorder::attach();
     for step in 1..=10 {
         run.log(step, &[("loss", 1.0 / (rate * step as f64))]);
+    }
+    run.finish();
+}
+
+/// Proves nothing by itself: it is the training script of the test of divergence.
+#[test]
+fn diverging_toy() {
+    if std::env::var_os(DIVERGES).is_none() {
+        return;
+    }
+    let run = Recorder::attach();
+    for step in 1..=30 {
+        run.log(step, &[("loss", if step < 25 { 1.0 / step as f64 } else { f64::NAN })]);
+        if run.checkpoint_due(step) {
+            run.save_checkpoint(step, &[], |files| files.file("weights.bin", Kind::Weights, b"w")).unwrap();
+        }
     }
     run.finish();
 }
@@ -73,6 +92,41 @@ fn a_failed_run_is_explained() {
     assert!(page.timeline.is_sorted_by_key(|event| event.at), "{:?}", page.timeline);
     let (first, end) = (page.timeline.first().unwrap().at, page.timeline.last().unwrap().at);
     assert!(end.seconds_since(first) >= 600.0, "two pauses of up to ten minutes passed");
+}
+
+/// Proves that the explanation of a run that diverged has the exact command that continues from a checkpoint before, and after it was
+/// typed the one that is left to type; and none where every checkpoint is from later.
+#[test]
+fn the_way_back_before_a_divergence_is_a_command() {
+    let bench = Bench::new();
+    let binary = std::env::current_exe().unwrap();
+    let script = format!("exec '{}' tests::diverging_toy --exact", binary.display());
+    let more = |every: u32| {
+        format!(
+            "environment = {{ {DIVERGES} = \"1\" }}\n[checkpoint]\nevery = {{ steps = {every} }}\n[detect]\nroll_back_steps = 5\n"
+        )
+    };
+    let ways = |run_id: RunId| -> Vec<String> {
+        let page = explain(&bench.context, bench.run_of(run_id)).unwrap();
+        assert_eq!(page.termination.unwrap().reason, TerminationReason::NumericDivergence);
+        page.next_actions.into_iter().filter(|action| action.contains("trackway resume")).collect()
+    };
+    let run_id = bench.world.run(&bench.context, &script, &more(10)).run_id;
+    assert_eq!(
+        ways(run_id),
+        [format!(
+            "to continue from the checkpoint of step 20, before it diverged (by step 25): \
+             trackway rollback {run_id} --to-step 20 && trackway resume {run_id}"
+        )]
+    );
+    let request = RollBackRequest { to_step: Some(20), skip: None, why: "it diverged".into(), person: None };
+    roll_back(&bench.context, run_id, &request).unwrap();
+    assert_eq!(
+        ways(run_id),
+        [format!("to continue from step 20, to which it was rolled back: trackway resume {run_id}")]
+    );
+    let late = bench.world.run(&bench.context, &script, &more(26)).run_id;
+    assert_eq!(ways(late), [""; 0]);
 }
 
 /// Proves that a comparison shows which setting differs and what became of the metric, and that one run cannot be compared

@@ -195,8 +195,8 @@ fn integrity(found: &Postmortem) -> Markup {
             (checkpoints(&stored.checkpoints, stored.resume_step.filter(|_| !found.last_attempt_diverged())))
             @if let (Some(step), true) = (stored.resume_step, found.last_attempt_diverged()) {
                 p.warn {
-                    "The newest checkpoint, of step " (step) ", is of the training that diverged: "
-                    code { "trackway rollback " (found.run.run_id.to_string()) } " selects an earlier one"
+                    "A resume would continue from step " (step) ", which the training that diverged saved: if a checkpoint from before is "
+                    "left, the command that continues from it is among the actions"
                 }
             }
         }

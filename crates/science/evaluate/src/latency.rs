@@ -42,6 +42,15 @@ pub fn latency(batches: &[BatchTime]) -> Metrics {
     ])
 }
 
+/// The numbers that have no upper end, or no interval, when so many rows are scored in batches of so many.
+#[must_use]
+pub fn without_interval(rows: u64, batch_rows: u64) -> Vec<&'static str> {
+    let counted = (rows / batch_rows.max(1)).saturating_sub(1);
+    let is_open = |share| counted == 0 || quantile_ranks(counted, share, CONFIDENCE).1.is_none();
+    let of_all = [(LATENCY, is_open(0.5)), (LATENCY_P95, is_open(0.95)), (THROUGHPUT, counted < 2)];
+    of_all.into_iter().filter(|(_, is_open)| *is_open).map(|(name, _)| name).collect()
+}
+
 fn quantile(sorted: &[f64], share: f64) -> Estimate {
     let count = sorted.len();
     let at = |rank: u64| sorted[rank as usize - 1];
@@ -82,6 +91,18 @@ mod tests {
         // Student's interval of the mean of 1 to 100 is 50.5 ± 5.7566.
         assert!((throughput.interval.low - 1.0 / 5.62566).abs() < 1e-5, "{throughput:?}");
         assert!((throughput.interval.high - 1.0 / 4.47434).abs() < 1e-5, "{throughput:?}");
+    }
+
+    /// Proves from how many rows on each number has an interval.
+    #[test]
+    fn so_many_rows_are_enough() {
+        let open = |batches: u64| without_interval(10 * batches + 9, 10);
+        assert_eq!(open(0), [LATENCY, LATENCY_P95, THROUGHPUT]);
+        assert_eq!(open(2), [LATENCY, LATENCY_P95, THROUGHPUT]);
+        assert_eq!(open(6), [LATENCY, LATENCY_P95]);
+        assert_eq!(open(7), [LATENCY_P95]);
+        assert_eq!(open(72), [LATENCY_P95]);
+        assert!(open(73).is_empty());
     }
 
     /// Proves that few batches have numbers without intervals, and that none give nothing.

@@ -7,11 +7,11 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::EventKind;
 use trackway_formats::arguments::TOTAL_STEPS;
 use trackway_formats::record::{
-    CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin, OriginOfEach,
-    PROGRESSIVE_LOSS, SegmentReader,
+    AVAILABLE_BYTES, CheckpointChange, ControlOutcome, Event, Frame, Item, Metrics, NameTable, Origin,
+    OriginOfEach, PROGRESSIVE_LOSS, RESIDENT_BYTES, SegmentReader,
 };
 use trackway_launch::{AttemptChannel, GrowingFile};
-use trackway_tower::detect::DataCursor;
+use trackway_tower::detect::{DataCursor, MemorySample};
 use trackway_tower::progressive::{Progressive, ProgressiveEstimate};
 
 use super::curves::{Curves, LiveCurve};
@@ -71,6 +71,15 @@ pub struct RecordFacts {
     pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
     pub save_reasons: BTreeMap<Step, String>,
+}
+
+/// What a look finds, for observers.
+#[derive(Debug)]
+pub enum Sight<'a> {
+    /// Values of metrics.
+    Values(&'a Seen<'a>),
+    /// A sample of the memory of the run's processes.
+    Memory(MemorySample),
 }
 
 /// Values of metrics, for observers.
@@ -134,8 +143,8 @@ impl LiveRecord {
         self.look_at(&mut |_| {});
     }
 
-    /// The same, and shows every value that was added.
-    pub fn look_at(&mut self, see: &mut dyn FnMut(&Seen<'_>)) {
+    /// The same, and shows what was added.
+    pub fn look_at(&mut self, see: &mut dyn FnMut(Sight<'_>)) {
         // What cannot be listed now is at the next look.
         let names = self.channel.segments().unwrap_or_default();
         for name in names.into_iter().take(SEGMENTS_MAX) {
@@ -153,7 +162,11 @@ impl LiveRecord {
                 }
                 // Samples of the machine are not a sign of life of the script.
                 if followed.origin == Some(Origin::Telemetry) {
-                    take_sample(&mut self.machine, &frame, &followed.names);
+                    if let Frame::Metrics(metrics) = &frame {
+                        self.machine = sample_of(metrics, &followed.names);
+                        let sample = memory_sample(metrics.step, self.facts.last_step, &self.machine);
+                        sample.into_iter().for_each(|sample| see(Sight::Memory(sample)));
+                    }
                     continue;
                 }
                 self.facts.take(&frame);
@@ -184,13 +197,13 @@ impl LiveRecord {
                                 progressive.take(metrics.step, *value);
                             }
                         }
-                        see(&Seen {
+                        see(Sight::Values(&Seen {
                             segment: followed.number,
                             rank,
                             metrics: &metrics,
                             replaced: &replaced,
                             names: &followed.names,
-                        });
+                        }));
                     }
                     _ => {}
                 }
@@ -344,14 +357,19 @@ impl RecordFacts {
     }
 }
 
-fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
-    if let Frame::Metrics(metrics) = frame {
-        *machine = metrics
-            .values
-            .iter()
-            .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
-            .collect();
-    }
+fn sample_of(metrics: &Metrics, names: &NameTable) -> BTreeMap<String, f64> {
+    let named = metrics.values.iter().map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value));
+    named.collect()
+}
+
+/// The memory in a sample of the machine, once the training has made a step.
+fn memory_sample(seconds: u64, step: Option<Step>, machine: &BTreeMap<String, f64>) -> Option<MemorySample> {
+    Some(MemorySample {
+        seconds,
+        step: step?,
+        resident_bytes: *machine.get(RESIDENT_BYTES)?,
+        available_bytes: *machine.get(AVAILABLE_BYTES)?,
+    })
 }
 
 /// The step that a process was at when it wrote the frame.
@@ -379,6 +397,12 @@ mod tests {
 
     /// Writes a segment with values of `loss`, from step 1 on, and of `other`.
     fn segment(files: &AttemptLayout, name: &str, origin: Origin, values: &[f64]) {
+        let steps: Vec<_> = values.iter().map(|value| [("loss", *value), (name, *value)]).collect();
+        segment_of(files, name, origin, &steps.iter().map(<[_; 2]>::as_slice).collect::<Vec<_>>());
+    }
+
+    /// Writes a segment with the values of each step, from step 1 on.
+    fn segment_of(files: &AttemptLayout, name: &str, origin: Origin, steps: &[&[(&str, f64)]]) {
         let at = Timestamp::from_micros(1);
         let header = SegmentHeader {
             at,
@@ -392,8 +416,8 @@ mod tests {
         };
         let (mut bytes, mut encoder) = (Vec::new(), Encoder::new());
         encoder.begin(&mut bytes, &header);
-        for (step, value) in (1..).zip(values) {
-            encoder.metrics(&mut bytes, at, step, &[("loss", *value), (name, *value)]);
+        for (step, values) in (1..).zip(steps) {
+            encoder.metrics(&mut bytes, at, step, values);
         }
         std::fs::create_dir_all(files.records()).unwrap();
         std::fs::write(files.records().join(format!("{name}.{SEGMENT_EXTENSION}")), bytes).unwrap();
@@ -408,7 +432,8 @@ mod tests {
         let mut record = LiveRecord::of(Arc::new(FolderChannel::new(folder.path())));
         let (mut seen, mut replaced) = (Vec::new(), Vec::new());
         let mut look = |record: &mut LiveRecord| {
-            record.look_at(&mut |values| {
+            record.look_at(&mut |sight| {
+                let Sight::Values(values) = sight else { return };
                 replaced.extend_from_slice(values.replaced);
                 for (id, value) in &values.metrics.values {
                     seen.push((values.names.name_or_placeholder(*id).to_string(), *value));
@@ -430,5 +455,30 @@ mod tests {
             seen.iter().filter(|(name, _)| name == "loss").map(|(_, value)| *value).collect();
         assert_eq!(losses, [9.0, 8.0, 1.0, 0.5]);
         assert_eq!(replaced, ["loss"]);
+    }
+
+    /// Proves that a sample of the machine becomes one of memory at the step that the training has made by then, and none before its first
+    /// step; and that it does not count as a sign of life.
+    #[test]
+    fn memory_is_seen_at_the_step_of_the_training() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = AttemptLayout::new(folder.path());
+        let machine = [(RESIDENT_BYTES, 3.0), (AVAILABLE_BYTES, 5.0)];
+        let samples_of = |trains: bool| {
+            let mut record = LiveRecord::of(Arc::new(FolderChannel::new(folder.path())));
+            let mut samples = Vec::new();
+            record.look_at(&mut |sight| {
+                if let Sight::Memory(sample) = sight {
+                    samples
+                        .push((sample.seconds, sample.step, sample.resident_bytes, sample.available_bytes));
+                }
+            });
+            assert_eq!(record.facts.last_step.is_some(), trains);
+            samples
+        };
+        segment_of(&files, "b", Origin::Telemetry, &[&machine[..], &machine[..]]);
+        assert_eq!(samples_of(false), []);
+        segment(&files, "a", Origin::Sdk, &[9.0; 7]);
+        assert_eq!(samples_of(true), [(1, 7, 3.0, 5.0), (2, 7, 3.0, 5.0)]);
     }
 }

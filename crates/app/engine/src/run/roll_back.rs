@@ -38,7 +38,7 @@ pub fn due(context: &Context, row: &AttemptRow) -> Result<Option<Due>, AppError>
         }
     };
     let run = context.run_by_id(row.run_id)?;
-    let back = place(context, &run, row, &asked).unwrap_or_else(|error| Err(error.to_string()));
+    let back = place(context, &run, row, &asked.by).unwrap_or_else(|error| Err(error.to_string()));
     let before = rows(context, row.run_id)?;
     let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
     let facts = decide::RollBack { by_person: asked.is_by_person(), spent, why: asked.why.clone(), back };
@@ -50,27 +50,58 @@ pub fn place(
     context: &Context,
     run: &RunRow,
     left: &AttemptRow,
-    asked: &Asked,
+    by: &AskedBy,
 ) -> Result<Result<Back, String>, AppError> {
-    let committed = resumable(context, left)?;
-    let mut before = rows(context, run.run_id)?;
-    before.retain(|row| row.rung == left.rung);
-    let skipped = skipped_by(&before)?;
-    Ok(match &asked.by {
-        AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
+    match by {
+        AskedBy::Person { to_step, skip, .. } => {
+            let skipped = skipped(context, run.run_id, &left.rung)?;
+            Ok(as_asked(*to_step, *skip, &resumable(context, left)?, &skipped))
+        }
         AskedBy::Detector { first_step, step, first_batch, last_batch, .. } => {
-            let section = stored_plan(run)?.map(|plan| plan.detect).unwrap_or_default();
-            let trouble = Trouble {
+            let seen = Seen {
                 first_step: *first_step,
                 step: *step,
                 first_batch: *first_batch,
                 last_batch: *last_batch,
-                margin_steps: section.roll_back_steps.unwrap_or(MARGIN_STEPS),
-                margin_batches: section.skip_batches.unwrap_or(MARGIN_BATCHES),
             };
-            after_trouble(&trouble, &committed, &skipped, before.last().map(|row| row.to_step))
+            place_before(context, run, left, &seen)
         }
-    })
+    }
+}
+
+/// Where in an attempt something went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The step at which it began.
+    pub first_step: Step,
+    /// The step at which it was certain.
+    pub step: Step,
+    /// The batch of `first_step`, if the script reports it.
+    pub first_batch: Option<u64>,
+    /// The batch of `step`, if the script reports it.
+    pub last_batch: Option<u64>,
+}
+
+/// The place before what was seen in an attempt, as far from it as the run file says, or why there is none.
+pub fn place_before(
+    context: &Context,
+    run: &RunRow,
+    left: &AttemptRow,
+    seen: &Seen,
+) -> Result<Result<Back, String>, AppError> {
+    let mut before = rows(context, run.run_id)?;
+    before.retain(|row| row.rung == left.rung);
+    let section = stored_plan(run)?.map(|plan| plan.detect).unwrap_or_default();
+    let trouble = Trouble {
+        first_step: seen.first_step,
+        step: seen.step,
+        first_batch: seen.first_batch,
+        last_batch: seen.last_batch,
+        margin_steps: section.roll_back_steps.unwrap_or(MARGIN_STEPS),
+        margin_batches: section.skip_batches.unwrap_or(MARGIN_BATCHES),
+    };
+    let last = before.last().map(|row| row.to_step);
+    Ok(after_trouble(&trouble, &resumable(context, left)?, &skipped_by(&before)?, last))
 }
 
 /// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.

@@ -306,7 +306,7 @@ impl<'a> Supervisor<'a> {
 
     fn look(&mut self, now_micros: i64) {
         match &mut self.detection {
-            Some(detection) => self.record.look_at(&mut |seen| detection.detecting.take(seen)),
+            Some(detection) => self.record.look_at(&mut |sight| detection.detecting.take(sight)),
             None => self.record.look(),
         }
         if self.record.facts.frame_count > self.frame_count_seen {

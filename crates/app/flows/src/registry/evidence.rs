@@ -53,6 +53,7 @@ pub(super) fn evidence(
     let mut approvals = context.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
     approvals.retain(|row| row.version == version.version);
     let facts = PromotionFacts {
+        model: model.name.clone(),
         version: version.version,
         manifest_sha256: manifest_sha256.clone(),
         registered_by: version.registered_by.clone(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::reproduce::{ReproducedValue, ReproductionCheck, ReproductionVerdict};
 use trackway_core::RunId;
 use trackway_engine::Context;
@@ -58,7 +59,9 @@ fn environment(expected: &Expected, reproduced: Option<String>) -> Option<Reprod
 fn states(context: &Context, attempt: &AttemptRow) -> Result<Vec<(u64, String)>, AppError> {
     let run = context.run_by_id(attempt.run_id)?;
     let listing = checkpoints_at(context, run, rung_of(attempt))?.of_this_disk()?;
-    let own = listing.into_iter().filter(|one| one.manifest_sha256.is_some());
+    // What a rollback left does not lead to the end of the run.
+    let is_left = |one: &Checkpoint| one.state == CheckpointState::Suspect;
+    let own = listing.into_iter().filter(|one| one.manifest_sha256.is_some() && !is_left(one));
     Ok(own.filter_map(|one| Some((one.step, one.state_digest?))).collect())
 }
 

@@ -8,6 +8,7 @@ mod parameters;
 mod save_requests;
 mod termination;
 mod timeline;
+mod way_back;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trackway_api::checkpoints::{Checkpoint, CheckpointState};
 use trackway_api::diagnosis::AttemptDiagnosis;
+use trackway_api::evaluations::EvaluationReceipt;
 use trackway_api::explain::{
     AttemptArtifact, AttemptCost, AttemptInputs, AttemptPlacement, AttemptTag, CostBeside, Diff,
     ExplainedAttempt, ExplainedData, ExplainedDataSet, ExplainedRun, Explanation, MachineSummary,
@@ -51,6 +53,7 @@ pub(crate) use self::diff::leaves;
 use self::machine::machine_card;
 pub(crate) use self::parameters::parameters_of;
 pub(crate) use self::termination::termination;
+use self::way_back::way_back_action;
 use crate::curves::curves_of;
 use crate::logs::{LogSelection, visit_lines};
 use crate::progressive;
@@ -152,6 +155,8 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
     let estimate = progressive::progressive_of(context, run, attempt, &summaries)?;
     let diagnoses = diagnose::diagnoses_of(context, run.run_id)?;
     let diagnosis = proposed_diagnosis(context, attempt, &diagnoses)?;
+    let evaluations = evaluate::evaluations_of(context, run.run_id)?;
+    let way_back = way_back_action(context, run, attempt, &attempts, &detections)?;
     Ok(Explanation {
         run: run_card(context, run)?,
         attempt: Some(attempt_card(context, attempt)?),
@@ -181,7 +186,6 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         resume_proof: proof_card(context, run, attempt)?,
         cadence: cadence_advice(context, run, attempt, &attempts, &of_run.uploads()?)?,
         retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
-        evaluations: evaluate::evaluations_of(context, run.run_id)?,
         versions: registry::versions_of_run(context, run.run_id)?,
         same_inputs: same_inputs(context, run, &summaries)?,
         metrics,
@@ -192,7 +196,8 @@ fn page(context: &Context, run: &RunRow, attempt: &AttemptRow) -> Result<Explana
         artifacts: artifacts(context, attempt.attempt_id)?,
         cost: cost(run, attempt, &attempts, context.ledger_read(|ledger| ledger.run_cost(run.run_id))?),
         last_lines: last_lines(context, attempt),
-        next_actions: actions_for(run, attempt, &retries, diagnosis),
+        next_actions: actions_for(run, attempt, &retries, &evaluations, diagnosis, way_back),
+        evaluations,
         diagnoses,
         attempts: attempt_lines(&attempts),
         rungs: context.rungs_of(run.run_id)?,
@@ -578,7 +583,9 @@ fn actions_for(
     run: &RunRow,
     attempt: &AttemptRow,
     retries: &[RetryRow],
+    evaluations: &[EvaluationReceipt],
     diagnosis: Option<DiagnosisKind>,
+    way_back: Option<String>,
 ) -> Vec<String> {
     let Some(reason) = attempt.termination_reason else {
         return vec![
@@ -598,10 +605,22 @@ fn actions_for(
     let diagnosis = diagnosis
         .map(|kind| format!("{}: trackway diagnose {}", diagnose::promise(kind), attempt.attempt_id));
     actions.extend(diagnosis);
-    actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
+    match unmet_action(evaluations).filter(|_| reason.is_success()) {
+        Some(unmet) => actions.push(unmet),
+        None => actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned())),
+    }
     actions.extend(resume_action(run, reason));
+    actions.extend(way_back);
     actions.extend(run_file_action(run));
     actions
+}
+
+/// What to look at where the newest evaluation of the newest weights failed or does not pass its gates.
+fn unmet_action(evaluations: &[EvaluationReceipt]) -> Option<String> {
+    let newest = evaluations.iter().max_by_key(|evaluation| evaluation.step)?;
+    let id = &newest.evaluation_id;
+    (!newest.passes())
+        .then(|| format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"))
 }
 
 /// A run that was started without a run file can have one; a run of another tool cannot.

@@ -474,9 +474,9 @@ fn stored_checkpoints(text: &mut Markdown, found: &Postmortem) {
     match stored.resume_step {
         Some(step) if found.last_attempt_diverged() => md!(
             text,
-            "\nThe newest checkpoint, of step {}, is of the training that diverged: `trackway rollback {}` selects an earlier one. ",
-            step.to_string(),
-            found.run.run_id.to_string()
+            "\nA resume would continue from step {}, which the training that diverged saved: if a checkpoint from before is left, the \
+             command that continues from it is among the actions. ",
+            step.to_string()
         ),
         Some(step) => md!(text, "\nA resume would continue from step {}. ", step.to_string()),
         None => md!(text, "\nA resume would start from the beginning. "),

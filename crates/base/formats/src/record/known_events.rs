@@ -28,6 +28,11 @@ pub fn is_internal_metric(name: &str) -> bool {
 /// The beginning of a metric that telemetry measured.
 const OF_MACHINE: &str = "system/";
 
+/// What telemetry calls the resident memory of a run's processes.
+pub const RESIDENT_BYTES: &str = "system/rss_bytes";
+/// What telemetry calls the memory that they can still take.
+pub const AVAILABLE_BYTES: &str = "system/machine_available_bytes";
+
 /// Whether a metric was measured on the machine and not recorded by the script.
 #[must_use]
 pub fn is_machine_metric(name: &str) -> bool {

@@ -29,7 +29,8 @@ pub use frame::{
     NameDefinition, NameId, Origin, Param, SegmentHeader,
 };
 pub use known_events::{
-    ArtifactEvent, PROGRESSIVE_LOSS, is_fingerprint, is_internal_metric, is_machine_metric, restarted_names,
+    AVAILABLE_BYTES, ArtifactEvent, PROGRESSIVE_LOSS, RESIDENT_BYTES, is_fingerprint, is_internal_metric,
+    is_machine_metric, restarted_names,
 };
 pub use layout::{
     FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,

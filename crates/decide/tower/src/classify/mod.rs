@@ -103,9 +103,10 @@ fn own_action(evidence: &TerminationEvidence) -> Option<TerminationFinding> {
         (true, true) => ", SIGKILL after the grace period",
         (true, false) => ", SIGKILL at once",
     };
-    Some(
-        finding.with(EvidenceSource::OwnAction, format!("{} at {}{killed}: {}", rule, action.at, action.why)),
-    )
+    Some(finding.with(
+        EvidenceSource::OwnAction,
+        format!("Trackway ended it at {}{killed}: {}", action.at, action.why),
+    ))
 }
 
 fn could_not_start(evidence: &TerminationEvidence) -> Option<TerminationFinding> {

@@ -76,7 +76,7 @@ impl MemoryCreep {
 
 /// The floors of blocks of one length, for as long as they rise.
 #[derive(Debug, Clone)]
-struct Floors {
+pub(super) struct Floors {
     block: u32,
     even_factor: f64,
     values_seen: u32,
@@ -87,12 +87,12 @@ struct Floors {
 }
 
 impl Floors {
-    fn new(block: u32, even_factor: f64) -> Self {
+    pub(super) fn new(block: u32, even_factor: f64) -> Self {
         Self { block, even_factor, values_seen: 0, in_block: 0, floor: 0.0, rising: Vec::new() }
     }
 
     /// Takes one value; at the end of a block, whether its floor is above the one before.
-    fn take(&mut self, sample: Sample) -> Option<bool> {
+    pub(super) fn take(&mut self, sample: Sample) -> Option<bool> {
         if self.values_seen < WARM_UP_VALUES {
             self.values_seen += 1;
             return None;
@@ -116,7 +116,16 @@ impl Floors {
 
     /// The growth of the last blocks, if they rose as often, as evenly and as far as the rule wants.
     fn growth(&self, rule: Rule) -> Option<Growth> {
-        let rise_count = (rule.patience.max(1) as usize).min(BLOCKS_MAX - 1);
+        self.even(rule.patience).filter(|growth| growth.fraction() >= rule.threshold)
+    }
+
+    /// How fast the last blocks rose, if they did so as often as that and evenly.
+    pub(super) fn even_growth(&self, rises: u32) -> Option<f64> {
+        self.even(rises).map(|growth| growth.bytes_per_step())
+    }
+
+    fn even(&self, rises: u32) -> Option<Growth> {
+        let rise_count = (rises.max(1) as usize).min(BLOCKS_MAX - 1);
         let begin = self.rising.len().checked_sub(rise_count + 1)?;
         let floors = &self.rising[begin..];
         let growth = Growth { first: floors[0], last: *floors.last()? };
@@ -125,7 +134,17 @@ impl Floors {
             let rise = Growth { first: pair[0], last: pair[1] }.bytes_per_step();
             rise * self.even_factor > mean && rise < self.even_factor * mean
         });
-        (is_even && growth.fraction() >= rule.threshold).then_some(growth)
+        is_even.then_some(growth)
+    }
+
+    /// The floor of the last block.
+    pub(super) fn last(&self) -> Option<f64> {
+        self.rising.last().map(|(_, floor)| *floor)
+    }
+
+    /// What rose before the last block no longer counts.
+    pub(super) fn begin_at_last(&mut self) {
+        self.rising.drain(..self.rising.len().saturating_sub(1));
     }
 }
 

@@ -21,6 +21,7 @@ mod pace;
 mod plateau;
 mod rank;
 mod ranks;
+mod resident;
 mod role;
 mod rules;
 mod seen_before;
@@ -34,6 +35,7 @@ use std::collections::HashMap;
 
 use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
+use trackway_formats::record::RESIDENT_BYTES;
 
 use crate::runbook::symptom_of_detector;
 use anomaly::{Anomaly, DetectorChange, Sample};
@@ -41,6 +43,8 @@ pub use cursor::{DataCursor, DataPlace};
 use metric_detectors::MetricDetectors;
 use rank::Rank;
 use ranks::{Agreement, Stragglers};
+pub use resident::MemorySample;
+use resident::ResidentCreep;
 use role::{Role, role_of};
 pub use rules::{Rule, Rules};
 use seen_before::SeenBefore;
@@ -67,6 +71,7 @@ impl WatchId {
 pub struct Detectors {
     rules: Rules,
     memory_limit_bytes: Option<f64>,
+    resident: ResidentCreep,
     by_name: HashMap<(u32, Box<str>), WatchId>,
     watched: Vec<MetricDetectors>,
     ranks: Vec<Rank>,
@@ -183,6 +188,14 @@ impl Detectors {
         self.compare(watch, sample, firings);
     }
 
+    /// Takes a sample of the memory of the run's processes.
+    pub fn take_memory(&mut self, sample: MemorySample, firings: &mut Vec<Firing>) {
+        let rule = self.rules.of(Detector::MemoryCreep);
+        let Some(found) = rule.enabled.then(|| self.resident.take(rule, sample)).flatten() else { return };
+        let sample = Sample { step: sample.step, value: sample.resident_bytes };
+        self.fire(Detector::MemoryCreep, 0, Some(RESIDENT_BYTES.to_owned()), sample, found, firings);
+    }
+
     /// An attempt that begins where the training once began, or before half of what was trained, trains another model than
     /// the one whose levels are known.
     fn note_step(&mut self, step: Step) {
@@ -283,6 +296,7 @@ impl Detectors {
     pub fn begins_again(&mut self) {
         self.begins = true;
         self.stragglers = Stragglers::default();
+        self.resident = ResidentCreep::default();
         self.seen_before.begins_again();
         for rank in &mut self.ranks {
             rank.begins_again();
@@ -310,12 +324,11 @@ impl Detectors {
         change: DetectorChange,
         firings: &mut Vec<Firing>,
     ) {
+        let metric = Some(self.watched[watch.0 as usize].metric.to_string());
         match change {
             DetectorChange::Rearmed => close(&mut self.episodes, detector),
-            DetectorChange::Fires(found) => self.fire(detector, rank, Some(watch), sample, *found, firings),
-            DetectorChange::Worsens(found) => {
-                self.report(detector, rank, Some(watch), sample, *found, firings)
-            }
+            DetectorChange::Fires(found) => self.fire(detector, rank, metric, sample, *found, firings),
+            DetectorChange::Worsens(found) => self.report(detector, rank, metric, sample, *found, firings),
         }
     }
 
@@ -323,7 +336,7 @@ impl Detectors {
         &mut self,
         detector: Detector,
         rank: u32,
-        watch: Option<WatchId>,
+        metric: Option<String>,
         sample: Sample,
         found: Anomaly,
         firings: &mut Vec<Firing>,
@@ -334,7 +347,7 @@ impl Detectors {
         let known = episodes.open > 1 && sample.step.abs_diff(episodes.last_step) <= SAME_EPISODE_STEPS;
         episodes.last_step = sample.step;
         if !known || by_rank {
-            self.report(detector, rank, watch, sample, found, firings);
+            self.report(detector, rank, metric, sample, found, firings);
         }
     }
 
@@ -342,7 +355,7 @@ impl Detectors {
         &self,
         detector: Detector,
         rank: u32,
-        watch: Option<WatchId>,
+        metric: Option<String>,
         sample: Sample,
         found: Anomaly,
         firings: &mut Vec<Firing>,
@@ -358,7 +371,7 @@ impl Detectors {
             rank,
             first_step: found.first_step,
             step: sample.step,
-            metric: watch.map(|watch| self.watched[watch.0 as usize].metric.to_string()),
+            metric,
             value: found.value.unwrap_or(sample.value),
             threshold: found.threshold,
             batch_digest: known.and_then(|rank| rank.digest_of(found.first_step)),

@@ -1,7 +1,7 @@
 //! Whether the numbers that gates name will be there, before there is a model: a gate over a number that is never measured is
 //! inconclusive for ever.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::checks::{Finding, Severity};
 use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
@@ -16,6 +16,8 @@ pub struct KnownNumbers {
     pub is_complete: bool,
     /// Whether there is something to compare with.
     pub has_baseline: bool,
+    /// Why numbers will have no interval, by their names.
+    pub without_interval: BTreeMap<String, String>,
 }
 
 impl KnownNumbers {
@@ -68,6 +70,9 @@ pub fn unknown_numbers(
                 "set `baseline` in `[evaluate]`: `last`, `parent`, `MODEL@production` or an evaluation";
             findings.push(Finding::new(check, Severity::Warn, message).about(text).action(action));
         }
+        for number in numbers.iter().filter(|number| !number.alone) {
+            findings.extend(without_interval(check, text, number, known));
+        }
         let names: BTreeSet<&str> =
             numbers.iter().filter(|number| !known.has(number)).map(|number| number.name.as_str()).collect();
         for name in names {
@@ -77,6 +82,14 @@ pub fn unknown_numbers(
         }
     }
     findings
+}
+
+/// A number without an interval decides nothing.
+fn without_interval(check: &str, text: &str, number: &Number, known: &KnownNumbers) -> Option<Finding> {
+    let (name, why) = known.without_interval.get_key_value(&number.name)?;
+    let message = format!("the gate `{text}` will be inconclusive: `{name}` has no interval, {why}");
+    let action = format!("evaluate more rows, or judge the number alone: `value({name})`");
+    Some(Finding::new(check, Severity::Warn, message).about(name).action(action))
 }
 
 fn unknown(check: &str, text: &str, number: &Number, known: &KnownNumbers, severity: Severity) -> Finding {
@@ -125,12 +138,26 @@ mod tests {
     fn known(is_complete: bool) -> KnownNumbers {
         let names =
             ["accuracy", "recall", "slice.women.recall", "blind_spot.all.error", "probe.age.missing.flipped"];
-        KnownNumbers { names: names.map(str::to_owned).into(), is_complete, has_baseline: true }
+        KnownNumbers {
+            names: names.map(str::to_owned).into(),
+            is_complete,
+            has_baseline: true,
+            without_interval: [("latency_seconds".to_owned(), "with 9 rows".to_owned())].into(),
+        }
     }
 
     fn found(gate: &str, known: &KnownNumbers) -> Vec<(Severity, String)> {
         let findings = unknown_numbers("evaluate.gates", &[gate.to_owned()], known, Severity::Block);
         findings.into_iter().map(|it| (it.severity, it.action.unwrap_or_default())).collect()
+    }
+
+    /// Proves that a gate over a number that will have no interval warns, and one over the number alone does not.
+    #[test]
+    fn a_gate_without_an_interval_is_found() {
+        let known = KnownNumbers { names: ["latency_seconds".to_owned()].into(), ..known(true) };
+        let action = "evaluate more rows, or judge the number alone: `value(latency_seconds)`";
+        assert_eq!(found("latency_seconds < 0.1", &known), [(Severity::Warn, action.to_owned())]);
+        assert_eq!(found("value(latency_seconds) < 0.1", &known), []);
     }
 
     /// Proves that every form of a number that will be measured is known, and that a mistake in a name blocks with the nearest name.

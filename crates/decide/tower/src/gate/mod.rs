@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
-use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
+use trackway_formats::gate::{BLIND_SPOT, Gate, LATENCIES, Number, Over, PROBE, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 use trackway_statistics::Interval;
 
@@ -253,8 +253,12 @@ fn decided(
     let range = match measured.interval() {
         _ if number.alone => Range::point(value),
         None => {
+            let how = match LATENCIES.contains(&name) {
+                true => "an interval needs more batches: evaluate more rows",
+                false => "record the rows behind it",
+            };
             return Err(format!(
-                "`{name}`{whose} is {} without an interval, so it cannot be judged; record the rows behind it, or use `value({name})`",
+                "`{name}`{whose} is {} without an interval, so it cannot be judged; {how}, or use `value({name})`",
                 digits(value)
             ));
         }
@@ -266,6 +270,14 @@ fn decided(
         Some(interval) => Range { value, interval },
     };
     Ok(Found { range, support: measured.support() })
+}
+
+/// The command that tests gates against a model that knows nothing: the predictions of an evaluation, shuffled.
+#[must_use]
+pub fn how_to_verify(rules: &[String], evaluation_id: &str) -> String {
+    let quoted = |rule: &String| format!("--gate '{}' ", rule.replace('\'', "'\\''"));
+    let rules: String = rules.iter().map(quoted).collect();
+    format!("trackway gates test {rules}--bad shuffled:{evaluation_id}")
 }
 
 fn unmeasured(number: &Number, name: &str, numbers: &Numbers) -> String {

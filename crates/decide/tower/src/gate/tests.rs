@@ -288,3 +288,13 @@ fn a_moved_number_keeps_its_width() {
     assert!((interval.low - 0.48).abs() < 1e-12 && (interval.high - 0.52).abs() < 1e-12, "{interval:?}");
     assert_eq!(moved.value(), Some(0.5));
 }
+
+/// Proves that the command which tests gates has each as one word of a shell, and the evaluation whose predictions are shuffled.
+#[test]
+fn a_gate_is_tested_by_a_command() {
+    let rules = ["min(slice.recall) >= 0.3".to_owned(), "slice.`it's`.recall > 0.5".to_owned()];
+    assert_eq!(
+        super::how_to_verify(&rules, "evl_1"),
+        r"trackway gates test --gate 'min(slice.recall) >= 0.3' --gate 'slice.`it'\''s`.recall > 0.5' --bad shuffled:evl_1"
+    );
+}

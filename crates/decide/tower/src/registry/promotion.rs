@@ -12,10 +12,13 @@ use trackway_core::registry::{BaselineRule, GateKind, GateVerdict, ModelStage, R
 use trackway_core::{Rung, Timestamp, closed_list};
 
 use super::{Policy, Version};
+use crate::gate::how_to_verify;
 
 /// Everything that is known about a version that shall go further.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromotionFacts {
+    /// The model.
+    pub model: String,
     /// Its number.
     pub version: Version,
     /// The hash of its manifest, which names its weights.
@@ -254,7 +257,8 @@ fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
     }
     if !gates.unverified.is_empty() {
         let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
-        found.push(refusal(RefusalRule::UnverifiedGate, why, "trackway gates test"));
+        let test = how_to_verify(&gates.unverified, evaluation_id);
+        found.push(refusal(RefusalRule::UnverifiedGate, why, test));
     }
     found.extend(missing_kinds(&gates.kinds, policy));
     if let (BaselineRule::Required, Some(version), None) =
@@ -313,7 +317,7 @@ fn unmet_on(name: &str, set: &TestSetFacts, facts: &PromotionFacts) -> Option<(S
     }
     if !gates.unverified.is_empty() {
         let why = format!("never blocked a bad model: {}", quoted(&gates.unverified));
-        return Some((why, "trackway gates test".into()));
+        return Some((why, how_to_verify(&gates.unverified, id)));
     }
     None
 }
@@ -347,7 +351,8 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
     let rest =
         if excluded.is_empty() { String::new() } else { format!("; do not count: {}", excluded.join(", ")) };
     let why = format!("{} of {wanted} approvals{rest}", valid.len());
-    Some(refusal(RefusalRule::NotApproved, why, "trackway registry approve MODEL VERSION"))
+    let approve = format!("trackway registry approve {} {}", facts.model, facts.version);
+    Some(refusal(RefusalRule::NotApproved, why, approve))
 }
 
 fn quoted(rules: &[String]) -> String {

@@ -94,6 +94,7 @@ proptest! {
 
 fn facts() -> PromotionFacts {
     PromotionFacts {
+        model: "income".into(),
         version: 3,
         manifest_sha256: "abc".into(),
         registered_by: Some("ana".into()),

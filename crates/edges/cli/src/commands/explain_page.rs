@@ -618,11 +618,12 @@ fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
             step.unwrap_or_default(),
             evaluation.evaluator.name.clone(),
             evaluation.state.to_string(),
+            gate_summary(evaluation).unwrap_or_default(),
             result,
         ]
     };
-    printer
-        .table(&["  evaluation", "step", "evaluator", "state", ""], evaluations.iter().map(cells).collect());
+    let columns = ["  evaluation", "step", "evaluator", "state", "gates", ""];
+    printer.table(&columns, evaluations.iter().map(cells).collect());
 }
 
 fn cost(printer: Printer, page: &Explanation) {

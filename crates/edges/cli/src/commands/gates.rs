@@ -11,6 +11,7 @@ use trackway_flows::gates;
 use trackway_flows::gates::JudgeRequest;
 use trackway_flows::known_bad;
 use trackway_flows::outputs;
+use trackway_tower::gate::how_to_verify;
 
 use super::live::Live;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
@@ -58,12 +59,15 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
     ));
     receipt.notes.iter().for_each(|note| printer.note(note));
     unverified(printer, &receipt.unverified);
+    if !receipt.unverified.is_empty() {
+        printer.note(format!("test them: {}", how_to_verify(&receipt.unverified, &receipt.evaluation_id)));
+    }
 }
 
 fn unverified(printer: Printer, rules: &[String]) {
     for rule in rules {
         printer.note(format!(
-            "`{rule}` is not verified: it never rejected a known-bad model, and promotions need a gate that did; verify it with `trackway gates test`"
+            "`{rule}` is not verified: it never rejected a known-bad model, and promotions need a gate that did"
         ));
     }
 }

@@ -366,6 +366,11 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
         return Ok(0);
     }
     policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
+    if let Some(path) = &args.write {
+        let (shown, model) = (path.display(), &args.model);
+        printer
+            .note(format!("wrote {shown}; edit it, then: trackway registry policy {model} --file {shown}"));
+    }
     Ok(0)
 }
 
@@ -379,11 +384,14 @@ fn policy_lines(policy: &Policy) -> Vec<String> {
         true => String::new(),
         false => format!(" by {}", listed(&policy.approvers)),
     };
-    let mut lines = vec![format!(
-        "a promotion to production needs {}{by}, each valid for {}; the person who registered a version {own}",
-        counted(policy.approvals.into(), "approval"),
-        duration(policy.approval_seconds)
-    )];
+    let mut lines = vec![match policy.approvals {
+        0 => "a promotion to production needs no approval".to_owned(),
+        approvals => format!(
+            "a promotion to production needs {}{by}, each valid for {}; the person who registered a version {own}",
+            counted(approvals.into(), "approval"),
+            duration(policy.approval_seconds)
+        ),
+    }];
     if !policy.gates.is_empty() {
         lines.push(format!("gates that must be there: {}", listed(&policy.gates)));
     }

@@ -11,7 +11,7 @@ use trackway_formats::arguments::{PARAMETERS_MAX, given_pair};
 use trackway_ledger::RunState;
 
 use super::detach;
-use super::evaluate::few_metrics;
+use super::evaluate::{few_metrics, gate_summary, unmet_lines};
 use super::given_name;
 use super::live::Live;
 use super::preflight::selection;
@@ -134,6 +134,8 @@ fn tell(report: &RunReport, exit_with_child: bool, printer: Printer) -> Result<u
             let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
             let id = &evaluation.evaluation_id;
             printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
+            gate_summary(evaluation).into_iter().for_each(|gates| printer.note(gates));
+            unmet_lines(evaluation).iter().for_each(|unmet| printer.note(format!("  {unmet}")));
         }
         if outcome.state != RunState::Completed {
             printer.note(format!("see why with: trackway explain {}", outcome.run_id));

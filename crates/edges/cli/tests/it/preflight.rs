@@ -561,13 +561,18 @@ fn the_evaluation_is_tried_before_the_training() {
     }
     let good = report_of(
         "positive = \"yes\"\nfairness = [\"plan\"]\nbaseline = \"churn@production\"\n\
-         gates = [\"roc_auc > baseline\", \"min(slice.recall) > 0.1\", \"fairness.plan.calibration < 1\", \"latency_p95_seconds < 9\"]\n\
+         gates = [\"roc_auc > baseline\", \"min(slice.recall) > 0.1\", \"fairness.plan.calibration < 1\", \"value(latency_p95_seconds) < 9\"]\n\
          slices.young = \"age < 30 and score > 0\"\nslices.old = \"age > 68 and plan = 'pro'\"\n",
     );
     assert!(
         ["evaluate.gates", "evaluate.baseline"].iter().all(|name| check(&good, name)["verdict"] == "pass"),
         "{good:#}"
     );
+    let few = report_of("positive = \"yes\"\ngates = [\"latency_seconds < 9\"]\n");
+    let message = &check(&few, "evaluate.gates")["findings"][0]["message"];
+    let expected = "the gate `latency_seconds < 9` will be inconclusive: `latency_seconds` has no interval, since 1500 rows are too few \
+                    batches of 256";
+    assert_eq!(*message, expected);
     let rows = check(&good, "evaluate.rows");
     assert_eq!(rows["why"], "tried on the labels of 1500 rows of `test.csv`");
     let small = rows["findings"][0]["message"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::evaluations::{GOOD, checkpoints, evaluate, trained};
+use crate::evaluations::{GOOD, checkpoints, evaluate, trained, write_job};
 use crate::harness::{Answer, Home};
 
 /// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
@@ -363,6 +363,30 @@ fn gates_say_no_or_cannot_tell() {
     let wrong = home.trackway(&["run", "other.toml"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("write `min(slice.recall)`"), "{}", wrong.stderr);
     assert_eq!(home.trackway(&["gates", "judge", "evl_00000000000000000000000000"]).code, 6);
+}
+
+/// Proves that a run whose evaluation does not pass its gates says how many and why, beside its exit code, and that `explain` leads to the
+/// evaluation; and that a run which passes says so.
+#[test]
+fn a_run_says_which_gates_do_not_pass() {
+    let home = Home::new();
+    for (gates, code, said, next) in [
+        (
+            "\"grade >= 0.3\", \"value(accuracy) >= 0.9\"",
+            5,
+            "1 of 2 gates does not pass",
+            "trackway eval show evl_",
+        ),
+        ("\"grade >= 0.3\", \"value(accuracy) >= 0.4\"", 0, "all 2 gates pass", "no action is needed"),
+    ] {
+        write_job(&home, GOOD, "", &format!("gates = [{gates}]"));
+        let run = home.trackway(&["run", "job.toml"]);
+        assert!(run.code == code && run.stderr.contains(said), "{}", run.stderr);
+        assert_eq!(run.stderr.contains("`value(accuracy) >= 0.9` fail: "), code == 5, "{}", run.stderr);
+        let page = home.trackway(&["explain", "last"]).stdout;
+        let actions = page.split("\nNext\n").nth(1).unwrap();
+        assert!(page.contains(said) && actions.contains(next), "{page}");
+    }
 }
 
 /// Proves that a gate against a baseline passes only by a comparison, or because nothing is in production yet: not where no baseline

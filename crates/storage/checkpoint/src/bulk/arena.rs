@@ -70,7 +70,9 @@ impl Arena {
         if wanted <= self.usable_bytes {
             return Ok(());
         }
-        if wanted > self.mapping.size_bytes() || wanted - self.usable_bytes > available_bytes() {
+        if wanted > self.mapping.size_bytes()
+            || available_bytes().is_some_and(|left| wanted - self.usable_bytes > left)
+        {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         self.mapping.make_usable(wanted)?;

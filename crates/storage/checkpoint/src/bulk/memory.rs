@@ -10,8 +10,10 @@ pub(crate) fn machine_bytes() -> usize {
     numbers.into_iter().map(|number| usize::try_from(number).unwrap_or(0)).fold(1, usize::saturating_mul)
 }
 
-/// What the machine has left, and what is left to the control group (version 2) of this process and those above it.
-pub(crate) fn available_bytes() -> usize {
+/// What the machine has left, and what is left to the control group (version 2) of this process and those above it, whichever is less;
+/// `None`: the system does not say.
+#[must_use]
+pub fn available_bytes() -> Option<usize> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let machine = read(Path::new("/proc/meminfo")).and_then(|text| kibibytes(&text, "MemAvailable:"));
     let group = read(Path::new("/proc/self/cgroup")).map_or_else(PathBuf::new, |text| group_folder(&text));
@@ -20,7 +22,7 @@ pub(crate) fn available_bytes() -> usize {
         let number = |name: &str| read(&folder.join(name))?.trim().parse().ok();
         Some(room(number("memory.max")?, number("memory.current")?, &read(&folder.join("memory.stat"))?))
     });
-    groups.chain(machine).min().unwrap_or(usize::MAX)
+    groups.chain(machine).min()
 }
 
 const GROUPS_FOLDER: &str = "/sys/fs/cgroup";
@@ -58,6 +60,7 @@ mod tests {
         assert_eq!(group_folder("4:memory:/old\n"), Path::new(GROUPS_FOLDER));
         assert_eq!(room(1_000, 900, "anon 700\ninactive_file 150\n"), 250);
         assert_eq!(room(1_000, 2_000, ""), 0);
-        assert!(available_bytes() > 0 && available_bytes() <= machine_bytes());
+        let available = available_bytes().unwrap();
+        assert!(available > 0 && available <= machine_bytes());
     }
 }

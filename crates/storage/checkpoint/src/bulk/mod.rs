@@ -36,6 +36,7 @@ pub use chunks::{CHUNK_BYTES, ChunkHash};
 pub(crate) use chunks::{ChunkHasher, chunk_count, chunk_texts, file_hash};
 pub(crate) use draft::SourceFile;
 pub use draft::{Draft, DraftSave, TensorRef};
+pub use memory::available_bytes;
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{Fill, LoadError, LoadedFile, TensorView, read_files, read_header, read_into, verify_files};
 pub use reshard::{Tensors, Want, read_tensors};

@@ -333,7 +333,7 @@ fn check_sizes(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Result
 fn rooms_for(files: &[ManifestFile]) -> Result<Vec<LoadedFile>, Defect> {
     // The files have these sizes, so the numbers are no attack; they may still be more than this machine has.
     let total_bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.size_bytes));
-    let fits = total_bytes <= available_bytes() as u64;
+    let fits = available_bytes().is_none_or(|left| total_bytes <= left as u64);
     let room = |file: &ManifestFile| {
         let size_bytes = usize::try_from(file.size_bytes).ok().filter(|_| fits);
         let buffer = size_bytes.ok_or_else(|| io::ErrorKind::OutOfMemory.into()).and_then(Buffer::new);

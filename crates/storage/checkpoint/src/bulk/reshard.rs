@@ -215,7 +215,7 @@ fn room_for(plans: &[Plan]) -> Result<Tensors, LoadError> {
         });
     }
     let buffer = match usize::try_from(end) {
-        Ok(size_bytes) if size_bytes <= available_bytes() => Buffer::new(size_bytes),
+        Ok(size_bytes) if available_bytes().is_none_or(|left| size_bytes <= left) => Buffer::new(size_bytes),
         _ => Err(io::ErrorKind::OutOfMemory.into()),
     };
     let buffer = buffer.map_err(|source| unreadable("tensors", source))?;

@@ -4,6 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use trackway_core::{Clock as _, Step};
+use trackway_formats::record::is_machine_metric;
 use trackway_ledger::{AttemptRow, DetectionRow};
 use trackway_tower::detect::DataPlace;
 
@@ -52,9 +53,12 @@ impl<'a> DetectionLog<'a> {
         self.known.len() < DETECTIONS_MAX && !self.known.contains(&self.id_of(finding))
     }
 
+    /// The machine is found out of order once in an attempt: the step of its samples depends on when they are read.
     fn id_of(&self, finding: &DetectorFinding) -> String {
         let firing = &finding.firing;
-        format!("{}:{}:{}:{}", self.row.attempt_id, firing.detector, firing.rank, firing.step)
+        let of_machine = firing.metric.as_deref().is_some_and(is_machine_metric);
+        let place = if of_machine { "machine".to_owned() } else { firing.step.to_string() };
+        format!("{}:{}:{}:{place}", self.row.attempt_id, firing.detector, firing.rank)
     }
 
     /// Takes a finding with what is known beside it.

@@ -16,7 +16,7 @@ use trackway_tower::memory::Device;
 
 use self::stopping::Stopping;
 use super::effective_batch::BatchWatch;
-use super::live_record::Seen;
+use super::live_record::{Seen, Sight};
 use crate::actions::ActionKind;
 pub use detection_log::{DetectionContext, DetectionLog};
 pub use report::detections_of;
@@ -127,7 +127,14 @@ impl Detecting {
     }
 
     /// Takes what was recorded.
-    pub fn take(&mut self, seen: &Seen<'_>) {
+    pub fn take(&mut self, sight: Sight<'_>) {
+        match sight {
+            Sight::Values(seen) => self.take_values(seen),
+            Sight::Memory(sample) => self.detectors.take_memory(sample, &mut self.firings),
+        }
+    }
+
+    fn take_values(&mut self, seen: &Seen<'_>) {
         seen.replaced.iter().for_each(|name| self.detectors.forget_metric(name));
         if self.watches.len() > WATCHES_MAX {
             self.watches.clear();
@@ -208,6 +215,7 @@ fn rules_of(section: &DetectSection) -> Rules {
 mod tests {
     use trackway_core::Timestamp;
     use trackway_formats::record::{Metrics, NameDefinition, NameTable};
+    use trackway_tower::detect::MemorySample;
 
     use super::*;
 
@@ -225,6 +233,24 @@ mod tests {
         }
     }
 
+    /// Proves that a leak in the machine's memory is found from telemetry, with the policy of `memory_creep`, once in an attempt.
+    #[test]
+    fn a_leak_in_the_memory_of_the_machine_is_found() {
+        let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), Rung::FULL, false);
+        for _ in 0..2 {
+            detecting.begins_again(Rung::FULL, None);
+            for second in 0..200 {
+                let grown = second as f64 * 1e8;
+                let (resident_bytes, available_bytes) = (1e9 + grown, 2e10 - grown);
+                let sample = MemorySample { seconds: second, step: second, resident_bytes, available_bytes };
+                detecting.take(Sight::Memory(sample));
+            }
+            let [found] = &detecting.findings()[..] else { panic!("one finding") };
+            assert_eq!((found.firing.detector, found.policy), (Detector::MemoryCreep, DetectionPolicy::Note));
+            assert_eq!(found.firing.metric.as_deref(), Some("system/rss_bytes"));
+        }
+    }
+
     fn losses(detecting: &mut Detecting, after_step: u64, loss: impl Fn(u64) -> f64) {
         let mut names = NameTable::default();
         let definition = NameDefinition { id: NameId(0), name: "loss".into() };
@@ -232,7 +258,8 @@ mod tests {
         for step in 1..=200 {
             let at = Timestamp::from_micros(step as i64 * 1000);
             let metrics = Metrics { at, step: after_step + step, values: vec![(NameId(0), loss(step))] };
-            detecting.take(&Seen { segment: 0, rank: 0, metrics: &metrics, replaced: &[], names: &names });
+            let seen = Seen { segment: 0, rank: 0, metrics: &metrics, replaced: &[], names: &names };
+            detecting.take(Sight::Values(&seen));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the evaluation that follows the training can compute what the run file wants of it: its columns, its positive class, its
 //! slices and groups, the numbers that its gates name, and what it is compared with. Each fails only after the training otherwise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_core::text;
@@ -11,6 +11,7 @@ use trackway_data::read::Source;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::SliceLimits;
 use trackway_evaluate::debug::PerturbationKind;
+use trackway_evaluate::latency::without_interval;
 use trackway_evaluate::metrics::{FAIRNESS_NAMES, METRIC_NAMES};
 use trackway_formats::gate::{BLIND_SPOT, COSTS, FAIRNESS, LATENCIES, PROBE, SIZES, SLICE};
 use trackway_formats::runfile::{DataRole, EvaluateSection};
@@ -24,7 +25,7 @@ use crate::data::table::data_error;
 use crate::evaluate::{Asked, Expected, asks_for_numbers, expected};
 use crate::gates::number_names;
 use crate::preflight::facts::PlanFacts;
-use crate::score;
+use crate::score::{self, BATCH_ROWS};
 use crate::start::weights_of;
 
 const ROWS: &str = "evaluate.rows";
@@ -264,9 +265,19 @@ fn of_gates(
         names.insert(format!("{BLIND_SPOT}{ALL_SPOTS}"));
     }
     names.extend(if is_complete { of_scorer(work, asked) } else { of_any_evaluator(section) });
-    let known = KnownNumbers { names, is_complete, has_baseline: section.baseline.is_some() };
+    let scored_rows = computed.filter(|_| is_complete).map(|expected| expected.rows);
+    let without_interval = scored_rows.map(latencies_without_interval).unwrap_or_default();
+    let known =
+        KnownNumbers { names, is_complete, has_baseline: section.baseline.is_some(), without_interval };
     let looked_at = text::counted(section.gates.len() as u64, "gate");
     Ok((unknown_numbers(GATES, &section.gates, &known, severity), looked_at))
+}
+
+/// Why a latency over so few rows has no interval.
+fn latencies_without_interval(rows: u64) -> BTreeMap<String, String> {
+    let batch_rows = BATCH_ROWS as u64;
+    let why = format!("since {} are too few batches of {batch_rows}", text::counted(rows, "row"));
+    without_interval(rows, batch_rows).into_iter().map(|name| (name.to_owned(), why.clone())).collect()
 }
 
 /// Latency, and the probes of each feature.
@@ -313,7 +324,8 @@ fn of_baseline(
         Ok(None) => (Vec::new(), format!("`{named}`: what there is when the evaluation begins")),
         Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Usage) => {
             let finding = Finding::new(BASELINE, severity, error.message).about("evaluate.baseline");
-            (vec![finding.action(error.hints.join("; "))], format!("`{named}`"))
+            let action = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
+            (vec![Finding { action, ..finding }], format!("`{named}`"))
         }
         Err(error) => return Err(error),
     }))

@@ -3,12 +3,14 @@ mod text;
 use std::path::PathBuf;
 
 use trackway_api::evaluations::{Estimate, EvaluationReceipt};
+use trackway_core::registry::GateVerdict;
 use trackway_engine::Context;
 use trackway_flows::checkpoints::CheckpointRef;
 use trackway_flows::evaluate;
 use trackway_flows::evaluate::{EvaluateRequest, EvaluationSubject, ImportRequest};
 use trackway_flows::outputs;
 use trackway_ledger::EvaluationState;
+use trackway_tower::gate::JudgedGate;
 
 use super::live::Live;
 use crate::args::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
@@ -16,7 +18,7 @@ use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::page::save;
 use crate::printer::Printer;
 use crate::signals;
-use crate::units::{metric, short_hash, timestamp};
+use crate::units::{counted, metric, short_hash, timestamp};
 
 /// Metrics in a line of a list.
 const LISTED_METRICS_MAX: usize = 3;
@@ -156,6 +158,33 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         few_metrics(receipt),
         timestamp(receipt.started_at),
     ]
+}
+
+/// How many gates pass, those of further test sets apart; nothing without gates.
+pub fn gate_summary(receipt: &EvaluationReceipt) -> Option<String> {
+    let (count, unmet) = (receipt.gates.len() as u64, unmet_gates(receipt).count() as u64);
+    match (count, unmet) {
+        (0, _) => None,
+        (1, 0) => Some("the gate passes".into()),
+        (_, 0) => Some(format!("all {count} gates pass")),
+        (_, 1) => Some(format!("1 of {} does not pass", counted(count, "gate"))),
+        _ => Some(format!("{unmet} of {} do not pass", counted(count, "gate"))),
+    }
+}
+
+/// What does not pass, with the reason: gates, then further test sets.
+pub fn unmet_lines(receipt: &EvaluationReceipt) -> Vec<String> {
+    let gates = unmet_gates(receipt).map(|gate| format!("`{}` {}: {}", gate.rule, gate.verdict, gate.why));
+    let sets = receipt.test_sets.iter().filter(|set| !set.passes());
+    let sets = sets.map(|set| match &set.evaluation_id {
+        Some(id) => format!("test set `{}` does not pass: trackway eval show {id}", set.name),
+        None => format!("test set `{}` was not evaluated", set.name),
+    });
+    gates.chain(sets).collect()
+}
+
+fn unmet_gates(receipt: &EvaluationReceipt) -> impl Iterator<Item = &JudgedGate> {
+    receipt.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass)
 }
 
 /// `accuracy 0.84, f1 0.7, …`

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nix::unistd::{SysconfVar, sysconf};
+use trackway_checkpoint::bulk::available_bytes;
 
 use super::reading::{Process, Reading};
 use crate::process::{ProcessIdentity, ProcessStat, all_processes, descendants};
@@ -16,7 +17,7 @@ pub(super) fn read(directory: &Path, at_micros: i64) -> Reading {
         at_micros,
         processes: own.iter().map(|stat| process(stat, &units)).collect(),
         machine: text("/proc/stat").and_then(|text| machine(&text, &units)),
-        available_bytes: text("/proc/meminfo").and_then(|text| available(&text)),
+        available_bytes: available_bytes().map(|bytes| bytes as u64),
         network_bytes: text("/proc/net/dev").map(|text| network(&text)),
         disk_free_bytes: nix::sys::statvfs::statvfs(directory)
             .ok()
@@ -68,12 +69,6 @@ fn machine(text: &str, units: &Units) -> Option<(f64, f64)> {
     Some(((all - idle) as f64 / units.ticks_per_second, all as f64 / units.ticks_per_second))
 }
 
-/// `/proc/meminfo`: `MemAvailable` in KiB.
-fn available(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
-}
-
 /// `/proc/net/dev`: after a device's name the first number is the bytes received, the ninth the bytes sent.
 fn network(text: &str) -> (u64, u64) {
     let devices = text.lines().filter_map(|line| line.split_once(':'));
@@ -101,8 +96,6 @@ mod tests {
         let stat = "cpu  100 10 50 700 40 5 5 10 90 0\ncpu0 1 1 1 1\n";
         assert_eq!(machine(stat, &UNITS), Some((1.8, 9.2)));
         assert_eq!(machine("cpu  1 x", &UNITS), None);
-        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2_097_152));
-        assert_eq!(available(""), None);
         let devices = "Inter-| Receive\n face |bytes\n    lo: 9 9 9 9 9 9 9 9 9 9\n  eth0: 100 1 0 0 0 0 0 0 7 1 0\n eth1:1 0 0 0 0 0 0 0 2";
         assert_eq!(network(devices), (101, 9));
         assert_eq!(disk("rchar: 5\nread_bytes: 3\nwrite_bytes: 4\ncancelled_write_bytes: 1\n"), Some((3, 4)));

@@ -13,7 +13,7 @@ pub(super) struct Reading {
     pub processes: BTreeMap<ProcessIdentity, Process>,
     /// Processor seconds of the machine since boot: busy, and in all.
     pub machine: Option<(f64, f64)>,
-    /// Memory that programs may still take.
+    /// Memory that the attempt's processes may still take, on the machine and in their control group.
     pub available_bytes: Option<u64>,
     /// Bytes over all network devices but loopback since boot: received, sent.
     pub network_bytes: Option<(u64, u64)>,
