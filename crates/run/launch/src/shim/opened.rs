@@ -207,6 +207,11 @@ impl Watch {
                     self.sets.iter_mut().for_each(|set| set.complete = false);
                     continue;
                 }
+                // A file that is deleted has no watch any more, and was not read.
+                if event.mask.contains(AddWatchFlags::IN_IGNORED) {
+                    self.owners.remove(&event.wd);
+                    continue;
+                }
                 // A folder that is listed is not data that is read.
                 if event.mask.contains(AddWatchFlags::IN_ISDIR) {
                     continue;
@@ -309,4 +314,35 @@ fn is_of(set: &Watched, link: &Path) -> bool {
         return of(link);
     }
     fs::read_link(link).is_ok_and(|target| target.is_absolute() && target.parent().is_some_and(of))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the folder is of the test")]
+mod tests {
+    use super::*;
+
+    /// Proves that a checkpoint which is deleted, as by the retention of a script, does not count as read, and that one which is read does, also
+    /// if it is deleted afterwards.
+    #[test]
+    fn what_is_deleted_was_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+        let mut watch = Watch { inotify, sets: Vec::new(), owners: HashMap::new() };
+        let paths = ["deleted", "read"].map(|name| folder.path().join(name));
+        for path in &paths {
+            fs::write(path, "state").unwrap();
+            let shown = path.display().to_string();
+            let subject = Subject::Checkpoint { shown, path: path.clone(), planned: false, committed: None };
+            watch.add(subject, std::slice::from_ref(path));
+        }
+        fs::read(&paths[1]).unwrap();
+        paths.iter().for_each(|path| fs::remove_file(path).unwrap());
+        let (run_id, attempt_id) = (String::new(), String::new());
+        let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
+        let clock = Arc::new(trackway_system::SystemClock);
+        watch.take(&mut SegmentWriter::create(folder.path(), info, clock));
+        let openers: Vec<Opener> = watch.sets.iter().map(|set| set.opener).collect();
+        assert_eq!(openers, [Opener::None, Opener::Unknown]);
+        assert!(watch.owners.is_empty(), "there is nothing to wait for any more");
+    }
 }
