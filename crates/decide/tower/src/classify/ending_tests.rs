@@ -311,6 +311,43 @@ fn rarer_words_are_known() {
     }
 }
 
+/// Proves that what runtimes, stores of models and services print of a failure is read.
+#[test]
+fn words_of_runtimes_and_services_are_known() {
+    let rows = [
+        (Reason::DeviceOom, "llama_model_load: error loading model: unable to allocate CUDA0 buffer"),
+        (Reason::CheckpointError, "llama_model_load: error loading model: missing tensor 'output.weight'"),
+        (
+            Reason::CheckpointError,
+            "tensor 'a.weight' is not within the file bounds, model is corrupted or incomplete",
+        ),
+        (
+            Reason::CheckpointError,
+            "ValueError: Received incompatible tensor with shape (3, 4) when attempting to restore variable with shape (4, 4)",
+        ),
+        (
+            Reason::DataError,
+            "[LightGBM] [Fatal] Cannot construct Dataset since there are not useful features.",
+        ),
+        (
+            Reason::EvaluatorError,
+            "ValueError: Only one class present in y_true. ROC AUC score is not defined in that case.",
+        ),
+        (
+            Reason::EvaluatorError,
+            "google.api_core.exceptions.ResourceExhausted: 429 Resource has been exhausted (e.g. check quota).",
+        ),
+        (Reason::NumericDivergence, "rerun_state_machine: Unexpected result nan on rank 0 at iteration #12"),
+        (Reason::HostOom, "Memory limit of 512 MiB exceeded with 530 MiB used."),
+        (Reason::HostOom, "fatal error: out of memory allocating heap arena metadata"),
+        (Reason::Timeout, "The job timeout of 3600s was exceeded."),
+        (Reason::Preempted, "[process=0][thread=MainThread] Reached preemption sync point, step=400"),
+    ];
+    for (reason, line) in rows {
+        assert_eq!(reads(&format!("{line}\n")).0, reason, "{line}");
+    }
+}
+
 /// Proves that only an authority's statement or a thrown error is certain, and a time limit only if nothing was stuck before.
 #[test]
 fn certainty_needs_a_statement_or_an_exception() {

@@ -27,7 +27,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         BudgetExhausted,
         r"quota[^\n]{0,80}(exceed|exhaust|reached|insufficient|not enough|limit|used up|is 0|of 0)|\b(exceed\w*|insufficient|not enough|no|out of|over|hit|reached|exhausted)\b[^\n]{0,40}\bquotas?\b|quota of \d+ and cannot|QUOTA_EXCEEDED|QuotaExceeded|ResourceLimitExceeded|(account|service|vcpu|instance)[- ]?(level )?(service )?limit[^\n]{0,60}(is 0|exceed|reached|utilization)|VcpuLimitExceeded|LimitExceededException|MaxSpotInstanceCountExceeded",
     )
-    .unless(r"write failed|block limit|disk|storage|inode|file|errno|drive|check your plan|insufficient_quota|current quota|openai|anthropic|gemini|generativelanguage|judge|cgroup|\bcpu quota|per minute|tokens"),
+    .unless(r"write failed|block limit|disk|storage|inode|file|errno|drive|check your plan|e\.g\. check quota|insufficient_quota|current quota|openai|anthropic|gemini|generativelanguage|judge|cgroup|\bcpu quota|per minute|tokens"),
     verdict(
         "budget.accounting_policy",
         BudgetExhausted,

@@ -33,7 +33,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.tensorflow",
         CheckpointError,
-        r"not found in checkpoint|unsuccessful tensorslicereader|checksum does not match[^\n]*|(not found|notfounderror)[^\n]*(restoring|checkpoint)|restoring from checkpoint failed|not an sstable|unable to open table file|tensor_bundle|tensor name \S+ not found in checkpoint|assign requires shapes of both tensors to match|tensor[^\n]*shapes? (in checkpoint|mismatch)[^\n]*",
+        r"not found in checkpoint|unsuccessful tensorslicereader|checksum does not match[^\n]*|(not found|notfounderror)[^\n]*(restoring|checkpoint)|restoring from checkpoint failed|not an sstable|attempting to restore variable|unable to open table file|tensor_bundle|tensor name \S+ not found in checkpoint|assign requires shapes of both tensors to match|tensor[^\n]*shapes? (in checkpoint|mismatch)[^\n]*",
     ),
     cause(
         HDF5_WEIGHTS.as_str(),
@@ -54,7 +54,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.loader_class",
         CheckpointError,
-        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|wrong model format|savedmodel file does not exist|accessible `?\.keras|does not appear to have a file named (pytorch_model|model|tf_model|flax_model|adapter)|parent directory \S+ does not exist|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
+        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|error loading model: (missing tensor|done_getting_tensors|check_tensor_dims|tensor |invalid magic)|model is corrupted or incomplete|model format error|wrong model format|savedmodel file does not exist|accessible `?\.keras|does not appear to have a file named (pytorch_model|model|tf_model|flax_model|adapter)|parent directory \S+ does not exist|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
     ),
     cause(
         ABSENT_FILE.as_str(),

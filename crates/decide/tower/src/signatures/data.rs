@@ -57,7 +57,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "data.label_range",
         DataError,
         r"(cur_target|t) >= 0 && (cur_target|t) < n_classes|target -?\d+ is out of bounds|labels? (values? )?must (be|lie|contain)|expected labels? in |labels?[^\n]{0,40}(out of (range|bounds)|should be in|not in range|in \[0, ?num_class\)|in \[0,1\])|received a label value of|outside the valid range|invalid (labels?|classes|target)|invalid classes inferred|all elements of (input|target) should be between 0 and 1|input_val >= (zero|0) && input_val <= (one|1)|(nan|inf|null)s? (found )?in (the )?(labels?|targets?)|labels? [^\n]{0,30}(contains?|has|have) (nan|inf|null|negative|infinity)|y contains? (nan|1 class|only)|only one class|target (values|contains|is constant|consists of only)|train targets are|class labels? [^\n]{0,30}(not|invalid|unknown)|exceeds nc=|label class \d+ exceeds|possible class labels are|unknown label type|label should be (int|an integer|in|between|non-?neg)|targets? are equal|only one unique value|number of classes has to be greater|greater than the number of members in each class|factors? with 2 or more levels|least populated class",
-    ),
+    )
+    .unless(r"roc.?auc"),
     cause(
         "data.index_range",
         DataError,
@@ -72,7 +73,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.empty",
         DataError,
-        r"n(um)?_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|(audio|video|image|clip|recording|utterance|sample|file)\b[^\n]{0,80}\bis empty\b|no labels (found )?in|(labels?|target|features?) (variable|column|vector|array)? ?(is|are) empty|\b0 features? (is|are|were) supplied|num_feature != 0|no (images|labels|samples|examples|files|annotations|videos|records) found\b|DatasetNotFoundError|40[134] client error[^\n]{0,80}huggingface\.co/(api/)?datasets/|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
+        r"n(um)?_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|(audio|video|image|clip|recording|utterance|sample|file)\b[^\n]{0,80}\bis empty\b|no labels (found )?in|(labels?|target|features?) (variable|column|vector|array)? ?(is|are) empty|there are (not|no) (useful|meaningful) features|\b0 features? (is|are|were) supplied|num_feature != 0|no (images|labels|samples|examples|files|annotations|videos|records) found\b|DatasetNotFoundError|40[134] client error[^\n]{0,80}huggingface\.co/(api/)?datasets/|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
     )
     .unless(r"cuda|gpu|device|(testing|evaluation|detection|prediction) results?"),
     cause(

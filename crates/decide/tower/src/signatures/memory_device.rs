@@ -53,7 +53,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.gpu_wording",
         DeviceOom,
-        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|not enough memory on device|failed to allocate memory [^\n]{0,60}\bon (cuda|gpu)|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video) ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
+        r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|not enough memory on device|failed to allocate memory [^\n]{0,60}\bon (cuda|gpu)|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video|rocm|vulkan|sycl)\d* ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
     ),
     cause(
         "device_oom.plain_exception",
