@@ -1,7 +1,7 @@
 //! What a run without a run file showed, for the step that comes after it.
 
 use trackway_api::runs::{NextStep, RunOutcome};
-use trackway_core::LaunchKind;
+use trackway_core::{AttemptId, LaunchKind};
 use trackway_engine::Context;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_formats::EventKind;
@@ -50,9 +50,18 @@ fn shown_by(
         metrics,
         checkpoint_count: checkpoints.iter().filter(|row| is_kept(row.state)).count() as u64,
         resume_step: run.last_committed_step,
+        reads_none: outcome.attempts.last().is_some_and(|last| read_none(&events, last.attempt_id)),
         not_committed: events.iter().rev().find_map(not_committed),
         data,
     })
+}
+
+/// Whether the attempt was to continue from a checkpoint, and its script read none.
+fn read_none(events: &[EventRow], attempt_id: AttemptId) -> bool {
+    let of_attempt = events.iter().filter(|event| event.attempt_id == Some(attempt_id));
+    let resumes = of_attempt.filter(|event| EventKind::CheckpointOtherResume.is(&event.kind));
+    let mut fields = resumes.filter_map(|event| event.fields_json.as_ref());
+    fields.any(|fields| fields["read"] == "none" && !fields["planned_step"].is_null())
 }
 
 /// The path that an event says was not committed, and why.

@@ -44,7 +44,7 @@ closed_list!(
         /// Whether the script read a checkpoint that was there when it was started: `path`; `by`: `attempt`, `unknown` (a process
         /// that was not identified) or `none`; `planned`: whether it is the one that the attempt was to continue from.
         CheckpointOpened = "checkpoint_opened",
-        /// The script continued from another checkpoint than was planned, or from none: `path`, `planned_step`.
+        /// The script continued from another checkpoint than was planned, or from none: `path`, `planned_step`, `read`.
         CheckpointOtherResume = "checkpoint_other_resume",
         /// Before a launch it was put where the script looks for it: `path`, `step`.
         CheckpointPutBack = "checkpoint_put_back",

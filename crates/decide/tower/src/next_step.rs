@@ -16,6 +16,8 @@ pub struct RunShown {
     pub checkpoint_count: u64,
     /// The newest committed step, from which it can be resumed.
     pub resume_step: Option<Step>,
+    /// Whether the script read no checkpoint when it was last to continue from one.
+    pub reads_none: bool,
     /// A checkpoint that the script wrote and that was not committed, and why.
     pub not_committed: Option<(String, String)>,
     /// Data files that its command or its script names.
@@ -37,11 +39,13 @@ fn metrics(shown: &RunShown) -> String {
 }
 
 fn checkpoints(shown: &RunShown) -> String {
+    let used = match shown.reads_none {
+        true => "but the script read none when it was resumed",
+        false => "from which a retry continues",
+    };
     match (shown.resume_step, shown.checkpoint_count, &shown.not_committed) {
-        (Some(step), 1, _) => format!("a checkpoint of step {step}, from which a retry continues"),
-        (Some(step), count, _) => {
-            format!("{count} checkpoints, the newest of step {step}, from which a retry continues")
-        }
+        (Some(step), 1, _) => format!("a checkpoint of step {step}, {used}"),
+        (Some(step), count, _) => format!("{count} checkpoints, the newest of step {step}, {used}"),
         (None, _, Some((path, why))) => format!("`{path}` is not a checkpoint to continue from: {why}"),
         (None, _, None) => {
             "no checkpoint that Trackway recognises: a retry begins again, unless the script finds one itself"
@@ -66,9 +70,14 @@ fn next(shown: &RunShown) -> String {
     };
     let file =
         format!("`trackway init --from last` writes a run file with {contents}, for retries and checks");
-    match shown.resume_step.filter(|_| !shown.is_completed) {
-        Some(step) => format!("next: `trackway resume last` continues from step {step}; {file}"),
-        None => format!("next: {file}"),
+    match shown.resume_step {
+        Some(_) if shown.reads_none => {
+            format!("next: {file}; name the script's option to continue in its `checkpoint.resume`")
+        }
+        Some(step) if !shown.is_completed => {
+            format!("next: `trackway resume last` continues from step {step}; {file}")
+        }
+        _ => format!("next: {file}"),
     }
 }
 
@@ -122,6 +131,28 @@ mod tests {
             let shown = RunShown { checkpoint_count, resume_step, not_committed, ..RunShown::default() };
             let [found, _] = next_step(&shown);
             assert!(found.ends_with(expected), "{found}");
+        }
+    }
+
+    /// Proves that a script which read none of its checkpoints when it was resumed is not promised to continue from them, however its last
+    /// attempt ended, and that what it lacks is named.
+    #[test]
+    fn a_script_that_reads_no_checkpoint_is_not_promised_to_continue() {
+        for (is_completed, checkpoint_count) in [(false, 2), (true, 1)] {
+            let resume_step = Some(40);
+            let shown = RunShown {
+                is_completed,
+                checkpoint_count,
+                resume_step,
+                reads_none: true,
+                ..RunShown::default()
+            };
+            let [found, next] = next_step(&shown);
+            assert!(found.ends_with("of step 40, but the script read none when it was resumed"), "{found}");
+            assert!(
+                !next.contains("trackway resume") && next.ends_with("in its `checkpoint.resume`"),
+                "{next}"
+            );
         }
     }
 

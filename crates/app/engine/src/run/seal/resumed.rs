@@ -93,7 +93,8 @@ pub(super) fn note_resumed(
     let sentence = sentence(&seen, planned, starts).or_else(|| unexplained_start(&seen, starts))?;
     let path = if let Resumed::Other { path, .. } = &seen { Some(path) } else { None };
     let at = closed.first_step_at.or(row.ended_at).unwrap_or_else(|| context.clock.now());
-    let fields_json = Some(json!({ "path": path, "planned_step": planned }));
+    let fields_json =
+        Some(json!({ "path": path, "planned_step": planned, "read": read(&seen, planned, starts) }));
     Some(EventRow {
         step: row.resumed_from_step,
         fields_json,
@@ -147,6 +148,17 @@ impl Starts {
     /// whether it continued or not.
     fn later(self) -> Option<(Step, Step)> {
         self.first.zip(self.earlier).filter(|(first, earlier)| first > earlier)
+    }
+}
+
+/// The same as a word: `unnamed` is a file that no pattern names, `unknown` what was not seen.
+fn read(seen: &Resumed, planned: Option<Step>, starts: Starts) -> &'static str {
+    match seen {
+        Resumed::AsPlanned => "planned",
+        Resumed::Other { .. } => "other",
+        Resumed::Nothing if starts.later().is_some_and(|(first, _)| Some(first) > planned) => "unnamed",
+        Resumed::Nothing => "none",
+        Resumed::NotKnown => "unknown",
     }
 }
 
@@ -257,6 +269,8 @@ mod tests {
         }
         let outside = sentence(&Resumed::Nothing, Some(40), from(Some(51))).unwrap();
         assert!(outside.contains("began with step 51") && outside.contains("does not name"), "{outside}");
+        assert_eq!(read(&Resumed::Nothing, Some(40), from(Some(51))), "unnamed");
+        assert_eq!(read(&Resumed::Nothing, Some(40), from(Some(1))), "none");
         let seldom = Starts { first: Some(50), earlier: Some(50) };
         let unclear = sentence(&Resumed::Nothing, Some(40), seldom).unwrap();
         assert!(
