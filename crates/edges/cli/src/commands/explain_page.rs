@@ -16,7 +16,7 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::RunState;
 
-use super::evaluate::few_metrics;
+use super::evaluate::{few_metrics, gate_summary};
 use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
 use super::{
