@@ -28,6 +28,14 @@ def read(path):
     assert path.joinpath("model.safetensors").read_bytes()
     return json.loads(path.joinpath("trainer_state.json").read_text())["global_step"]
 
+def committed(step):
+    """Waits until Trackway has committed the checkpoint, which it does when others leave it a processor."""
+    for _ in range(600):
+        origins = pathlib.Path(os.environ["TRACKWAY_CHECKPOINTS"]).rglob("origin.json")
+        if any(f"checkpoint-{step}\"" in origin.read_text() for origin in origins):
+            return
+        time.sleep(0.1)
+
 def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -153,8 +161,8 @@ fn a_lost_checkpoint_is_written_again_and_named() {
         "{FILE}resume = {{ args = [\"--resume\", \"{{path}}\"], environment = {{ FROM = \"{{path}}\" }} }}\n"
     );
     for end in [
-        "time.sleep(3); shutil.rmtree(OUT); killed()",
-        "time.sleep(3); (OUT / 'checkpoint-40/model.safetensors').write_bytes(b'x'); killed()",
+        "committed(40); shutil.rmtree(OUT); killed()",
+        "committed(40); (OUT / 'checkpoint-40/model.safetensors').write_bytes(b'x'); killed()",
     ] {
         let home = home(start, end, &file);
         run(&home);
