@@ -91,8 +91,7 @@ pub fn drive(
                     capture,
                     ..additions(context, &prepared, *changes, rung, injection.as_ref())?
                 };
-                let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
-                detecting.runs_on(resources.gpu.as_deref());
+                detecting.runs_on(additions.resources(&prepared.job.plan).gpu.as_deref());
                 launch_next(context, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };

@@ -11,7 +11,7 @@ use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
 use trackway_formats::Variable;
 use trackway_formats::layout::{AttemptLayout, RowCopy};
-use trackway_formats::runfile::{DataSpec, PlanEntry, ResourcesSection, canonical_json};
+use trackway_formats::runfile::{DataSpec, Plan, PlanEntry, ResourcesSection, canonical_json};
 use trackway_formats::sha256_hex;
 use trackway_launch::{
     Container, EngineRequest, Isolation, LaunchDetails, LaunchSpec, Observation, Placement, START_MILLIS_MAX,
@@ -92,6 +92,13 @@ pub struct Additions {
     pub capture: Option<Capture>,
 }
 
+impl Additions {
+    /// What the attempt is given: the resources of the plan, with the changes of its retries.
+    pub(super) fn resources(&self, plan: &Plan) -> ResourcesSection {
+        plan.resources.changed(&self.in_force.resources)
+    }
+}
+
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
 /// `previous`.
 pub fn launch_next(
@@ -111,8 +118,8 @@ pub fn launch_next(
         None => Cow::Owned(capture_surroundings(context, &prepared.job)),
     };
     let mut inputs = LaunchInputs::now(context, prepared, previous, capture, reporter)?;
-    let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
-    let container = container_or_failed(context, prepared, resources.gpus > 0, reporter)?;
+    let gpus = additions.resources(&prepared.job.plan).gpus > 0;
+    let container = container_or_failed(context, prepared, gpus, reporter)?;
     if let Some(container) = &container {
         inputs.runs_in(container);
     }
@@ -316,7 +323,7 @@ fn planned_row(
     row.command.clone_from(&prepared.job.stored_plan.run.command);
     row.working_directory = prepared.job.working_directory().to_string_lossy().into_owned();
     row.log_directory = context.home.layout.attempt(attempt_id).folder().to_string_lossy().into_owned();
-    let resources = prepared.job.plan.resources.changed(&additions.in_force.resources);
+    let resources = additions.resources(&prepared.job.plan);
     row.usd_per_gpu_hour = resources.usd_per_gpu_hour;
     row.gpu_count = Some(resources.gpus);
     let launcher = additions.in_force.launcher.unwrap_or(prepared.job.plan.launch.on);
@@ -552,7 +559,7 @@ fn spec_of(
             checkpoint_every_epochs: plan.checkpoint.every_epochs,
             devices: Vec::new(),
             request: EngineRequest {
-                resources: requested(&plan.resources.changed(&additions.in_force.resources)),
+                resources: requested(&additions.resources(plan)),
                 exclude_hosts: additions.exclude_hosts.clone(),
                 ..EngineRequest::default()
             },

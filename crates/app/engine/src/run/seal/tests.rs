@@ -251,7 +251,7 @@ fn a_model_beside_checkpoints_is_not_continued_from() {
     };
     let both = [adopted.clone(), model.clone()];
     assert_eq!(seen(&both, &[&model]), (Some(30), Some(30), "committed step 30".into()));
-    assert_eq!(seen(&both, &[]), (Some(31), Some(31), "committed step 31".into()), "it is no model alone");
+    assert_eq!(seen(&both, &[]), (Some(31), Some(31), "committed step 31".into()), "it is more than a model");
     // The framework's checkpoint is of an attempt before.
     let before = CheckpointRow { attempt_id: Ended::attempt(&ended.run, 9).attempt_id, ..adopted };
     let (receipt, run, _) = seen(&[before, model.clone()], &[&model]);
