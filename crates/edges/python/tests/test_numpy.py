@@ -293,8 +293,7 @@ def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
         checkpoint.given()
     folder, manifest = _first(tmp_path)
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder))
-    with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_MANIFEST_SHA256"):
-        checkpoint.given()
+    assert checkpoint.given()["model"]["weights"].tolist() == [1, 1, 1]  # by hand: the log beside it vouches
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", manifest)
     assert checkpoint.given()["model"]["weights"].tolist() == [1, 1, 1]
     into = {"model": {"weights": numpy.zeros(3, dtype=numpy.int64)}}
@@ -312,6 +311,8 @@ def test_a_checkpoint_that_was_fetched_is_given(tmp_path, monkeypatch):
     copy = tmp_path / "evaluations" / "evl_1" / "checkpoint"
     shutil.copytree(folder, copy)
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(copy))
+    with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_MANIFEST_SHA256"):
+        checkpoint.given()
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", manifest)
     assert checkpoint.given()["model"]["weights"].tolist() == [7, 7, 7]
     tensors = copy / "model.safetensors"

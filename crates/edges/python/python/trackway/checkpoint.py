@@ -112,19 +112,30 @@ def given(*, into: Any = None, framework: str | None = None) -> Any:
     Returns the state by the names with which it was saved: `given(framework="torch")["model"]`. Files that a framework
     or a library wrote are not a state: load them from `TRACKWAY_CHECKPOINT_PATH`.
 
+    To run such a command by hand, set `TRACKWAY_CHECKPOINT_DIR` to the folder of a checkpoint as it lies in its run.
+
     Raises InputError outside an evaluation; IntegrityError if it is not the one that was committed."""
-    # The hash of its manifest vouches for every byte: a copy that was fetched from a remote has no log beside it.
     _check_framework(framework)
-    folder = _of_evaluation("TRACKWAY_CHECKPOINT_DIR")
-    manifest = _of_evaluation("TRACKWAY_CHECKPOINT_MANIFEST_SHA256")
-    return _restored(_state.Stored(load_copy(os.path.abspath(folder), manifest)), into, framework)
+    folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")
+    if not folder:
+        raise InputError("TRACKWAY_CHECKPOINT_DIR is not set: run this with `trackway eval run`")
+    folder = os.path.abspath(folder)
+    # An evaluation vouches for every byte by the hash of the manifest: a copy from a remote has no log beside it.
+    manifest = os.environ.get("TRACKWAY_CHECKPOINT_MANIFEST_SHA256")
+    if manifest:
+        return _restored(_state.Stored(load_copy(folder, manifest)), into, framework)
+    return _load(*_logged(folder), into, framework)
 
 
-def _of_evaluation(variable: str) -> str:
-    value = os.environ.get(variable)
-    if not value:
-        raise InputError(f"{variable} is not set: run this with `trackway eval run`")
-    return value
+def _logged(folder: str) -> tuple[str, int]:
+    """The root of the checkpoint in `folder` and its number, by the log of the root."""
+    root, prefix = folder.rsplit(os.sep, 2)[0], os.sep.join(folder.rsplit(os.sep, 2)[1:])
+    numbers = [found.number for found in list(root) if found.object_prefix == prefix] if os.path.isdir(root) else []
+    if not numbers:
+        raise InputError(
+            f"no log names {folder} as a checkpoint: set TRACKWAY_CHECKPOINT_MANIFEST_SHA256 to the hash of its manifest"
+        )
+    return root, numbers[-1]
 
 
 def _load(path: Path, number: int | None, into: Any, framework: str | None) -> Any:
