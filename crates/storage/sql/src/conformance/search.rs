@@ -486,7 +486,7 @@ impl Plain {
                     (Value::Null, _) | (_, Value::Null) => {
                         return (*left == Value::Null).cmp(&(*right == Value::Null));
                     }
-                    (Value::Real(left), Value::Real(right)) => left.total_cmp(right),
+                    (Value::Real(left), Value::Real(right)) => (left + 0.0).total_cmp(&(right + 0.0)),
                     (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
                     (Value::Text(left), Value::Text(right)) => left.cmp(right),
                     other => panic!("{other:?}"),

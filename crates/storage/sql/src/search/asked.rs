@@ -73,6 +73,8 @@ pub(super) struct Asked {
     pub name: String,
     pub source: Source,
     pub kind: ColumnKind,
+    /// Of strings whose kind is a number those that are numbers, in no order.
+    pub numbers: Vec<Number>,
 }
 
 impl Asked {
@@ -154,12 +156,16 @@ impl<'a> Names<'a> {
             Some(source) => source,
             None => return Err(self.unknown(name)?),
         };
+        let numbers = match &source {
+            Source::Text(table, key) => self.numbers_of(table, key)?,
+            Source::Run(_) | Source::Metric(..) => None,
+        };
         let kind = match &source {
             Source::Run(column) => RunRow::TABLE.columns[*column].kind,
-            Source::Metric(..) => ColumnKind::Real,
-            Source::Text(table, key) => self.kind_of_texts(table, key)?,
+            Source::Text(..) if numbers.is_none() => ColumnKind::Text,
+            Source::Metric(..) | Source::Text(..) => ColumnKind::Real,
         };
-        self.asked.push(Asked { name: name.into(), source, kind });
+        self.asked.push(Asked { name: name.into(), source, kind, numbers: numbers.unwrap_or_default() });
         Ok(self.asked.len() - 1)
     }
 
@@ -222,16 +228,17 @@ impl<'a> Names<'a> {
     }
 
     /// Strings are numbers where the value of every training run is one, so that `param.lr < 0.01` compares numbers.
-    fn kind_of_texts(&mut self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
+    fn numbers_of(&mut self, table: &Table, key: &str) -> Result<Option<Vec<Number>>, LedgerError> {
         let is_text =
             |row: &LiveText| row.table == table.name && row.name == key && number_in(&row.value).is_none();
         if self.live.texts(self.ledger)?.iter().any(is_text) {
-            return Ok(ColumnKind::Text);
+            return Ok(None);
         }
-        let distinct = format!("SELECT DISTINCT value FROM {} WHERE name = ?", table.name);
-        let is_number = |row: &[Value]| matches!(row, [Value::Text(text)] if number_in(text).is_some());
-        if self.all_rows(&distinct, &[Value::from(key)], &[ColumnKind::Text], is_number)? {
-            return Ok(ColumnKind::Real);
+        let mut numbers = Vec::new();
+        let kinds = [ColumnKind::Text, ColumnKind::Integer];
+        let is_number = |row: Vec<Value>| Number::of(row).map(|number| numbers.push(number)).is_some();
+        if self.all_rows(&Number::grouped(table), &[Value::from(key)], &kinds, is_number)? {
+            return Ok(Some(numbers));
         }
         // Another string may be that of an earlier attempt, or of a run of another kind.
         let others = LaunchKind::ALL.iter().filter(|kind| **kind != LaunchKind::Train);
@@ -244,16 +251,16 @@ impl<'a> Names<'a> {
         );
         // A run's last text is known when the next run begins.
         let (mut run_id, mut was_number) = (Value::Null, true);
-        let is_fine = |row: &[Value]| {
-            let [next_run, Value::Text(text)] = row else { return true };
-            let is_fine = *next_run == run_id || was_number;
-            run_id = next_run.clone();
-            was_number = number_in(text).is_some();
+        let is_fine = |row: Vec<Value>| {
+            let Ok([next_run, Value::Text(text)]) = <[Value; 2]>::try_from(row) else { return true };
+            let is_fine = next_run == run_id || was_number;
+            run_id = next_run;
+            was_number = number_in(&text).is_some();
             is_fine
         };
         let kinds = [ColumnKind::Text, ColumnKind::Text];
         let all_are_numbers = self.all_rows(&sql, &parameters, &kinds, is_fine)? && was_number;
-        Ok(if all_are_numbers { ColumnKind::Real } else { ColumnKind::Text })
+        all_are_numbers.then(|| Number::all(self.ledger, table, key)).transpose()
     }
 
     /// Whether all rows of a query are as they should be; the first that is not ends it.
@@ -262,11 +269,11 @@ impl<'a> Names<'a> {
         sql: &str,
         parameters: &[Value],
         kinds: &[ColumnKind],
-        mut is_fine: impl FnMut(&[Value]) -> bool,
+        mut is_fine: impl FnMut(Vec<Value>) -> bool,
     ) -> Result<bool, LedgerError> {
         let mut found_other = false;
         let read = self.ledger.backend().query("searching", sql, parameters, kinds, &mut |row| {
-            found_other = !is_fine(&row);
+            found_other = !is_fine(row);
             if found_other { Err(LedgerError::Query("one is enough".into())) } else { Ok(()) }
         });
         if found_other { Ok(false) } else { read.map(|()| true) }
@@ -316,19 +323,32 @@ pub(super) struct Number {
 }
 
 impl Number {
+    /// Every string of a name, with its rows.
+    fn grouped(table: &Table) -> String {
+        format!("SELECT value, count(*) FROM {} WHERE name = ? GROUP BY value", table.name)
+    }
+
+    /// A row of [`Number::grouped`], if its string is a number.
+    fn of(row: Vec<Value>) -> Option<Self> {
+        let Ok([Value::Text(text), Value::Integer(count)]) = <[Value; 2]>::try_from(row) else { return None };
+        let row_count = usize::try_from(count).unwrap_or(usize::MAX);
+        Some(Self { value: number_in(&text)?, text, row_count })
+    }
+
     /// The strings of a name that are numbers, in no order.
-    pub fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
-        let sql = format!("SELECT value, count(*) FROM {} WHERE name = ? GROUP BY value", table.name);
+    fn all(ledger: &Ledger, table: &Table, name: &str) -> Result<Vec<Self>, LedgerError> {
         let kinds = [ColumnKind::Text, ColumnKind::Integer];
         let mut found = Vec::new();
-        ledger.backend().query("searching", &sql, &[Value::from(name)], &kinds, &mut |row| {
-            if let Ok([Value::Text(text), Value::Integer(count)]) = <[Value; 2]>::try_from(row)
-                && let Some(value) = number_in(&text)
-            {
-                found.push(Self { value, text, row_count: usize::try_from(count).unwrap_or(usize::MAX) });
-            }
-            Ok(())
-        })?;
+        ledger.backend().query(
+            "searching",
+            &Self::grouped(table),
+            &[Value::from(name)],
+            &kinds,
+            &mut |row| {
+                found.extend(Self::of(row));
+                Ok(())
+            },
+        )?;
         Ok(found)
     }
 }

@@ -4,7 +4,7 @@ use trackway_core::LaunchKind;
 use trackway_ledger::scan::{ColumnKind, Field as _, Record as _, Value, marks};
 use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
-use super::asked::{Asked, Number, Source};
+use super::asked::{Asked, Source};
 use super::live::Live;
 use crate::filter::{Comparison, Filter, Test};
 
@@ -99,11 +99,12 @@ fn value_test(
     test: &Test,
 ) -> Result<Option<ValueTest>, LedgerError> {
     let (table, column, name, test) = match (&asked.source, test) {
-        (Source::Text(table, name), Test::Compare(comparison, Value::Real(bound))) => {
+        (Source::Text(table, name), Test::Compare(comparison, Value::Real(bound)))
+            if asked.kind == ColumnKind::Real =>
+        {
             // Which strings are such numbers is not for the database to say.
-            let numbers = Number::all(ledger, table, name)?.into_iter();
-            let passing = numbers.filter(|number| may_hold(number.value, *comparison, *bound));
-            let texts: Vec<String> = passing.map(|number| number.text).collect();
+            let passing = asked.numbers.iter().filter(|number| may_hold(number.value, *comparison, *bound));
+            let texts: Vec<String> = passing.map(|number| number.text.clone()).collect();
             let none = texts.is_empty();
             (*table, "value", name, if none { Test::IsNull(true) } else { Test::In(texts) })
         }

@@ -27,7 +27,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Long strings are cut, and zeros lose their sign: what differs only there is equal here.
+    /// Long strings are cut: what differs only after the cut is equal here.
     pub fn new(key: Value, created_at: Timestamp, run_id: String) -> Self {
         let key = match key {
             Value::Text(mut text) => {
@@ -35,7 +35,6 @@ impl Candidate {
                 text.truncate(end.unwrap_or(text.len()));
                 Value::Text(text)
             }
-            Value::Real(number) => Value::Real(number + 0.0),
             key => key,
         };
         Self { key, created_at, run_id }
@@ -45,7 +44,7 @@ impl Candidate {
     pub fn is_whole(&self) -> bool {
         match &self.key {
             Value::Text(text) => text.len() < KEY_PREFIX_BYTES,
-            key => *key != Value::Real(0.0),
+            _ => true,
         }
     }
 }
@@ -114,7 +113,7 @@ impl Rows<'_> {
             let from = row.values[key].clone();
             start = format!(" AND {value} {beyond}= ?");
             parameters.push(from.clone());
-            if passage.is_only_name && from != Value::Real(0.0) {
+            if passage.is_only_name {
                 start += &format!(" AND ({value} {beyond} ? OR ({created_at}, run_id) < (?, ?))");
                 parameters.extend([from, Value::Timestamp(row.created_at), Value::from(row.run_id.as_str())]);
             }
@@ -138,9 +137,9 @@ impl Rows<'_> {
     ) -> Result<(Vec<Candidate>, bool), LedgerError> {
         let asked = &self.asked[key];
         let order = |left: f64, right: f64| {
-            compare_values(&Value::Real(left + 0.0), &Value::Real(right + 0.0), passage.greatest_first)
+            compare_values(&Value::Real(left), &Value::Real(right), passage.greatest_first)
         };
-        let mut numbers = Number::all(self.ledger, table, name)?;
+        let mut numbers: Vec<&Number> = asked.numbers.iter().collect();
         if let Some(Value::Real(from)) = passage.start.map(|row| &row.values[key]) {
             numbers.retain(|number| order(number.value, *from).is_ge());
         }
@@ -159,7 +158,7 @@ impl Rows<'_> {
             let mut parameters = Vec::new();
             let mut tests = named(name, asked, passage, &mut parameters);
             tests += &format!(" AND value IN ({})", marks(texts.len()));
-            parameters.extend(texts.iter().map(|Number { text, .. }| Value::from(text.as_str())));
+            parameters.extend(texts.iter().map(|number| Value::from(number.text.as_str())));
             let sql = format!("SELECT run_id, value, {CREATED_AT} FROM {} it WHERE {tests}", table.name);
             found.extend(self.read_candidates(&sql, &parameters, asked)?);
         }

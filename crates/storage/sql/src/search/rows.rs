@@ -201,7 +201,7 @@ fn array(rows: &[Row], place: usize, kind: ColumnKind) -> ArrayRef {
     }
 }
 
-/// Which value comes first; null comes last either way.
+/// Which value comes first; null comes last either way. Zeros are equal whatever their sign, as they are in the database.
 pub(super) fn compare_values(left: &Value, right: &Value, greatest_first: bool) -> Ordering {
     let order = match (left, right) {
         (Value::Null, _) | (_, Value::Null) => {
@@ -209,7 +209,7 @@ pub(super) fn compare_values(left: &Value, right: &Value, greatest_first: bool) 
         }
         (Value::Text(left), Value::Text(right)) => left.cmp(right),
         (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
-        (Value::Real(left), Value::Real(right)) => left.total_cmp(right),
+        (Value::Real(left), Value::Real(right)) => (left + 0.0).total_cmp(&(right + 0.0)),
         (Value::Boolean(left), Value::Boolean(right)) => left.cmp(right),
         (Value::Timestamp(left), Value::Timestamp(right)) => left.cmp(right),
         _ => Ordering::Equal,
