@@ -112,7 +112,7 @@ def given(*, into: Any = None, framework: str | None = None) -> Any:
     Returns the state by the names with which it was saved: `given(framework="torch")["model"]`. Files that a framework
     or a library wrote are not a state: load them from `TRACKWAY_CHECKPOINT_PATH`.
 
-    To run such a command by hand, set `TRACKWAY_CHECKPOINT_DIR` to the folder of a checkpoint as it lies in its run.
+    To run such a command by hand, set `TRACKWAY_CHECKPOINT_DIR` to the folder of a checkpoint in the folder of its run.
 
     Raises InputError outside an evaluation; IntegrityError if it is not the one that was committed."""
     _check_framework(framework)
