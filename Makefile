@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel test-start venv examples lint lint-more features fuzz-check doc bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-more features fuzz-check doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -56,6 +56,13 @@ module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and 
 wheel: $(PYTHON_VENV)/ready ## the wheel for users into dist/: the command `trackway` and the module `trackway` (WHEEL_PROFILE=dev: without optimization)
 	MATURIN=$(PYTHON_VENV)/bin/maturin WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
 
+wheel-musl: $(PYTHON_VENV)/zig ## the wheel for systems with musl, such as Alpine, into dist-musl/ (needs: rustup target add x86_64-unknown-linux-musl)
+	PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" MATURIN=maturin WHEEL_TARGET=x86_64-unknown-linux-musl DIST=dist-musl WHEEL_PROFILE=$(WHEEL_PROFILE) WHEEL_BINARY=$(WHEEL_BINARY) scripts/wheel.sh
+
+test-start-musl: wheel-musl ## the first session of README.md with that wheel, in a Python that is built against musl (needs musl-tools, deb-src)
+	scripts/musl_python.sh $(PYTHON_VENV)/musl
+	$(PYTHON_VENV)/musl/bin/python3 scripts/check_start.py README.md dist-musl
+
 test-start: wheel ## the wheel in an empty environment without Rust: the first session of README.md, its output compared
 	$(PYTHON) scripts/check_start.py README.md dist
 
@@ -83,6 +90,10 @@ $(PYTHON_VENV)/ready: crates/edges/python/requirements.txt
 
 $(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/edges/python/requirements-frameworks.txt
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements-frameworks.txt
+	@touch $@
+
+$(PYTHON_VENV)/zig: $(PYTHON_VENV)/ready
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check ziglang==0.17.1 cargo-zigbuild==0.24.1
 	@touch $@
 
 $(VENV)/moto: $(VENV)/ready

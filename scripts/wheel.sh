@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # Builds the wheel for users into DIST (default: dist/): the module, and the binary as its command `trackway`.
 # WHEEL_PROFILE (default: release) is the profile of the binary, WHEEL_BINARY one that is built already, MATURIN the builder.
+# WHEEL_TARGET is a target of Rust beside this machine's, such as x86_64-unknown-linux-musl: zig compiles what is C, and ZIGBUILD the binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${WHEEL_PROFILE:-release} maturin=${MATURIN:-maturin} dist=${DIST:-dist} bytes_max=35000000
 # What a package index accepts: https://github.com/pypa/auditwheel lists the contents of each of them.
 manylinux=(17 24 26 27 28 31 34 35 36 37 38 39 40 41)
 
+target=${WHEEL_TARGET:-} build=("${CARGO:-cargo}" build) module=()
+if [ -n "$target" ]; then
+  [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || { echo "the standard library is missing: rustup target add $target" >&2; exit 1; }
+  build=("${ZIGBUILD:-cargo-zigbuild}" build --target "$target") module=(--target "$target" --zig)
+fi
+
 binary=${WHEEL_BINARY:-}
 if [ -z "$binary" ]; then
-  "${CARGO:-cargo}" build --locked --profile "$profile" -p trackway
+  "${build[@]}" --locked --profile "$profile" -p trackway
   folder=$profile
   [ "$profile" != dev ] || folder=debug
-  binary=${CARGO_TARGET_DIR:-target}/$folder/trackway
+  binary=${CARGO_TARGET_DIR:-target}/${target:+$target/}$folder/trackway
 fi
 
 # maturin packs a folder of this name beside its pyproject.toml; it exists only while a wheel is built.
@@ -36,7 +43,7 @@ done
 level=9
 [ "$profile" = release ] || level=1
 rm -f "$dist"/trackway-*.whl
-"$maturin" build --locked --release --quiet --compression-level "$level" "${compatibility[@]}" -m crates/edges/python/Cargo.toml -o "$dist"
+"$maturin" build --locked --release --quiet --compression-level "$level" "${compatibility[@]}" "${module[@]}" -m crates/edges/python/Cargo.toml -o "$dist"
 
 wheel=$(echo "$dist"/trackway-*.whl)
 bytes=$(stat -c %s "$wheel")
