@@ -348,6 +348,76 @@ fn words_of_runtimes_and_services_are_known() {
     }
 }
 
+/// Proves that what kernels, notebooks, drivers of NPUs, R, Spark and Kubernetes print of an end is read, and that a lack of other
+/// space than a disk's is not a storage error.
+#[test]
+fn words_of_kernels_notebooks_and_other_languages_are_known() {
+    let killed = "Fatal error: The Python kernel is unresponsive.\nProcess exited with exit code 137 (SIGKILL: Killed).";
+    let rows = [
+        (
+            Reason::CodeError,
+            "[81.4] python3[22]: segfault at 8 ip 00007f2a sp 00007ffd error 4 in a.so[7f+8]",
+        ),
+        (Reason::CodeError, "traps: python[44] general protection fault ip:7f0c sp:7ffe error:0 in a.so"),
+        (Reason::CodeError, "NVRM: Xid (PCI:0000:3b:00): 31, pid=81, name=python, Ch 00000008. MMU Fault"),
+        (
+            Reason::NodeFailure,
+            "NVRM: Xid (PCI:0000:3b:00): 31, pid=81\nNVRM: Xid (PCI:0000:3b:00): 79, pid=81",
+        ),
+        (Reason::Unknown, "nbclient.exceptions.DeadKernelError: Kernel died"),
+        (Reason::Unknown, killed),
+        (Reason::CodeError, &killed.replace("137 (SIGKILL: Killed)", "134 (SIGABRT: Aborted)")),
+        (Reason::DeviceOom, "EL0004: Failed to allocate memory.\n Possible Cause: memory is insufficient."),
+        (Reason::DeviceOom, "Call rtMalloc fail, purpose: weights, size: 32"),
+        (Reason::HostOom, "RuntimeError: cudaHostAlloc failed: out of memory"),
+        (
+            Reason::HostOom,
+            "RuntimeError: CUDA error: out of memory while 8 MiB of pinned memory were allocated",
+        ),
+        (Reason::Completed, "Result for fit_7:\n  done: true\n  training_iteration: 30"),
+        (Reason::Completed, " 9.1 seconds (Warm-up)\n 21.9 seconds (Total)"),
+        (Reason::CodeError, "Error in value[[3L]](cond) : object 'y' not found"),
+        (Reason::DataError, "Error in na.fail.default(d) : missing values in object"),
+        (Reason::DataError, "Error: One or more factor levels in the outcome has no data: 'c'"),
+        (Reason::DataError, "SparkException: Values to assemble cannot be null. Consider removing nulls."),
+        (Reason::DataError, "OSError: Can't read data (inflate() failed)"),
+        (
+            Reason::DeviceOom,
+            "poptorch.Error: In poplar: out_of_memory: Out of memory on tile 3: 7 bytes used",
+        ),
+        (
+            Reason::DeviceOom,
+            "BFCArena::AllocateRawInternal Available memory of 1 is smaller than requested bytes of 9",
+        ),
+        (
+            Reason::CodeError,
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised: CalledProcessError",
+        ),
+        (Reason::CodeError, "OutOfResources: out of resource: shared memory, Required: 9, Hardware limit: 7"),
+        (
+            Reason::CodeError,
+            "OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.",
+        ),
+        (Reason::NetworkError, "PMIX ERROR: PMIX_ERR_UNREACH in file client/a.c at line 7"),
+        (Reason::CheckpointError, "AssertionError: Some ZeRO checkpoints are missing: ['zero_pp_rank_3']"),
+        (Reason::NumericDivergence, "PhysicsError: Nan, Inf or huge value in QACC at DOF 5."),
+        (
+            Reason::Unknown,
+            "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. preemption: 0/4 nodes are available",
+        ),
+        (Reason::DataError, "Details: ERRR on field: _response: Response cannot be constant."),
+        (Reason::CheckpointError, "ValueError: No checkpoint found at /runs/7"),
+        (Reason::Unknown, "No checkpoint found at /runs/7, starting from scratch"),
+        (Reason::CodeError, "Back-off pulling image \"train:v7\""),
+        (Reason::Preempted, "pod deleted: node is being disrupted"),
+        (Reason::CodeError, "AssertionError: Not enough space for replay buffer"),
+        (Reason::StorageError, "OSError: Not enough free disk space to download the file"),
+    ];
+    for (reason, lines) in rows {
+        assert_eq!(reads(&format!("{lines}\n")).0, reason, "{lines}");
+    }
+}
+
 /// Proves that only an authority's statement or a thrown error is certain, and a time limit only if nothing was stuck before.
 #[test]
 fn certainty_needs_a_statement_or_an_exception() {

@@ -95,6 +95,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"gpu|cuda|device ordinal|hbm|nccl"),
     cause(
+        "host_oom.pinned",
+        HostOom,
+        r"(cuda|hip)(hostalloc|hostmalloc|mallochost)\w*[^\n]{0,40}(fail|out of memory)|out of memory[^\n]{0,60}(cuda|hip)(hostalloc|hostmalloc|mallochost)|(fail|out of memory)[^\n]{0,60}pinned (host )?memory|pinned (host )?memory[^\n]{0,60}(fail|out of memory)",
+    ),
+    cause(
         "host_oom.plain_wording",
         HostOom,
         r"AlgorithmError[^\n]{0,40}out ?of ?memory|\bout_of_memory\b|0xC0000017|0xC000012D|(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",

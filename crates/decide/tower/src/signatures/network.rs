@@ -43,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.rpc",
         NetworkError,
-        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
+        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bPMIX_ERR_(UNREACH|LOST_CONNECTION|COMM_FAILURE)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
     .unless(r"multiprocessing|\bgloo\b|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(

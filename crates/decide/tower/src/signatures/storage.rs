@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NO_SPACE.as_str(),
         StorageError,
-        r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)|not enough disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
+        r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)( left| available| on\b|\W*$)|not enough (free )?disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
     )
     .conclusive()
     .unless(r"/dev/shm|shared memory|/torch_"),
