@@ -348,8 +348,8 @@ fn words_of_runtimes_and_services_are_known() {
     }
 }
 
-/// Proves that what kernels, notebooks, drivers of NPUs, R, Spark and Kubernetes print of an end is read, and that a lack of other
-/// space than a disk's is not a storage error.
+/// Proves that what kernels, notebooks, drivers of NPUs, batch systems, R, Spark, Kaldi and Kubernetes print of an end is read, and
+/// that a lack of other space than a disk's is not a storage error.
 #[test]
 fn words_of_kernels_notebooks_and_other_languages_are_known() {
     let killed = "Fatal error: The Python kernel is unresponsive.\nProcess exited with exit code 137 (SIGKILL: Killed).";
@@ -412,6 +412,20 @@ fn words_of_kernels_notebooks_and_other_languages_are_known() {
         (Reason::Preempted, "pod deleted: node is being disrupted"),
         (Reason::CodeError, "AssertionError: Not enough space for replay buffer"),
         (Reason::StorageError, "OSError: Not enough free disk space to download the file"),
+        (Reason::CodeError, "ERROR (gmm-est[5.5.1]:Read():io.cc:7) Error opening input stream exp/a.mat"),
+        (
+            Reason::HostOom,
+            "12.0 Job in status 2 put on hold by SYSTEM_PERIODIC_HOLD due to memory usage 3100.",
+        ),
+        (
+            Reason::HostOom,
+            "The job attribute PeriodicHold expression '(MemoryUsage > 2 * RequestMemory)' evaluated to TRUE",
+        ),
+        (
+            Reason::HostOom,
+            "distributed.worker_memory - WARNING - Worker is at 84% memory usage. Pausing worker.  Process memory: 9 GiB",
+        ),
+        (Reason::NetworkError, "Error: null\nInternalServerError\nGET https://h.example/runs/7 500"),
     ];
     for (reason, lines) in rows {
         assert_eq!(reads(&format!("{lines}\n")).0, reason, "{lines}");
@@ -433,4 +447,14 @@ fn certainty_needs_a_statement_or_an_exception() {
     for (log, reason, confidence) in rows {
         assert_eq!(reads(&log), (reason, confidence), "{log}");
     }
+}
+
+/// Proves that a request that is still retried where the log ends is a failure of the network, and one with progress after it is not.
+#[test]
+fn a_request_retried_to_the_end_is_the_networks() {
+    let retried = "'(MaxRetryError(\"HTTPSConnectionPool(host='h.example', port=443): Max retries exceeded\"))' thrown while \
+                   requesting HEAD https://h.example/a.txt\nRetrying in 2s [Retry 2/5].\n";
+    assert_eq!(reads(retried).0, Reason::NetworkError);
+    let went_on: String = (0..60).map(|step| format!("step {step}: loss 0.5\n")).collect();
+    assert_eq!(reads(&format!("{retried}{went_on}")).0, Reason::Unknown);
 }

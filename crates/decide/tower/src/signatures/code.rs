@@ -81,7 +81,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|could not compile|LoadError:|: not found$",
+        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
         unless: Some(r"interrupt|handled by"),
     },
     consequence(

@@ -33,7 +33,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.http_status",
         NetworkError,
-        r"50[0234](,| |:)? ?[^\n]{0,30}(server error|bad gateway|gateway time-?out|service (temporarily )?unavailable|internal server error)|HTTP Error (429|50\d)|(bad gateway|gateway time-?out|service (temporarily )?unavailable)[^\n]{0,40}(for url|http)|(HTTPError|HfHubHTTPError|HTTPStatusError): (429|5\d\d)|429 (client error|too many requests)|too many requests for url|status.code:? ?(429|50\d)",
+        r"50[0234](,| |:)? ?[^\n]{0,30}(server error|bad gateway|gateway time-?out|service (temporarily )?unavailable|internal server error)|HTTP Error (429|50\d)|(bad gateway|gateway time-?out|service (temporarily )?unavailable)[^\n]{0,40}(for url|http)|(HTTPError|HfHubHTTPError|HTTPStatusError): (429|5\d\d)|429 (client error|too many requests)|too many requests for url|status.code:? ?(429|50\d)|(?-i:\bInternalServerError\b)",
     ),
     cause(
         "network.rendezvous",
@@ -57,6 +57,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     hint(
         WAITING.as_str(),
         NetworkError,
-        r"(server|service|endpoint|head node|scheduler|master|coordinator|host|port \d+|peer)s? (\S+ )?(is |are )?(not|isn't|still not) (yet )?(up|ready|reachable|available|responding)\b|waiting for [^\n]{0,40}\b(server|service|endpoint|head node|master|coordinator|rendezvous)\b|(re)?trying (to )?connect|still waiting for (a )?response from|retrying (the )?connection",
+        r"(server|service|endpoint|head node|scheduler|master|coordinator|host|port \d+|peer)s? (\S+ )?(is |are )?(not|isn't|still not) (yet )?(up|ready|reachable|available|responding)\b|waiting for [^\n]{0,40}\b(server|service|endpoint|head node|master|coordinator|rendezvous)\b|(re)?trying (to )?connect|still waiting for (a )?response from|retrying (the )?connection|thrown while requesting [A-Z]+ http|retrying in [\d.]+ ?s[^\n]{0,12}\[retry \d",
     ),
 ];
