@@ -348,8 +348,8 @@ fn words_of_runtimes_and_services_are_known() {
     }
 }
 
-/// Proves that what kernels, notebooks, drivers of NPUs, batch systems, R, Spark, Kaldi and Kubernetes print of an end is read, and
-/// that a lack of other space than a disk's is not a storage error.
+/// Proves that what kernels, notebooks, drivers of TPUs and NPUs, batch systems, R, Spark, Kaldi and Kubernetes print of an end is
+/// read, and that a lack of other space than a disk's is not a storage error.
 #[test]
 fn words_of_kernels_notebooks_and_other_languages_are_known() {
     let killed = "Fatal error: The Python kernel is unresponsive.\nProcess exited with exit code 137 (SIGKILL: Killed).";
@@ -426,6 +426,29 @@ fn words_of_kernels_notebooks_and_other_languages_are_known() {
             "distributed.worker_memory - WARNING - Worker is at 84% memory usage. Pausing worker.  Process memory: 9 GiB",
         ),
         (Reason::NetworkError, "Error: null\nInternalServerError\nGET https://h.example/runs/7 500"),
+        (
+            Reason::StorageError,
+            "[9:24:41] src/io/local.cc:39: Check failed: std::fwrite(p, 1, n, fp_) == n FileStream.Write incomplete",
+        ),
+        (Reason::CodeError, "F0000 00:17 90 client.cc:48] Non-OK-status: status status: INTERNAL: see above"),
+        (
+            Reason::CodeError,
+            "E1224 22:35 26 real.cc:1] 0x0_TC0: *** Halt is unexpected, all pending programs will fail.",
+        ),
+        (Reason::CodeError, "Error in a$fit(x, substitute(y)) : \n  unable to find variable \"w\""),
+        (Reason::Cancelled, "forrtl: error (200): program aborting due to control-C event"),
+        (
+            Reason::Hang,
+            "EH9999: rtDeviceSynchronize execute failed, reason=[task timeout][FUNC:Reason][LINE:5]",
+        ),
+        (
+            Reason::Hang,
+            "RuntimeError: ACL stream synchronize failed.\nEI9999: hccl fftsplus task timeout occurred, stream_id:7",
+        ),
+        (
+            Reason::NetworkError,
+            "subprocess.CalledProcessError: Command 'ssh -p 9 10.0.0.7 hostname' returned non-zero exit status 255.",
+        ),
     ];
     for (reason, lines) in rows {
         assert_eq!(reads(&format!("{lines}\n")).0, reason, "{lines}");

@@ -54,7 +54,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         GPU_FAULT.as_str(),
         CodeError,
-        r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|memory access fault by gpu|invalid device pointer|(cuda|hip)[^\n]{0,20}error: (invalid (argument|configuration argument|resource handle|program counter)|an illegal instruction)|\bxid( \([^)\n]*\))?[:=]{1,2} ?(13|31|43)\b",
+        r"core halted unexpectedly|\bhalt is unexpected\b|illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|memory access fault by gpu|invalid device pointer|(cuda|hip)[^\n]{0,20}error: (invalid (argument|configuration argument|resource handle|program counter)|an illegal instruction)|\bxid( \([^)\n]*\))?[:=]{1,2} ?(13|31|43)\b",
     ),
     cause(
         CRASH.as_str(),
@@ -65,23 +65,23 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NATIVE_CHECK.as_str(),
         CodeError,
-        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace|^OMP: Error #\d+",
+        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace|^OMP: Error #\d+|non-ok-status: ",
     )
-    .unless(r"cancel|DistBackendError|nccl"),
+    .unless(r"cancel|DistBackendError|nccl|filestream\.write"),
     Signature {
         name: RuleName("code.exception"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
         pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)))\d*(?:: |:?\s*$|\()",
-        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|DeadKernelError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors|root error\(s\) found"),
+        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|DeadKernelError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |acl stream synchronize|error\.\w+ ?=|0 errors|root error\(s\) found"),
     },
     Signature {
         name: RuleName("code.exception_other"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
+        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
         unless: Some(r"interrupt|handled by"),
     },
     consequence(

@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.watchdog",
         Hang,
-        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|\bEI000[26]\b|workers? (are|is) (stuck|hung)",
+        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|reason=\[task time ?out\]|\bhccl[^\n]{0,30}task time ?out|\bEI000[26]\b|workers? (are|is) (stuck|hung)",
     ),
     consequence(
         "collective.barrier_timeout",

@@ -17,7 +17,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.refused_or_unreachable",
         NetworkError,
-        r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|connection error[,.:]",
+        r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|\x27ssh [^\n]*non-zero exit status 255|connection error[,.:]",
     )
     .unless(r"x11|display|init server|visdom|jupyter"),
     cause(
