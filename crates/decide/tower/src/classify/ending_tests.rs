@@ -348,6 +348,113 @@ fn words_of_runtimes_and_services_are_known() {
     }
 }
 
+/// Proves that what kernels, notebooks, drivers of TPUs and NPUs, batch systems, R, Spark, Kaldi and Kubernetes print of an end is
+/// read, and that a lack of other space than a disk's is not a storage error.
+#[test]
+fn words_of_kernels_notebooks_and_other_languages_are_known() {
+    let killed = "Fatal error: The Python kernel is unresponsive.\nProcess exited with exit code 137 (SIGKILL: Killed).";
+    let rows = [
+        (
+            Reason::CodeError,
+            "[81.4] python3[22]: segfault at 8 ip 00007f2a sp 00007ffd error 4 in a.so[7f+8]",
+        ),
+        (Reason::CodeError, "traps: python[44] general protection fault ip:7f0c sp:7ffe error:0 in a.so"),
+        (Reason::CodeError, "NVRM: Xid (PCI:0000:3b:00): 31, pid=81, name=python, Ch 00000008. MMU Fault"),
+        (
+            Reason::NodeFailure,
+            "NVRM: Xid (PCI:0000:3b:00): 31, pid=81\nNVRM: Xid (PCI:0000:3b:00): 79, pid=81",
+        ),
+        (Reason::Unknown, "nbclient.exceptions.DeadKernelError: Kernel died"),
+        (Reason::Unknown, killed),
+        (Reason::CodeError, &killed.replace("137 (SIGKILL: Killed)", "134 (SIGABRT: Aborted)")),
+        (Reason::DeviceOom, "EL0004: Failed to allocate memory.\n Possible Cause: memory is insufficient."),
+        (Reason::DeviceOom, "Call rtMalloc fail, purpose: weights, size: 32"),
+        (Reason::HostOom, "RuntimeError: cudaHostAlloc failed: out of memory"),
+        (
+            Reason::HostOom,
+            "RuntimeError: CUDA error: out of memory while 8 MiB of pinned memory were allocated",
+        ),
+        (Reason::Completed, "Result for fit_7:\n  done: true\n  training_iteration: 30"),
+        (Reason::Completed, " 9.1 seconds (Warm-up)\n 21.9 seconds (Total)"),
+        (Reason::CodeError, "Error in value[[3L]](cond) : object 'y' not found"),
+        (Reason::DataError, "Error in na.fail.default(d) : missing values in object"),
+        (Reason::DataError, "Error: One or more factor levels in the outcome has no data: 'c'"),
+        (Reason::DataError, "SparkException: Values to assemble cannot be null. Consider removing nulls."),
+        (Reason::DataError, "OSError: Can't read data (inflate() failed)"),
+        (
+            Reason::DeviceOom,
+            "poptorch.Error: In poplar: out_of_memory: Out of memory on tile 3: 7 bytes used",
+        ),
+        (
+            Reason::DeviceOom,
+            "BFCArena::AllocateRawInternal Available memory of 1 is smaller than requested bytes of 9",
+        ),
+        (
+            Reason::CodeError,
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised: CalledProcessError",
+        ),
+        (Reason::CodeError, "OutOfResources: out of resource: shared memory, Required: 9, Hardware limit: 7"),
+        (
+            Reason::CodeError,
+            "OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.",
+        ),
+        (Reason::NetworkError, "PMIX ERROR: PMIX_ERR_UNREACH in file client/a.c at line 7"),
+        (Reason::CheckpointError, "AssertionError: Some ZeRO checkpoints are missing: ['zero_pp_rank_3']"),
+        (Reason::NumericDivergence, "PhysicsError: Nan, Inf or huge value in QACC at DOF 5."),
+        (
+            Reason::Unknown,
+            "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. preemption: 0/4 nodes are available",
+        ),
+        (Reason::DataError, "Details: ERRR on field: _response: Response cannot be constant."),
+        (Reason::CheckpointError, "ValueError: No checkpoint found at /runs/7"),
+        (Reason::Unknown, "No checkpoint found at /runs/7, starting from scratch"),
+        (Reason::CodeError, "Back-off pulling image \"train:v7\""),
+        (Reason::Preempted, "pod deleted: node is being disrupted"),
+        (Reason::CodeError, "AssertionError: Not enough space for replay buffer"),
+        (Reason::StorageError, "OSError: Not enough free disk space to download the file"),
+        (Reason::CodeError, "ERROR (gmm-est[5.5.1]:Read():io.cc:7) Error opening input stream exp/a.mat"),
+        (
+            Reason::HostOom,
+            "12.0 Job in status 2 put on hold by SYSTEM_PERIODIC_HOLD due to memory usage 3100.",
+        ),
+        (
+            Reason::HostOom,
+            "The job attribute PeriodicHold expression '(MemoryUsage > 2 * RequestMemory)' evaluated to TRUE",
+        ),
+        (
+            Reason::HostOom,
+            "distributed.worker_memory - WARNING - Worker is at 84% memory usage. Pausing worker.  Process memory: 9 GiB",
+        ),
+        (Reason::NetworkError, "Error: null\nInternalServerError\nGET https://h.example/runs/7 500"),
+        (
+            Reason::StorageError,
+            "[9:24:41] src/io/local.cc:39: Check failed: std::fwrite(p, 1, n, fp_) == n FileStream.Write incomplete",
+        ),
+        (Reason::CodeError, "F0000 00:17 90 client.cc:48] Non-OK-status: status status: INTERNAL: see above"),
+        (
+            Reason::CodeError,
+            "E1224 22:35 26 real.cc:1] 0x0_TC0: *** Halt is unexpected, all pending programs will fail.",
+        ),
+        (Reason::CodeError, "Error in a$fit(x, substitute(y)) : \n  unable to find variable \"w\""),
+        (Reason::Cancelled, "forrtl: error (200): program aborting due to control-C event"),
+        (
+            Reason::Hang,
+            "EH9999: rtDeviceSynchronize execute failed, reason=[task timeout][FUNC:Reason][LINE:5]",
+        ),
+        (
+            Reason::Hang,
+            "RuntimeError: ACL stream synchronize failed.\nEI9999: hccl fftsplus task timeout occurred, stream_id:7",
+        ),
+        (
+            Reason::NetworkError,
+            "subprocess.CalledProcessError: Command 'ssh -p 9 10.0.0.7 hostname' returned non-zero exit status 255.",
+        ),
+    ];
+    for (reason, lines) in rows {
+        assert_eq!(reads(&format!("{lines}\n")).0, reason, "{lines}");
+    }
+}
+
 /// Proves that only an authority's statement or a thrown error is certain, and a time limit only if nothing was stuck before.
 #[test]
 fn certainty_needs_a_statement_or_an_exception() {
@@ -363,4 +470,14 @@ fn certainty_needs_a_statement_or_an_exception() {
     for (log, reason, confidence) in rows {
         assert_eq!(reads(&log), (reason, confidence), "{log}");
     }
+}
+
+/// Proves that a request that is still retried where the log ends is a failure of the network, and one with progress after it is not.
+#[test]
+fn a_request_retried_to_the_end_is_the_networks() {
+    let retried = "'(MaxRetryError(\"HTTPSConnectionPool(host='h.example', port=443): Max retries exceeded\"))' thrown while \
+                   requesting HEAD https://h.example/a.txt\nRetrying in 2s [Retry 2/5].\n";
+    assert_eq!(reads(retried).0, Reason::NetworkError);
+    let went_on: String = (0..60).map(|step| format!("step {step}: loss 0.5\n")).collect();
+    assert_eq!(reads(&format!("{retried}{went_on}")).0, Reason::Unknown);
 }

@@ -103,16 +103,6 @@ fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &Termina
     if found.hit.signature == early_stop::COUNTER {
         return counter_is_full(&found.hit.text);
     }
-    if found.hit.handling == Handling::Handled {
-        return false;
-    }
-    if found.hit.signature == code::PYTHON_EXIT {
-        return evidence.logs.iter().any(|log| torn_at_the_end(log).is_some());
-    }
-    let again = || placed.iter().filter(|other| other.hit.signature == found.hit.signature).count();
-    if found.hit.signature == numeric::OVERFLOW_SEEN {
-        return again() >= OVERFLOWS_MIN;
-    }
     if found.hit.signature == network::WAITING {
         let end = evidence.logs.iter().find(|log| Some(log.stream) == found.stream);
         return end.is_some_and(|log| {
@@ -122,6 +112,16 @@ fn is_telling_hint(found: &Placed<'_>, placed: &[Placed<'_>], evidence: &Termina
                     && other.hit.line_number + SAME_MESSAGE_LINES >= log.log.line_count
             })
         });
+    }
+    if found.hit.handling == Handling::Handled {
+        return false;
+    }
+    if found.hit.signature == code::PYTHON_EXIT {
+        return evidence.logs.iter().any(|log| torn_at_the_end(log).is_some());
+    }
+    let again = || placed.iter().filter(|other| other.hit.signature == found.hit.signature).count();
+    if found.hit.signature == numeric::OVERFLOW_SEEN {
+        return again() >= OVERFLOWS_MIN;
     }
     true
 }

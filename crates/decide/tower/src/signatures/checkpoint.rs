@@ -43,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.training_state",
         CheckpointError,
-        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|is missing|missing key|does not match|doesn'?t match|not equal|differs? from|not the same|has shape|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
+        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|(is|are) missing|missing key|does not match|doesn'?t match|not equal|differs? from|not the same|has shape|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
     )
     .unless(r"\b(warning|warn|info)\b|no checkpoint found|starting from scratch|training from scratch|gradient.checkpoint|activation.checkpoint|use_reentrant"),
     cause(
@@ -59,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         ABSENT_FILE.as_str(),
         CheckpointError,
-        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b|\bmissing (file )?\S+\.(pth?|ckpt|safetensors|distcp)\b",
+        r"(FileNotFoundError|no such file or directory)[^\n]*(\.pth?|\.ckpt|\.safetensors|\.distcp|/checkpoint-\d+|/global_step_?\d+)\b|(?-i:(Error|Exception)): no (valid |saved )?checkpoints? (was |were )?found|\bmissing (file )?\S+\.(pth?|ckpt|safetensors|distcp)\b",
     ),
     hint(
         "checkpoint.saving",

@@ -17,7 +17,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.kernel_image",
         CodeError,
-        r"no kernel image is available|invalid device function|cuda driver version is insufficient|forward compatibility was attempted|no cuda-capable device|no cuda gpus are available|not compiled with (cuda|gpu|nccl)|invalid device ordinal|unsupported ptx|ptx was compiled with|is not compatible with the current pytorch|found no nvidia driver|cuda is not available|not linked with support for",
+        r"no kernel image is available|invalid device function|named symbol not found|cuda driver version is insufficient|forward compatibility was attempted|no cuda-capable device|no cuda gpus are available|not compiled with (cuda|gpu|nccl)|invalid device ordinal|unsupported ptx|ptx was compiled with|is not compatible with the current pytorch|found no nvidia driver|cuda is not available|not linked with support for",
     )
     .unless(r"gradscaler|autocast|disabling"),
     cause(
@@ -29,12 +29,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.container",
         CodeError,
-        r"error response from daemon|ErrImagePull|ImagePullBackOff|InvalidImageName|manifest (unknown|for \S+ not found)|CreateContainer(Config)?Error|runAsNonRoot|exec format error|executable file not found|RunContainerError|ContainerCannotRun",
+        r"error response from daemon|ErrImagePull|ImagePullBackOff|InvalidImageName|manifest (unknown|for \S+ not found)|CreateContainer(Config)?Error|runAsNonRoot|exec format error|executable file not found|RunContainerError|ContainerCannotRun|back-off pulling image|OCI runtime create failed",
     ),
     cause(
         "code.build",
         CodeError,
-        r"ninja: build stopped|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel",
+        r"ninja: build stopped|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
     ),
     cause(
         "code.syntax",
@@ -54,34 +54,34 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         GPU_FAULT.as_str(),
         CodeError,
-        r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|memory access fault by gpu|invalid device pointer|(cuda|hip)[^\n]{0,20}error: (invalid (argument|configuration argument|resource handle|program counter)|an illegal instruction)",
+        r"core halted unexpectedly|\bhalt is unexpected\b|illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|misaligned address|memory access fault by gpu|invalid device pointer|(cuda|hip)[^\n]{0,20}error: (invalid (argument|configuration argument|resource handle|program counter)|an illegal instruction)|\bxid( \([^)\n]*\))?[:=]{1,2} ?(13|31|43)\b",
     ),
     cause(
         CRASH.as_str(),
         CodeError,
-        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|exitcode ?:? -(4|8|11)\b|access violation|heap corruption|munmap_chunk|0xC0000(005|01D|0FD|374|409)\b|\b(3221225477|3221225725|3221226356|3221226505)\b|-107374(1819|1571|0940|0791)\b|malloc\(\): \w+|buffer overflow detected",
+        r"segmentation fault|\bSIGSEGV\b|fatal python error|core dumped|double free|corrupted size vs|free\(\): invalid|stack smashing|illegal instruction|\bSIGILL\b|floating point exception|\bSIGFPE\b|exitcode ?:? -(4|8|11)\b|access violation|heap corruption|munmap_chunk|0xC0000(005|01D|0FD|374|409)\b|\b(3221225477|3221225725|3221226356|3221226505)\b|-107374(1819|1571|0940|0791)\b|malloc\(\): \w+|buffer overflow detected|segfault at [0-9a-f]+ ip\b|general protection fault|trap invalid opcode",
     )
     .unless(r"potential root causes|\b(unexpected|or other)\b"),
     cause(
         NATIVE_CHECK.as_str(),
         CodeError,
-        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace",
+        r"check failed[:.]|\[fatal\]|panicked at|internal assert|assertion [`'][^\n]*failed|(?-i:\b[A-Z]+_(ASSERT|CHECK))(\([^\n]*\) failed|: \S+:\d+)|\bwhat\(\):|XGBoostError|panic: |dmlc::Error|EnforceNotMet|\*\*\* check failure stack trace|^OMP: Error #\d+|non-ok-status: ",
     )
-    .unless(r"cancel|DistBackendError|nccl"),
+    .unless(r"cancel|DistBackendError|nccl|filestream\.write"),
     Signature {
         name: RuleName("code.exception"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
         pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)))\d*(?:: |:?\s*$|\()",
-        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors|root error\(s\) found"),
+        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|DeadKernelError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |acl stream synchronize|error\.\w+ ?=|0 errors|root error\(s\) found"),
     },
     Signature {
         name: RuleName("code.exception_other"),
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:]+\(|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|could not compile|LoadError:|: not found$",
+        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
         unless: Some(r"interrupt|handled by"),
     },
     consequence(
@@ -103,7 +103,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "process.killed",
         Unknown,
-        r"^\W*killed\W*$|\bkilled\b\s*$|\bSIG(KILL|TERM)\b|signal:? (9|15)\b|received 15 death signal|^\W*terminated\W*$|(exit )?code:? (137|143)\b",
+        r"^\W*killed\W*$|\bkilled\b\s*$|\bSIG(KILL|TERM)\b|signal:? (9|15)\b|received 15 death signal|^\W*terminated\W*$|(exit )?code:? (137|143)\b|\bkernel (appears to have |has |was )?(died|crashed|unresponsive)\b|kernel is unresponsive|(?-i:DeadKernelError)",
     ),
     consequence(
         "process.possible_causes",

@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.watchdog",
         Hang,
-        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|\bEI000[26]\b|workers? (are|is) (stuck|hung)",
+        r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|notify (register|wait)[^\n]{0,20}time|stream sync(hronize)? time ?-?out|reason=\[task time ?out\]|\bhccl[^\n]{0,30}task time ?out|\bEI000[26]\b|workers? (are|is) (stuck|hung)",
     ),
     consequence(
         "collective.barrier_timeout",
@@ -23,7 +23,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Hang,
         r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|\bdeadlock (in|on|at|between)\b|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
-    .unless(r"handled|\bchange|wandb|typically caused by"),
+    .unless(r"handled|\bchange|wandb|typically caused by|kernel is unresponsive"),
     consequence(
         "collective.desync",
         Hang,

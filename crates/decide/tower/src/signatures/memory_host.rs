@@ -26,7 +26,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.resource_manager",
         HostOom,
-        r"term_(memlimit|swap)|killed after reaching \S+ (memory|swap) (usage )?limit|clienterror: [^\n]{0,40}instance type with more memory|gone over (the )?memory limit|(killed|terminated|evicted|stopped|restarted)[^\n]{0,40}(due to|because of|for) (the |its |high |excessive |too much ){0,2}memory (usage|use|consumption)|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|memory limit of [\d.]+ ?\w+ exceeded|systemd-oomd killed|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
+        r"term_(memlimit|swap)|killed after reaching \S+ (memory|swap) (usage )?limit|clienterror: [^\n]{0,40}instance type with more memory|gone over (the )?memory limit|(killed|terminated|evicted|stopped|restarted|removed|\bheld|on hold)[^\n]{0,40}(due to|because of|for) (the |its |high |excessive |too much ){0,2}memory (usage|use|consumption)|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|exceeded yarn memory|exceeded request_memory|periodic_?(hold|remove) expression[^\n]{0,80}memory[^\n]{0,60}\btrue|exceeds job (hard|soft) limit \W?h?_?(vmem|rss|mem)|memory limit (was )?(reached|exceeded)[^\n]{0,20}(kill|terminat)|tried to allocate more memory than is available|memory limit of [\d.]+ ?\w+ exceeded|systemd-oomd killed|earlyoom[^\n]{0,40}sending sig|worth of input dependencies, but worker|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
     ),
     verdict(
         "host_oom.kill_statement",
@@ -95,6 +95,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"gpu|cuda|device ordinal|hbm|nccl"),
     cause(
+        "host_oom.pinned",
+        HostOom,
+        r"(cuda|hip)(hostalloc|hostmalloc|mallochost)\w*[^\n]{0,40}(fail|out of memory)|out of memory[^\n]{0,60}(cuda|hip)(hostalloc|hostmalloc|mallochost)|(fail|out of memory)[^\n]{0,60}pinned (host )?memory|pinned (host )?memory[^\n]{0,60}(fail|out of memory)",
+    ),
+    cause(
         "host_oom.plain_wording",
         HostOom,
         r"AlgorithmError[^\n]{0,40}out ?of ?memory|\bout_of_memory\b|0xC0000017|0xC000012D|(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
@@ -110,5 +115,5 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Unknown,
         r"dataloader worker \(pid[^)]*\) exited unexpectedly",
     ),
-    hint("host_oom.memory_warning", HostOom, r"exceeds \d+% of (free )?system memory|tcmalloc: large alloc|(system |ram |host )?memory usage (is )?(too )?(high|9\d)|memory is low|running low on (memory|ram)|unmanaged memory use is high"),
+    hint("host_oom.memory_warning", HostOom, r"exceeds \d+% of (free )?system memory|tcmalloc: large alloc|(system |ram |host )?memory usage (is )?(too )?(high|9\d(\D|$))|memory is low|running low on (memory|ram)|unmanaged memory use is high|at \d+% memory usage\W{1,3}pausing"),
 ];

@@ -17,7 +17,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.refused_or_unreachable",
         NetworkError,
-        r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|connection error[,.:]",
+        r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|\x27ssh [^\n]*non-zero exit status 255|connection error[,.:]",
     )
     .unless(r"x11|display|init server|visdom|jupyter"),
     cause(
@@ -33,7 +33,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.http_status",
         NetworkError,
-        r"50[0234](,| |:)? ?[^\n]{0,30}(server error|bad gateway|gateway time-?out|service (temporarily )?unavailable|internal server error)|HTTP Error (429|50\d)|(bad gateway|gateway time-?out|service (temporarily )?unavailable)[^\n]{0,40}(for url|http)|(HTTPError|HfHubHTTPError|HTTPStatusError): (429|5\d\d)|429 (client error|too many requests)|too many requests for url|status.code:? ?(429|50\d)",
+        r"50[0234](,| |:)? ?[^\n]{0,30}(server error|bad gateway|gateway time-?out|service (temporarily )?unavailable|internal server error)|HTTP Error (429|50\d)|(bad gateway|gateway time-?out|service (temporarily )?unavailable)[^\n]{0,40}(for url|http)|(HTTPError|HfHubHTTPError|HTTPStatusError): (429|5\d\d)|429 (client error|too many requests)|too many requests for url|status.code:? ?(429|50\d)|(?-i:\bInternalServerError\b)",
     ),
     cause(
         "network.rendezvous",
@@ -43,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.rpc",
         NetworkError,
-        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
+        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bPMIX_ERR_(UNREACH|LOST_CONNECTION|COMM_FAILURE)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
     .unless(r"multiprocessing|\bgloo\b|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(
@@ -57,6 +57,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     hint(
         WAITING.as_str(),
         NetworkError,
-        r"(server|service|endpoint|head node|scheduler|master|coordinator|host|port \d+|peer)s? (\S+ )?(is |are )?(not|isn't|still not) (yet )?(up|ready|reachable|available|responding)\b|waiting for [^\n]{0,40}\b(server|service|endpoint|head node|master|coordinator|rendezvous)\b|(re)?trying (to )?connect|still waiting for (a )?response from|retrying (the )?connection",
+        r"(server|service|endpoint|head node|scheduler|master|coordinator|host|port \d+|peer)s? (\S+ )?(is |are )?(not|isn't|still not) (yet )?(up|ready|reachable|available|responding)\b|waiting for [^\n]{0,40}\b(server|service|endpoint|head node|master|coordinator|rendezvous)\b|(re)?trying (to )?connect|still waiting for (a )?response from|retrying (the )?connection|thrown while requesting [A-Z]+ http|retrying in [\d.]+ ?s[^\n]{0,12}\[retry \d",
     ),
 ];

@@ -12,7 +12,7 @@ pub(crate) const LAUNCH_FAILURE: RuleName = RuleName("node.launch_failure");
 pub(super) const SIGNATURES: &[Signature] = &[
     // Xids that mean a broken device or link, from NVIDIA's Xid catalogue (48 double-bit ECC, 63/64 row remapping,
     // 74 NVLink, 79 off the bus, 92 ECC rate, 94/95 contained/uncontained ECC, 119/120 GSP, 121 C2C, 140 ECC, 154
-    // recovery action). 13, 31, 43 and 45 are usually the program's doing and are left out.
+    // recovery action). 13, 31 and 43 are usually the program's doing (`code.gpu_fault`); 45 follows from others.
     verdict(
         "node.xid",
         NodeFailure,

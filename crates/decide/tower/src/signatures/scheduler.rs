@@ -43,7 +43,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Preempted,
         r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?pre-?empted|PreemptionError|pre-emption (warning|notice|signal|event)|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|pre-?emption (is|was|has been) detected|reached preemption sync point|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\b(\w+_)?PREEMPTED\b)|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|\b(cluster|node|instance|vm|machine|job|pod|worker|task|run|workload|slice|allocation)\S* (\S+ )?(was |is |got )?preempted\b|preempt(ed|ion)[.:!]|reason: *preempting\b|\b(node|pod|job|vm|instance)_preempted\b|(exit|stop|shut|sav)\w*[^\n]{0,20} (on|after|due to) preemption\b|\bTERM_PREEMPT\b|\boutbid\b|\bbid (price )?(was |is )?(too low|exceeded|lost)",
     )
-    .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|(preempted|evicted),? or (has |was |been )?(crash|fail|cancel|kill|evict|died|lost|terminat)|(crashed|failed|died|cancell?ed|killed),? or (has |was |got |been )*pre-?empted|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
+    .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|(preempted|evicted),? or (has |was |been )?(crash|fail|cancel|kill|evict|died|lost|terminat)|(crashed|failed|died|cancell?ed|killed),? or (has |was |got |been )*pre-?empted|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption|preemption: \d+/\d+ nodes"),
     verdict(
         "scheduler.spot_reclaimed",
         Preempted,
@@ -59,7 +59,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         EVICTED.as_str(),
         Preempted,
-        r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) drained|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
+        r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) (drained|disrupted)|\bDisruptionTarget\b|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
     )
     .unless(r"\b(ecc|xid|unhealthy|hardware)\b|low on resource|memory|ephemeral|disk|cache|kv |lustre"),
     verdict(

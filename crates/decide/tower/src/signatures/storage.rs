@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         NO_SPACE.as_str(),
         StorageError,
-        r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)|not enough disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
+        r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)( left| available| on\b|\W*$)|not enough (free )?disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
     )
     .conclusive()
     .unless(r"/dev/shm|shared memory|/torch_"),
@@ -56,7 +56,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.write_failed",
         StorageError,
-        r"file write failed|pytorchstreamwriter failed writing|short write|readonly database|iostream error|\bwrite error\b|error writing (to )?(file|trailer|disk|record)|unable to flush file|unexpected pos \d+ vs \d+|errno = (5|28|30|116|122)\b|file write failed: time|(failed|unable|could not|cannot) to write [^\n]{0,60}(disk|file system|filesystem)",
+        r"file write failed|filestream\.write incomplete|pytorchstreamwriter failed writing|short write|readonly database|iostream error|\bwrite error\b|error writing (to )?(file|trailer|disk|record)|unable to flush file|unexpected pos \d+ vs \d+|errno = (5|28|30|116|122)\b|file write failed: time|(failed|unable|could not|cannot) to write [^\n]{0,60}(disk|file system|filesystem)",
     ),
     cause(
         "storage.file_lock",
