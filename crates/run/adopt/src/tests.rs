@@ -11,7 +11,7 @@ use trackway_checkpoint::{CheckpointRoot, CheckpointView, Kind};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_layouts::Because;
 
-use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, models_beside, newest_adopted};
+use crate::{Adopter, AdopterSpec, Clearing, Facts, Look, Patterns, Saves, models_beside, resumed_from};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -604,7 +604,8 @@ fn a_model_that_was_committed_is_no_save_through_trackway() {
     let view = world.view();
     let readable = view.list().iter().filter(|info| view.load(info.number).is_ok()).count();
     assert_eq!((readable, view.list().last().unwrap().step), (5, 31));
-    assert_eq!(newest_adopted(&view).unwrap().step, 30);
+    let found = view.resume_target().unwrap().unwrap();
+    assert_eq!((found.step, resumed_from(&view, found).step), (31, 30));
     let beside = models_beside(&view);
     let models: Vec<u64> =
         view.list().iter().filter(|one| beside.contains(&one.object_prefix)).map(|one| one.step).collect();
