@@ -11,8 +11,8 @@ use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix, holder};
 use super::walk::{Stop, Walk};
 use crate::error::{CheckpointError, Fallback};
-use crate::history::CheckpointInfo;
 use crate::history::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
+use crate::history::{Candidate, CheckpointInfo};
 use crate::keeper::append;
 use crate::retention::Retention;
 
@@ -168,7 +168,7 @@ impl Replica {
     fn find_target(&mut self) -> Result<Found, CheckpointError> {
         let mut found = Found::default();
         let mut walk = Walk::along(self.remote());
-        while let Some(stop) = self.next_stop(&mut walk)? {
+        while let Some(stop) = self.next_stop(&mut walk, self.remote())? {
             found.newest_step = walk.newest_step;
             match stop {
                 Stop::Passed(fallback) => found.fallbacks.push(fallback),
@@ -245,10 +245,10 @@ impl Replica {
         target: Option<&(Target, PathBuf)>,
     ) -> Result<Vec<Placed>, CheckpointError> {
         let Some((target, gathered)) = target else { return Ok(Vec::new()) };
-        let chain = self.remote().live_chain();
-        let from_target = chain.into_iter().skip_while(|number| *number != target.number_there);
+        let ancestry = self.remote().ancestry(Some(target.number_there));
+        let chain: Vec<u64> = ancestry.iter().filter_map(Candidate::number).collect();
         let mut placed = Vec::new();
-        for number in from_target {
+        for number in chain {
             if placed.len() == MAX_ADOPTED {
                 break;
             }

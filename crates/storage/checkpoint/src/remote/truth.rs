@@ -75,7 +75,7 @@ impl Replica {
         let (history, _) = self.once_handed_over();
         let mut fallbacks = Vec::new();
         let mut walk = Walk::along(&history);
-        while let Some(stop) = self.next_stop(&mut walk)? {
+        while let Some(stop) = self.next_stop(&mut walk, &history)? {
             let (number, body, uploaded) = match stop {
                 Stop::Passed(fallback) => {
                     fallbacks.push(fallback);

@@ -1,7 +1,7 @@
 //! The order in which a resume tries the commits of the truth: from the newest to its ancestors. A script that writes its own checkpoints
 //! cannot continue from a model that it committed beside them (`run.save_model`), so that such models come last.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::Manifest;
@@ -12,16 +12,30 @@ use crate::error::{CheckpointError, Fallback};
 use crate::history::entry::CommitBody;
 use crate::history::{Candidate, History};
 
-/// At most so many older commits are searched for one that the script wrote itself.
+/// At most so many of the newest commits are searched for one that the script wrote itself.
 const SEARCHED_MAX: usize = 64;
 
 /// The commits that were not tried yet.
 pub(super) struct Walk {
     stops: VecDeque<Stop>,
-    /// Models, newest first, from the first one before which the script wrote a checkpoint itself.
+    /// Models, which come after these.
     models: VecDeque<Stop>,
-    /// The newest step from which a resume could be meant to continue, whatever became of it.
+    /// What only a model was trained on, which comes last.
+    rest: VecDeque<Stop>,
+    way: Way,
+    /// The step of the first commit on the way, whatever became of it.
     pub newest_step: Option<Step>,
+}
+
+/// Where the way leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// From the newest commit; no model was met yet.
+    Newest,
+    /// The same, and a model is as good as any other: the script wrote no checkpoint itself.
+    WithModels,
+    /// From the newest checkpoint that the script wrote itself.
+    Adopted,
 }
 
 /// One commit on the way.
@@ -34,19 +48,25 @@ pub(super) enum Stop {
 
 impl Walk {
     pub fn along(history: &History) -> Self {
-        let stop = |candidate: Candidate<'_>| match candidate {
-            Candidate::Passed(fallback) => Stop::Passed(fallback),
-            Candidate::Commit { number, body } => {
-                let uploaded = history.commit(number).is_some_and(|record| record.uploaded_to.is_some());
-                Stop::Commit { number, body: body.clone(), uploaded }
-            }
-        };
-        let stops = history.candidates().into_iter().map(stop).collect();
-        Self { stops, models: VecDeque::new(), newest_step: None }
+        let stops = stops_of(history, history.candidates());
+        let (models, rest) = (VecDeque::new(), VecDeque::new());
+        Self { stops, models, rest, way: Way::Newest, newest_step: None }
+    }
+
+    /// Continues from another commit; what is left of the way before comes last.
+    fn turn_to(&mut self, number: u64, history: &History) {
+        let turned = stops_of(history, history.ancestry(Some(number)));
+        let numbers: BTreeSet<u64> = turned.iter().filter_map(Stop::number).collect();
+        let left = std::mem::replace(&mut self.stops, turned).into_iter();
+        self.rest.extend(left.filter(|stop| stop.number().is_some_and(|number| !numbers.contains(&number))));
     }
 }
 
 impl Stop {
+    fn number(&self) -> Option<u64> {
+        if let Self::Commit { number, .. } = self { Some(*number) } else { None }
+    }
+
     fn step(&self) -> Option<Step> {
         match self {
             Self::Commit { body, .. } => Some(body.step),
@@ -55,35 +75,64 @@ impl Stop {
     }
 }
 
+fn stops_of(history: &History, candidates: Vec<Candidate<'_>>) -> VecDeque<Stop> {
+    let stop = |candidate: Candidate<'_>| match candidate {
+        Candidate::Passed(fallback) => Stop::Passed(fallback),
+        Candidate::Commit { number, body } => {
+            let uploaded = history.commit(number).is_some_and(|record| record.uploaded_to.is_some());
+            Stop::Commit { number, body: body.clone(), uploaded }
+        }
+    };
+    candidates.into_iter().map(stop).collect()
+}
+
 impl Replica {
     /// The next commit to try; none: all were.
-    pub(super) fn next_stop(&self, walk: &mut Walk) -> Result<Option<Stop>, CheckpointError> {
+    pub(super) fn next_stop(
+        &self,
+        walk: &mut Walk,
+        history: &History,
+    ) -> Result<Option<Stop>, CheckpointError> {
         while let Some(stop) = walk.stops.pop_front() {
-            let is_model = self.manifest_of(&stop)?.is_some_and(|manifest| manifest.is_model_alone());
-            if is_model && (!walk.models.is_empty() || self.has_adopted(&walk.stops)?) {
-                walk.models.push_back(stop);
-                continue;
+            if !self.comes_last(&stop, walk, history)? {
+                walk.newest_step = walk.newest_step.or(stop.step());
+                return Ok(Some(stop));
             }
-            walk.newest_step = walk.newest_step.or(stop.step());
-            return Ok(Some(stop));
+            walk.models.push_back(stop);
         }
-        Ok(walk.models.pop_front())
+        Ok(walk.models.pop_front().or_else(|| walk.rest.pop_front()))
     }
 
-    /// Whether one of these was written by the script itself.
-    fn has_adopted(&self, stops: &VecDeque<Stop>) -> Result<bool, CheckpointError> {
-        for stop in stops.iter().take(SEARCHED_MAX) {
-            if self.manifest_of(stop)?.is_some_and(|manifest| is_adopted(&manifest)) {
-                return Ok(true);
+    /// Whether it is a model beside checkpoints of the script. The first one turns the way to these, which the log does not call its ancestors.
+    fn comes_last(&self, stop: &Stop, walk: &mut Walk, history: &History) -> Result<bool, CheckpointError> {
+        let Stop::Commit { body, uploaded, .. } = stop else { return Ok(false) };
+        let is_model = |manifest: Manifest| manifest.is_model_alone();
+        if walk.way == Way::WithModels || !self.manifest_of(body, *uploaded)?.is_some_and(is_model) {
+            return Ok(false);
+        }
+        if walk.way == Way::Newest {
+            let adopted = self.newest_adopted(history)?;
+            walk.way = if adopted.is_some() { Way::Adopted } else { Way::WithModels };
+            adopted.into_iter().for_each(|number| walk.turn_to(number, history));
+        }
+        Ok(walk.way == Way::Adopted)
+    }
+
+    /// The newest commit that the script wrote itself.
+    fn newest_adopted(&self, history: &History) -> Result<Option<u64>, CheckpointError> {
+        for number in history.live_commits().into_iter().take(SEARCHED_MAX) {
+            let Some(record) = history.commit(number) else { continue };
+            let manifest = self.manifest_of(&record.body, record.uploaded_to.is_some())?;
+            if manifest.is_some_and(|manifest| is_adopted(&manifest)) {
+                return Ok(Some(number));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// What a commit consists of, from this disk or from the remote; none: it cannot be read.
-    fn manifest_of(&self, stop: &Stop) -> Result<Option<Manifest>, CheckpointError> {
-        let Stop::Commit { body, uploaded, .. } = stop else { return Ok(None) };
-        let found = self.some_manifest(body, &self.copies_here(&body.object_prefix), *uploaded)?;
+    fn manifest_of(&self, body: &CommitBody, uploaded: bool) -> Result<Option<Manifest>, CheckpointError> {
+        let found = self.some_manifest(body, &self.copies_here(&body.object_prefix), uploaded)?;
         Ok(found.ok().map(|(manifest, _)| manifest))
     }
 }
@@ -119,21 +168,35 @@ mod tests {
     }
 
     /// Proves that an empty machine continues from the newest checkpoint that the script wrote itself, not from a model that was committed after
-    /// it, that no step counts as lost because of the model, and that the local log leads there too.
+    /// it, that no step counts as lost because of the model, that both were sent, and that the local log leads there too.
     #[test]
     fn a_model_beside_checkpoints_of_the_script_is_not_resumed_from() {
         let (world, remote): (_, Arc<dyn Backend>) = (World::new(), Arc::new(MemoryBackend::default()));
         let (attempt, fetched) = world.fetch_target(&remote).unwrap();
-        let mut root = world.train(attempt, fetched.epoch);
-        save_adopted(&mut root, 20);
-        save_adopted(&mut root, 30);
-        save_model(&mut root, 40);
-        save_model(&mut root, 41);
+        // The process of the script and the one that copies have each their own; a model names none of the copies as its parent.
+        let [mut copies, mut script] = [(); 2].map(|()| world.train(attempt, fetched.epoch));
+        save_adopted(&mut copies, 20);
+        save_adopted(&mut copies, 30);
+        save_model(&mut script, 40);
+        save_model(&mut script, 41);
         world.settle(&remote, None).unwrap();
         let other = world.other_machine();
-        let (_, step, lost_steps) = target(&other, &remote);
+        let sent = world
+            .replica(&remote)
+            .unwrap()
+            .remote_list()
+            .iter()
+            .filter(|it| it.uploaded_to.is_some())
+            .count();
+        assert_eq!(sent, 4);
+        let (attempt, step, lost_steps) = target(&other, &remote);
         assert_eq!((step, lost_steps), (30, 0));
         assert_eq!(other.view().resume_target().unwrap().unwrap().step, 30);
+        let mut copies = other.train(attempt, other.view().epoch().unwrap());
+        save_adopted(&mut copies, 50);
+        other.settle(&remote, None).unwrap();
+        let (_, step, _) = target(&world.other_machine(), &remote);
+        assert_eq!(step, 50);
     }
 
     /// Proves that a model is resumed from where nothing that the script wrote itself is before it, and where none of it can be read.
@@ -152,7 +215,7 @@ mod tests {
         save_model(&mut root, 30);
         world.settle(&remote, None).unwrap();
         let damaged = world.view().list().into_iter().find(|info| info.step == 20).unwrap().object_prefix;
-        remote.replace(&format!("{damaged}/weights.bin"), b"damaged!").unwrap();
+        remote.replace(&format!("{damaged}/weights.bin"), b"damaged").unwrap();
         let (_, step, _) = target(&world.other_machine(), &remote);
         assert_eq!(step, 30);
     }
