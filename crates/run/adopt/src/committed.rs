@@ -112,8 +112,8 @@ pub fn resumed_from(view: &CheckpointView, found: LoadedCheckpoint) -> LoadedChe
     is_beside.then(|| newest_adopted(view)).flatten().unwrap_or(found)
 }
 
-/// What is kept of the copies where nothing is configured; none: everything, as what the script committed itself is not deleted for copies of
-/// what it has anyway. A log without copies has no such default.
+/// What is kept of the copies where nothing is configured; none: everything, as what the script committed itself is not deleted for
+/// copies of what it has anyway. A log without copies has no such default.
 #[must_use]
 pub fn kept_by_default(view: &CheckpointView) -> Option<Retention> {
     let has_copies = readable(view).any(|info| is_adopted(view, &info));

@@ -582,8 +582,8 @@ fn finished_saves_need_no_quiet_time() {
     assert!(look.is_waiting);
 }
 
-/// Proves what is kept where nothing is configured: a log without copies has no default, of copies alone the two newest are kept and no older one
-/// has its files, and beside a model everything is kept.
+/// Proves what is kept where nothing is configured: a log without copies has no default, of copies alone the two newest are kept and no
+/// older one has its files, and beside a model everything is kept.
 #[test]
 fn the_default_keeps_two_copies_and_every_model() {
     let mut world = World::new();

@@ -247,8 +247,8 @@ mod tests {
         .unwrap();
     }
 
-    /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of a resume
-    /// are those of the checkpoint, that a model alone is resumed from, and that a state saved through Trackway counts as newer.
+    /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of
+    /// a resume are those of the checkpoint, that a model alone is resumed from, and that a state saved through Trackway counts as newer.
     #[test]
     fn a_log_with_a_model_beside_checkpoints() {
         let folder = tempfile::tempdir().unwrap();

@@ -119,8 +119,8 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
 mod tests {
     use super::*;
 
-    /// Proves that the default for copies is named as what it is, that a configured rule is not called a default, and that other reasons are those of
-    /// every policy.
+    /// Proves that the default for copies is named as what it is, that a configured rule is not called a default, and that other reasons
+    /// are those of every policy.
     #[test]
     fn the_default_for_copies_is_named() {
         let two = Retention::default();

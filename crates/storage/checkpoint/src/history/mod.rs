@@ -350,8 +350,8 @@ impl History {
         found.into_iter().map(|(number, _)| *number).collect()
     }
 
-    /// Those of them that a resume could take, and the others of the newest epoch: the process of a script and the one that copies its checkpoints
-    /// do not name each other's commits as parents.
+    /// Those of them that a resume could take, and the others of the newest epoch: the process of a script and the one that copies its
+    /// checkpoints do not name each other's commits as parents.
     #[cfg(any(test, feature = "remote"))]
     pub fn live_of_newest_epoch(&self) -> Vec<u64> {
         let chain: std::collections::BTreeSet<u64> = self.live_chain().into_iter().collect();

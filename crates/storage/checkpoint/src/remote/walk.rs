@@ -103,7 +103,8 @@ impl Replica {
         Ok(walk.models.pop_front().or_else(|| walk.rest.pop_front()))
     }
 
-    /// Whether it is a model beside checkpoints of the script. The first one turns the way to these, which the log does not call its ancestors.
+    /// Whether it is a model beside checkpoints of the script. The first one turns the way to these, which the log does not call its
+    /// ancestors.
     fn comes_last(&self, stop: &Stop, walk: &mut Walk, history: &History) -> Result<bool, CheckpointError> {
         let Stop::Commit { body, uploaded, .. } = stop else { return Ok(false) };
         let is_model = |manifest: Manifest| manifest.is_model_alone();
@@ -167,8 +168,8 @@ mod tests {
         (attempt, fetched.target.unwrap().step, fetched.lost_steps)
     }
 
-    /// Proves that an empty machine continues from the newest checkpoint that the script wrote itself, not from a model that was committed after
-    /// it, that no step counts as lost because of the model, that both were sent, and that the local log leads there too.
+    /// Proves that an empty machine continues from the newest checkpoint that the script wrote itself, not from a model that was
+    /// committed after it, that no step counts as lost because of the model, that both were sent, and that the local log leads there too.
     #[test]
     fn a_model_beside_checkpoints_of_the_script_is_not_resumed_from() {
         let (world, remote): (_, Arc<dyn Backend>) = (World::new(), Arc::new(MemoryBackend::default()));

@@ -1,5 +1,5 @@
-//! Rounds that a script prints from 0 again although it continues: `xgboost.train` counts those that it adds to the model of `xgb_model`, and prints
-//! them as `[0]  train-rmse:0.2`.
+//! Rounds that a script prints from 0 again although it continues: `xgboost.train` counts those that it adds to the model of `xgb_model`,
+//! and prints them as `[0]  train-rmse:0.2`.
 
 use trackway_core::Step;
 use trackway_formats::EventKind;
@@ -23,8 +23,8 @@ pub(super) fn continue_rounds(segments: &mut [NamedSegment]) {
     }
 }
 
-/// The rounds of the model that was read as planned before the first line; none where the printed steps do not begin again, or go back: then
-/// they are not the rounds of one training.
+/// The rounds of the model that was read as planned before the first line; none where the printed steps do not begin again, or go back:
+/// then they are not the rounds of one training.
 fn rounds_before(segments: &[NamedSegment]) -> Option<Step> {
     let of = |origin| frames_of(segments, origin);
     let printed = || of(Origin::Stdout).filter_map(metrics_in);

@@ -151,9 +151,9 @@ fn one_writer_of_a_metric_counts_live_too() {
     assert_eq!(origins_of(&segments[..1]), OriginOfEach::default(), "one writer counts as a whole");
 }
 
-/// Proves that rounds which XGBoost prints from 0 again are counted from those of the model that the attempt was seen to continue from, live and
-/// closed, and that every other step stays: where the model was not read, or too late, is another framework's or was not planned, and where the
-/// printed steps are higher already or go back.
+/// Proves that rounds which XGBoost prints from 0 again are counted from those of the model that the attempt was seen to continue from,
+/// live and closed, and that every other step stays: where the model was not read, or too late, is another framework's or was not
+/// planned, and where the printed steps are higher already or go back.
 #[test]
 fn printed_rounds_continue_those_of_the_model() {
     let read = [("layout", "xgboost"), ("planned", "yes"), ("by", "attempt")];
