@@ -151,6 +151,12 @@ impl Manifest {
         BESIDE_WEIGHTS.into_iter().filter(is_missing).collect()
     }
 
+    /// Whether it is the files of a model and nothing else, which can be evaluated and not resumed: what `run.save_model` commits.
+    #[must_use]
+    pub fn is_model_alone(&self) -> bool {
+        self.files.iter().all(|file| file.kind == Kind::Weights)
+    }
+
     /// The bytes to store. The commit entry holds their SHA-256.
     ///
     /// # Errors

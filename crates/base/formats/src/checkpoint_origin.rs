@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_FILE_NAME_BYTES, MAX_MANIFEST_BYTES};
+use crate::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_FILE_NAME_BYTES, MAX_MANIFEST_BYTES, Manifest};
 
 /// The file's name in a checkpoint.
 pub const ORIGIN_FILE_NAME: &str = "origin.json";
@@ -41,6 +41,12 @@ pub struct OriginFile {
     pub path: String,
     /// When it was last written to, in nanoseconds since 1970: with its size it shows whether the file that is there is the one that was copied.
     pub modified_ns: i64,
+}
+
+/// Whether the script wrote a checkpoint itself: its origin is among its files.
+#[must_use]
+pub fn is_adopted(manifest: &Manifest) -> bool {
+    manifest.files.iter().any(|file| file.name == ORIGIN_FILE_NAME)
 }
 
 impl CheckpointOrigin {

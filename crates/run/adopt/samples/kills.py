@@ -3,6 +3,7 @@
     python kills.py TRACKWAY KILLS [NAME ...]
 
 Nothing torn may be resumed from, the receipt must say what was resumed from, and the weights at the end must be those of a training that was never killed.
+A run that ends as a crash loop (three kills in a row before anything new was committed) is resumed as a person would, and counted.
 """
 
 import importlib.util
@@ -14,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import typing
 
 TRAIN = pathlib.Path(__file__).with_name("train.py").resolve()
 ADOPT = {
@@ -23,6 +25,7 @@ ADOPT = {
     "orbax": "out/[0-9]*", "xgboost": "out/model_*.ubj", "lightgbm": "out/model_*.txt", "catboost": "out/model.cbsnapshot",
     "sklearn": "out/model.joblib",
 }
+CRASH_LOOP = "(rule `C6.crash_loop`)"
 # Ends for which nothing was killed. (A launcher of ranks whose rank was killed ends with a code.)
 OF_THE_SCRIPT = ("code_error", "checkpoint_error", "data_error", "evaluator_error")
 # Frameworks whose own resume is not exact, without Trackway too.
@@ -68,8 +71,20 @@ def left_alone(name, environment):
         return weights_in(ended.stdout), last_loss_in(ended.stdout)
 
 
+class Killed(typing.NamedTuple):
+    weights: str | None
+    attempts: list
+    events: list
+    ended: subprocess.CompletedProcess
+    kills: int
+    crash_loops: int
+
+    def count(self, kind):
+        return sum(event["kind"] == kind for event in self.events)
+
+
 def killed(trackway, name, kills, environment):
-    """The printed weights, the attempts, and the events about checkpoints."""
+    """A training that is killed so often, and what became of it."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "kills").write_text(str(kills))
@@ -85,9 +100,14 @@ def killed(trackway, name, kills, environment):
             return subprocess.run([trackway, *arguments], cwd=folder, capture_output=True, text=True, env=environment)
 
         ended = run("run", "run.toml")
+        crash_loops = 0
+        while CRASH_LOOP in ended.stderr and crash_loops < kills:
+            crash_loops += 1
+            ended = run("resume", "last")
+        left = int((folder / "kills").read_text())
         attempts = json.loads(run("sql", "--json", ATTEMPTS).stdout)
         events = json.loads(run("sql", "--json", EVENTS).stdout)
-        return weights_in(ended.stdout), attempts, events, ended
+        return Killed(weights_in(ended.stdout), attempts, events, ended, kills - left, crash_loops)
 
 
 ATTEMPTS = """select attempt_number, resumed_from_step, resumed_from_manifest_sha256, first_step, last_step, last_committed_step, termination_reason, exit_code, signal
@@ -119,18 +139,18 @@ def main():
             print(f"{name}: skipped, it is not installed", flush=True)
             continue
         expected, expected_loss = left_alone(name, environment)
-        found, attempts, events, ended = killed(trackway, name, kills, environment)
-        faults = list(faults_of(attempts, events))
-        if found is None:
-            faults.append(f"it did not end: {ended.stderr[-600:]}")
-        kinds = [event["kind"] for event in events]
-        made = sum(attempt["resumed_from_step"] is not None for attempt in attempts)
-        exact = "equal" if found == expected else INEXACT.get(name, "DIFFERENT")
-        if found != expected:
-            exact += f" (last loss {last_loss_in(ended.stdout)}, left alone {expected_loss})"
+        run = killed(trackway, name, kills, environment)
+        faults = list(faults_of(run.attempts, run.events))
+        if run.weights is None or run.kills < kills:
+            faults.append(f"it did not end, or before all kills: {run.ended.stderr[-600:]}")
+        made = sum(attempt["resumed_from_step"] is not None for attempt in run.attempts)
+        exact = "equal" if run.weights == expected else INEXACT.get(name, "DIFFERENT")
+        if run.weights != expected:
+            exact += f" (last loss {last_loss_in(run.ended.stdout)}, left alone {expected_loss})"
         print(
-            f"{name}: {len(attempts)} attempts, {made} resumed, {kinds.count('checkpoint_adopted')} committed, "
-            f"{kinds.count('checkpoint_moved_aside')} moved aside, weights {exact}",
+            f"{name}: {run.kills} kills, {len(run.attempts)} attempts, {made} resumed, "
+            f"{run.count('checkpoint_adopted')} committed, {run.count('checkpoint_not_adopted')} refused as not whole, "
+            f"{run.count('checkpoint_moved_aside')} moved aside, {run.crash_loops} crash loops, {len(faults)} faults, weights {exact}",
             flush=True,
         )
         for fault in faults:

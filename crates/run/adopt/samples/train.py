@@ -21,6 +21,8 @@ warnings.filterwarnings("ignore")
 
 STEPS = int(os.environ.get("TRAIN_STEPS", 60))
 EVERY = 5
+# Of Keras, which saves over the same files after each epoch: long against a save, so that they can be committed between two.
+EPOCH_SECONDS = 0.5
 # Instead of random kills, one after so many steps.
 KILL_AFTER = int(os.environ.get("TRAIN_KILL_AFTER", 0))
 OUT = pathlib.Path("out")
@@ -273,6 +275,7 @@ def keras():
 
     class Say(framework.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
+            time.sleep(EPOCH_SECONDS)
             say(epoch + 1, logs["loss"])
 
     framework.utils.set_random_seed(0)

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind, Retention};
+use trackway_checkpoint::{CheckpointError, CheckpointRoot, Commit, ErrorKind, ForeignFile, Kind};
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::MAX_MANIFEST_FILES;
 use trackway_formats::checkpoint_origin::{
@@ -18,7 +18,7 @@ use trackway_layouts::{
 };
 
 use crate::candidates::{Candidate, Patterns};
-use crate::committed::{Commits, is_model_alone, not_adopted};
+use crate::committed::{Commits, default_beside, not_adopted};
 use crate::kinds::kind_of;
 use crate::order::{Place, put_in_order};
 use crate::saves::Saves;
@@ -36,9 +36,6 @@ const AWAITED_LOOKS_MAX: u32 = 15;
 
 /// Where the step of a checkpoint comes from that has none.
 const UNKNOWN: &str = "unknown";
-
-/// Copies of checkpoints that are kept when the run file says nothing: the script's own retention does not delete them.
-const KEPT_BY_DEFAULT: usize = 2;
 
 /// Whose checkpoints are adopted, and where they go.
 #[derive(Debug, Clone)]
@@ -360,12 +357,9 @@ impl Adopter {
         };
         unless_interrupted()?;
         let (origin, sources) = origin_of(complete, &self.spec.patterns);
-        let keeps_all = !not_adopted(&self.spec.checkpoint_root).is_empty();
+        let keep = default_beside(&not_adopted(&self.spec.checkpoint_root));
         let root = self.root()?;
-        // What the script committed itself is not deleted for copies of what it has anyway.
-        root.keep_by_default(
-            (!keeps_all).then(|| Retention { last: KEPT_BY_DEFAULT, ..Retention::default() }),
-        );
+        root.keep_by_default(keep);
         root.save(complete.step, &[], |writer| {
             for (file, (path, kind)) in origin.files.iter().zip(&sources) {
                 let opened = open(path)?;
@@ -402,7 +396,7 @@ impl Adopter {
     /// Whether the log has a checkpoint of this attempt that it can resume from through Trackway; a model alone is none.
     fn saves_through_trackway(&self) -> bool {
         let found = not_adopted(&self.spec.checkpoint_root);
-        found.iter().any(|(info, files)| info.attempt_id == self.spec.attempt_id && !is_model_alone(files))
+        found.iter().any(|one| one.attempt_id == self.spec.attempt_id && !one.is_model_alone())
     }
 
     fn root(&mut self) -> Result<&mut CheckpointRoot, CheckpointError> {

@@ -5,13 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use trackway_checkpoint::{
-    CheckpointInfo, CheckpointState, CheckpointView, Kind, LoadedCheckpoint, ManifestFile,
+    CheckpointInfo, CheckpointState, CheckpointView, LoadedCheckpoint, Manifest, Retention,
 };
 use trackway_core::Step;
 use trackway_formats::checkpoint_origin::{CheckpointOrigin, ORIGIN_FILE_NAME};
 
 use crate::candidates::{Candidate, Patterns};
 
+/// So many of the newest copies are kept where nothing is configured: the script keeps its own checkpoints.
+const KEPT_BY_DEFAULT: usize = 2;
 /// At most so many of the newest commits are compared.
 const COMMITS_MAX: usize = 64;
 
@@ -52,6 +54,12 @@ impl Committed {
         Some(Self { step: info.step, manifest_sha256: info.manifest_sha256?, origin })
     }
 
+    /// How it is laid out, such as `transformers_trainer`.
+    #[must_use]
+    pub fn layout(&self) -> &str {
+        &self.origin.layout
+    }
+
     fn is_of(&self, candidate: &Candidate, patterns: &Patterns) -> bool {
         let (origin, files) = (&self.origin, candidate.files());
         let has = |file: &trackway_layouts::Entry| {
@@ -64,15 +72,14 @@ impl Committed {
     }
 }
 
-/// The commits of a root that can be read and were not adopted, with their files. A root that cannot be read has none.
-pub(crate) fn not_adopted(root: &Path) -> Vec<(CheckpointInfo, Vec<ManifestFile>)> {
+/// The commits of a root that can be read and were not adopted. A root that cannot be read has none.
+pub(crate) fn not_adopted(root: &Path) -> Vec<Manifest> {
     CheckpointView::open(root).map(|view| not_adopted_of(&view)).unwrap_or_default()
 }
 
-fn not_adopted_of(view: &CheckpointView) -> Vec<(CheckpointInfo, Vec<ManifestFile>)> {
-    let with_files =
-        |info: CheckpointInfo| view.manifest(info.number).ok().map(|manifest| (info, manifest.files));
-    readable(view).filter(|info| !is_adopted(view, info)).filter_map(with_files).collect()
+fn not_adopted_of(view: &CheckpointView) -> Vec<Manifest> {
+    let own = readable(view).filter(|info| !is_adopted(view, info));
+    own.filter_map(|info| view.manifest(info.number).ok()).collect()
 }
 
 /// The commits that still have their files, in the order of the log.
@@ -87,11 +94,6 @@ fn is_adopted(view: &CheckpointView, info: &CheckpointInfo) -> bool {
     view.root().join(&info.folder).join(ORIGIN_FILE_NAME).exists()
 }
 
-/// Whether these are the files of a model and nothing else, which can be evaluated and not resumed: what `run.save_model` commits.
-pub(crate) fn is_model_alone(files: &[ManifestFile]) -> bool {
-    files.iter().all(|file| file.kind == Kind::Weights)
-}
-
 /// The models that were committed beside checkpoints which the script wrote itself, by their folders: it cannot continue from them. A log without
 /// such checkpoints has none.
 #[must_use]
@@ -99,12 +101,31 @@ pub fn models_beside(view: &CheckpointView) -> BTreeSet<String> {
     if !readable(view).any(|info| is_adopted(view, &info)) {
         return BTreeSet::new();
     }
-    let models = not_adopted_of(view).into_iter().filter(|(_, files)| is_model_alone(files));
-    models.map(|(info, _)| info.object_prefix).collect()
+    let models = not_adopted_of(view).into_iter().filter(Manifest::is_model_alone);
+    models.map(|manifest| manifest.object_prefix).collect()
+}
+
+/// What the script continues from where the log leads to `found`: if that is a model beside its own checkpoints, the newest of these.
+#[must_use]
+pub fn resumed_from(view: &CheckpointView, found: LoadedCheckpoint) -> LoadedCheckpoint {
+    let is_beside = models_beside(view).contains(&found.info.object_prefix);
+    is_beside.then(|| newest_adopted(view)).flatten().unwrap_or(found)
+}
+
+/// What is kept of the copies where nothing is configured; none: everything, as what the script committed itself is not deleted for
+/// copies of what it has anyway. A log without copies has no such default.
+#[must_use]
+pub fn kept_by_default(view: &CheckpointView) -> Option<Retention> {
+    let has_copies = readable(view).any(|info| is_adopted(view, &info));
+    has_copies.then(|| default_beside(&not_adopted_of(view))).flatten()
+}
+
+/// The same for a log that has these checkpoints which were not adopted.
+pub(crate) fn default_beside(not_adopted: &[Manifest]) -> Option<Retention> {
+    not_adopted.is_empty().then(|| Retention { last: KEPT_BY_DEFAULT, ..Retention::default() })
 }
 
 /// The newest checkpoint of a root that was adopted and verifies.
-#[must_use]
-pub fn newest_adopted(view: &CheckpointView) -> Option<LoadedCheckpoint> {
+fn newest_adopted(view: &CheckpointView) -> Option<LoadedCheckpoint> {
     readable(view).rev().filter(|info| is_adopted(view, info)).find_map(|info| view.load(info.number).ok())
 }

@@ -23,7 +23,7 @@ mod tests;
 
 pub use adopter::{Adopted, Adopter, AdopterSpec, Facts, Look, NotAdopted};
 pub use candidates::{Candidate, Content, PatternError, Patterns};
-pub use committed::{Commits, Committed, models_beside, newest_adopted};
+pub use committed::{Commits, Committed, kept_by_default, models_beside, resumed_from};
 pub use idle::{processor_time, yield_to_others};
 pub use links::link_as_written;
 pub use restore::{Clearing, MovedAside, RestoreError, Restored, origin_of};

@@ -30,6 +30,7 @@ use crate::records::{
 use crate::schema::metric_schema;
 
 mod metric_batch;
+mod rounds;
 #[cfg(test)]
 mod tests;
 
@@ -201,7 +202,8 @@ impl NamedSegment {
     }
 }
 
-/// Every segment of an attempt, by file name; none when there is no folder.
+/// Every segment of an attempt, by file name; none when there is no folder. Rounds that were printed from 0 again are counted from those
+/// of the model that the attempt continued from.
 pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
     let folder = HomeLayout::new(home).attempt(attempt_id).records();
     let entries = match fs::read_dir(&folder) {
@@ -215,7 +217,9 @@ pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegm
         .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
         .collect();
     paths.sort();
-    paths.iter().map(|path| read_one(path)).collect()
+    let mut segments = paths.iter().map(|path| read_one(path)).collect::<Result<Vec<_>, _>>()?;
+    rounds::continue_rounds(&mut segments);
+    Ok(segments)
 }
 
 fn read_one(path: &Path) -> Result<NamedSegment, LedgerError> {

@@ -211,3 +211,66 @@ pub fn one_per_prefix(infos: Vec<CheckpointInfo>) -> Vec<CheckpointInfo> {
         infos.iter().map(|info| (info.object_prefix.clone(), info.number)).collect();
     infos.into_iter().filter(|info| newest[&info.object_prefix] == info.number).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trackway_checkpoint::{CheckpointRoot, Kind};
+    use trackway_core::name::{Name, Named};
+    use trackway_core::{LaunchKind, RunId, SequentialIds};
+    use trackway_formats::checkpoint_origin::ORIGIN_FILE_NAME;
+
+    use super::*;
+    use crate::testing::{SETTLES, World};
+
+    /// A run with one attempt, and its root.
+    fn attempt_with_root(context: &Context) -> (AttemptRow, CheckpointRoot) {
+        let ids = SequentialIds::default();
+        let name = Name::renamed(Named::Run, "kept");
+        let run =
+            RunRow::planned(RunId::new(&ids), &name, "c", serde_json::json!({}), Timestamp::from_micros(1));
+        context.ledger_write(|ledger| ledger.insert_run(&run, &[])).unwrap();
+        let attempt = AttemptRow::planned(AttemptId::new(&ids), 1, LaunchKind::Train, &run);
+        context.ledger_write(|ledger| ledger.insert_attempt(&attempt)).unwrap();
+        let path = context.home.layout.checkpoint_root(run.run_id, attempt.kind, &attempt.rung);
+        let (clock, ids) = (Arc::clone(&context.clock), Arc::clone(&context.ids));
+        let root = CheckpointRoot::open(&path, 1, run.run_id, attempt.attempt_id, clock, ids).unwrap();
+        (attempt, root)
+    }
+
+    fn save(root: &mut CheckpointRoot, step: Step, beside: Option<(&str, Kind)>) {
+        root.save(step, &[], |writer| {
+            beside.map(|(name, kind)| writer.file(name, kind, b"{}")).transpose()?;
+            writer.file("model.safetensors", Kind::Weights, &step.to_le_bytes())
+        })
+        .unwrap();
+    }
+
+    /// Proves with a real log that of a model which a script commits after its own checkpoint, the newest of the attempt and the step of
+    /// a resume are those of the checkpoint, that a model alone is resumed from, and that a state saved through Trackway counts as newer.
+    #[test]
+    fn a_log_with_a_model_beside_checkpoints() {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::new(folder.path(), SETTLES);
+        let context = world.context();
+        let (attempt, mut root) = attempt_with_root(&context);
+        let seen = || {
+            let found = RungCheckpoints::of(&context, &attempt).unwrap();
+            let newest = found.newest_of(attempt.attempt_id).map(|row| row.map(|row| row.step));
+            (found.rows.len(), found.models.len(), newest, found.resume_step())
+        };
+        assert_eq!(seen(), (0, 0, None, None));
+        save(&mut root, 10, None);
+        assert_eq!(seen(), (1, 0, Some(Some(10)), Some(10)), "a model is all there is");
+        save(&mut root, 20, Some((ORIGIN_FILE_NAME, Kind::Other)));
+        save(&mut root, 30, None);
+        assert_eq!(seen(), (3, 2, Some(Some(20)), Some(20)));
+        mirror_run(&context, &context.run_by_id(attempt.run_id).unwrap(), &BTreeMap::new()).unwrap();
+        let rows = context.ledger_read(|ledger| ledger.checkpoints_of_run(attempt.run_id)).unwrap();
+        assert_eq!(rows.iter().filter(|row| row.state == CheckpointRowState::Committed).count(), 1);
+        assert_eq!(rows.len(), 3, "the ledger has the models too");
+        save(&mut root, 40, Some(("optimizer.safetensors", Kind::Optimizer)));
+        assert_eq!(seen(), (4, 2, Some(Some(40)), Some(40)));
+    }
+}

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use trackway_adopt::{models_beside, newest_adopted};
+use trackway_adopt::resumed_from;
 use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Rung};
 use trackway_data::FileStates;
@@ -409,10 +409,7 @@ fn resume_target(
             if let Some(text) = fall_back_notice(&loaded, pace) {
                 reporter.notice(&Notice::Note { text });
             }
-            // A script that writes its own checkpoints cannot continue from a model that it committed beside them.
-            let is_beside = models_beside(&view).contains(&loaded.info.object_prefix);
-            let adopted = is_beside.then(|| newest_adopted(&view)).flatten();
-            return Ok(Some(adopted.unwrap_or(loaded)));
+            return Ok(Some(resumed_from(&view, loaded)));
         }
         Err(error) => error.to_string(),
     };

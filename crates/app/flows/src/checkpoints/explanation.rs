@@ -10,8 +10,7 @@ use trackway_engine::error::AppError;
 
 use super::policy::in_words;
 use super::remote_view::{Placed, Remote};
-use super::retention::reason_in_words;
-use super::{Checkpoints, KeepChanges, Which};
+use super::{Checkpoints, Which};
 
 /// Most metrics that are named in the sentences; the JSON has all.
 const METRICS_MAX: usize = 8;
@@ -195,15 +194,16 @@ impl Teller<'_> {
 
     /// Why retention keeps it or lets it go, and the same as a sentence.
     fn retention(&self) -> Result<(Vec<String>, Option<String>), AppError> {
-        let policy = self.checkpoints.policy(&KeepChanges::default())?;
-        let plan = self.view.retention(&policy, self.checkpoints.now(), None);
+        let in_force = self.checkpoints.policy_in_force(self.view)?;
+        let plan = self.view.retention(&in_force.policy, self.checkpoints.now(), None);
         if let Some(reasons) = plan.keep.get(&self.info.number) {
-            let reasons: Vec<_> = reasons.iter().map(|reason| reason_in_words(reason, &policy)).collect();
+            let reasons: Vec<_> = reasons.iter().map(|reason| in_force.reason_in_words(reason)).collect();
             let sentence = format!("Retention keeps it: {}.", reasons.join(", "));
             return Ok((reasons, Some(sentence)));
         }
         let why = plan.retire.get(&self.info.number).map(|why| why.as_str().to_owned());
-        let sentence = why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&policy)));
+        let sentence =
+            why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&in_force.policy)));
         Ok((why.into_iter().collect(), sentence))
     }
 }

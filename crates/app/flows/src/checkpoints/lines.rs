@@ -9,9 +9,8 @@ use trackway_engine::checkpoints::{Pace, fall_back_cost, skipped_newer};
 use trackway_engine::error::AppError;
 use trackway_ledger::AttemptRow;
 
+use super::Checkpoints;
 use super::remote_view::Remote;
-use super::retention::reason_in_words;
-use super::{Checkpoints, KeepChanges};
 
 impl Checkpoints {
     /// Every checkpoint, newest first, as the log of this disk has it.
@@ -27,10 +26,10 @@ impl Checkpoints {
 
     /// Why retention keeps each checkpoint of the log, by its number.
     pub(super) fn kept(&self, view: &CheckpointView) -> Result<BTreeMap<u64, Vec<String>>, AppError> {
-        let policy = self.policy(&KeepChanges::default())?;
-        let plan = view.retention(&policy, self.now(), None);
+        let in_force = self.policy_in_force(view)?;
+        let plan = view.retention(&in_force.policy, self.now(), None);
         let words = |(number, reasons): (&u64, &BTreeSet<KeepReason>)| {
-            (*number, reasons.iter().map(|reason| reason_in_words(reason, &policy)).collect())
+            (*number, reasons.iter().map(|reason| in_force.reason_in_words(reason)).collect())
         };
         Ok(plan.keep.iter().map(words).collect())
     }

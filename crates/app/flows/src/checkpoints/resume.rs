@@ -1,5 +1,6 @@
 //! What a resume would take.
 
+use trackway_adopt::resumed_from;
 use trackway_api::checkpoints::{
     Checkpoint, CheckpointListing, CheckpointOrigin, ResumeTarget, SkippedCheckpoint,
 };
@@ -32,15 +33,17 @@ impl Checkpoints {
     fn target_of_this_disk(&self, reading: &Reading, remote: &Remote) -> Result<ResumeTarget, AppError> {
         let view = reading.view(&self.root)?;
         let found = view.resume_target().map_err(|error| self.error(&error))?;
-        let target = found.ok_or_else(|| self.nothing_committed())?;
+        let mut found = found.ok_or_else(|| self.nothing_committed())?;
+        let (skipped_newer, lost_steps) = (std::mem::take(&mut found.fallbacks), found.lost_steps);
+        let target = resumed_from(&view, found);
         let placed = self.placed(vec![target.info], remote, true);
         let listing = self.listing(&view, placed, remote)?;
         Ok(ResumeTarget {
             checkpoints: verified(listing.checkpoints),
             source: CheckpointOrigin::Local,
             fetch_bytes: 0,
-            skipped: skipped(target.fallbacks),
-            cost: fall_back_cost(target.lost_steps, Pace::measured(self.attempts())),
+            skipped: skipped(skipped_newer),
+            cost: fall_back_cost(lost_steps, Pace::measured(self.attempts())),
             lost: Vec::new(),
             remote: listing.remote,
         })

@@ -8,12 +8,12 @@ use trackway_api::checkpoints::{
     RemoteAnswer, RetiredCheckpoint,
 };
 use trackway_checkpoint::remote::RemoteCollected;
-use trackway_checkpoint::{CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan};
+use trackway_checkpoint::{CheckpointInfo, Collected, PinInfo, Retention, RetentionPlan};
 use trackway_core::{Step, Timestamp};
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_redact::Redactor;
 
-use super::policy::{best_in_words, in_words};
+use super::policy::{in_words, reason_in_words};
 use super::remote_view::{Placed, Remote};
 use super::{Checkpoints, KeepChanges, Which};
 
@@ -251,23 +251,4 @@ fn freed_bytes<'a>(files: impl Iterator<Item = &'a std::fs::Metadata>) -> u64 {
         }
     }
     freed
-}
-
-pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String {
-    match reason {
-        KeepReason::Last if policy.last == usize::MAX => "everything is kept".into(),
-        KeepReason::Last => format!("one of the {} newest", policy.last.max(trackway_checkpoint::MIN_KEPT)),
-        KeepReason::Every => {
-            format!("the first at or after a multiple of {} steps", policy.every_steps.unwrap_or(0))
-        }
-        KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
-        KeepReason::BestUnknown => policy.best.as_ref().map_or_else(String::new, |best| {
-            format!("no checkpoint has a value of `{}`, so that the best is not known", best.metric)
-        }),
-        KeepReason::Pinned(name) => format!("pinned as `{name}`"),
-        KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
-        KeepReason::NotUploaded => "not at the remote yet".into(),
-        KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
-        KeepReason::Recent => "no resume uses it, so it is deleted when it is old enough".into(),
-    }
 }

@@ -131,6 +131,10 @@ fn a_killed_script_continues_from_its_own_checkpoint() {
     );
     let list = home.trackway(&["checkpoint", "ls", "last"]);
     assert!(list.stdout.contains("60"), "{}", list.stdout);
+    // Two copies are kept, and that is what is said.
+    let explained = home.trackway(&["explain", "last"]).stdout;
+    assert_eq!(explained.matches("one of the 2 newest copies, the default").count(), 2, "{explained}");
+    assert!(explained.contains("1 deleted by retention"), "{explained}");
     assert_eq!(home.trackway(&["checkpoint", "verify", "last"]).code, 0);
 }
 

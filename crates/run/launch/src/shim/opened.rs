@@ -289,10 +289,12 @@ fn record(writer: &mut SegmentWriter, set: &Watched) {
                 (_, None) => said(),
             };
             let planned = ("planned", if *planned { "yes" } else { "no" });
-            let manifest =
-                committed.as_ref().map(|commit| ("manifest_sha256", commit.manifest_sha256.as_str()));
+            let of_commit = committed.as_ref().map(|commit| {
+                [("manifest_sha256", commit.manifest_sha256.as_str()), ("layout", commit.layout())]
+            });
+            let of_commit = of_commit.into_iter().flatten();
             let fields: Vec<_> =
-                [("path", shown.as_str()), by, planned].into_iter().chain(manifest).collect();
+                [("path", shown.as_str()), by, planned].into_iter().chain(of_commit).collect();
             writer.event(EventKind::CheckpointOpened.as_str(), step, &fields);
         }
     }

@@ -96,6 +96,16 @@ pub(crate) enum Candidate<'a> {
     Passed(Fallback),
 }
 
+impl Candidate<'_> {
+    /// Of one that may be resumed from.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Commit { number, .. } => Some(*number),
+            Self::Passed(_) => None,
+        }
+    }
+}
+
 impl Fold for History {
     type Body = Body;
 
@@ -277,14 +287,16 @@ impl History {
     /// left (a suspect commit and what was trained on it) is never chosen. Entries after the newest commit that cannot
     /// be read are reported first: one of them may have been a newer commit.
     pub fn candidates(&self) -> Vec<Candidate<'_>> {
-        let mut next = self.head();
-        let behind = next.unwrap_or(0).max(self.truth_begins);
-        let mut candidates: Vec<_> = self
-            .damaged
-            .range(behind + 1..)
-            .rev()
-            .map(|(number, why)| Candidate::Passed(unreadable_entry(*number, why)))
-            .collect();
+        let head = self.head();
+        let behind = head.unwrap_or(0).max(self.truth_begins);
+        let damaged = self.damaged.range(behind + 1..).rev();
+        let damaged = damaged.map(|(number, why)| Candidate::Passed(unreadable_entry(*number, why)));
+        damaged.chain(self.ancestry(head)).collect()
+    }
+
+    /// A commit and what it was trained on, newest first.
+    pub fn ancestry(&self, from: Option<u64>) -> Vec<Candidate<'_>> {
+        let (mut next, mut candidates) = (from, Vec::new());
         while let Some(number) = next {
             let Some(record) = self.commits.get(&number) else {
                 candidates.push(Candidate::Passed(self.missing_entry(number)));
@@ -325,11 +337,29 @@ impl History {
 
     /// The numbers of commits that a resume could take, newest first.
     pub fn live_chain(&self) -> Vec<u64> {
-        let live = |candidate| match candidate {
-            Candidate::Commit { number, .. } => Some(number),
-            Candidate::Passed(_) => None,
-        };
-        self.candidates().into_iter().filter_map(live).collect()
+        self.candidates().iter().filter_map(Candidate::number).collect()
+    }
+
+    /// Every commit that may be resumed from, also of branches that were left, newest first.
+    #[cfg(any(test, feature = "remote"))]
+    pub fn live_commits(&self) -> Vec<u64> {
+        let live = |record: &CommitRecord| record.suspect.is_none() && !record.retired;
+        let mut found: Vec<_> =
+            self.commits.range(self.truth_begins + 1..).filter(|(_, record)| live(record)).collect();
+        found.sort_by_key(|(number, record)| std::cmp::Reverse((record.branch_epoch, **number)));
+        found.into_iter().map(|(number, _)| *number).collect()
+    }
+
+    /// Those of them that a resume could take, and the others of the newest epoch: the process of a script and the one that copies its
+    /// checkpoints do not name each other's commits as parents.
+    #[cfg(any(test, feature = "remote"))]
+    pub fn live_of_newest_epoch(&self) -> Vec<u64> {
+        let chain: std::collections::BTreeSet<u64> = self.live_chain().into_iter().collect();
+        let epoch_of = |number: u64| self.commit(number).map(|record| record.branch_epoch);
+        let newest = self.head().and_then(epoch_of);
+        let mut live = self.live_commits();
+        live.retain(|number| chain.contains(number) || epoch_of(*number) == newest);
+        live
     }
 
     /// The newest step that was ever committed on the branch a resume goes along, whatever became of it.

@@ -9,6 +9,7 @@ use trackway_store::{Writer, new_ulid};
 
 use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix, holder};
+use super::walk::{Stop, Walk};
 use crate::error::{CheckpointError, Fallback};
 use crate::history::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
 use crate::history::{Candidate, CheckpointInfo};
@@ -68,6 +69,7 @@ struct Found {
     /// With the folder in which its files were assembled.
     target: Option<(Target, PathBuf)>,
     fallbacks: Vec<Fallback>,
+    newest_step: Option<Step>,
 }
 
 /// A commit of the truth whose files have their place here.
@@ -115,8 +117,7 @@ impl Replica {
         self.refresh()?;
         let fenced = self.fenced();
         let fenced_steps = self.fenced_steps(&fenced);
-        let newest_step = self.remote().newest_step();
-        let Found { target, fallbacks } = self.find_target()?;
+        let Found { target, fallbacks, newest_step } = self.find_target()?;
         if target.is_none() && !fallbacks.is_empty() {
             return Err(CheckpointError::NothingVerifies { fallbacks });
         }
@@ -166,17 +167,12 @@ impl Replica {
     /// Walks the remote's log from its newest commit to the first whose bytes are available completely.
     fn find_target(&mut self) -> Result<Found, CheckpointError> {
         let mut found = Found::default();
-        let mut candidates = Vec::new();
-        for candidate in self.remote().candidates() {
-            candidates.push(match candidate {
-                Candidate::Passed(fallback) => Err(fallback),
-                Candidate::Commit { number, body } => Ok((number, body.clone())),
-            });
-        }
-        for candidate in candidates {
-            match candidate {
-                Err(fallback) => found.fallbacks.push(fallback),
-                Ok((number, body)) => match self.obtain(number, &body)? {
+        let mut walk = Walk::along(self.remote());
+        while let Some(stop) = self.next_stop(&mut walk, self.remote())? {
+            found.newest_step = walk.newest_step;
+            match stop {
+                Stop::Passed(fallback) => found.fallbacks.push(fallback),
+                Stop::Commit { number, body, uploaded } => match self.obtain(number, &body, uploaded)? {
                     Ok(target) => {
                         found.target = Some(target);
                         break;
@@ -194,8 +190,8 @@ impl Replica {
         &mut self,
         number: u64,
         body: &CommitBody,
+        uploaded: bool,
     ) -> Result<Result<(Target, PathBuf), String>, CheckpointError> {
-        let uploaded = self.remote().commit(number).is_some_and(|record| record.uploaded_to.is_some());
         let gathered = match self.gather(body, uploaded)? {
             Ok(gathered) => gathered,
             Err(NotGathered { defect, at_remote: false }) => {
@@ -249,10 +245,10 @@ impl Replica {
         target: Option<&(Target, PathBuf)>,
     ) -> Result<Vec<Placed>, CheckpointError> {
         let Some((target, gathered)) = target else { return Ok(Vec::new()) };
-        let chain = self.remote().live_chain();
-        let from_target = chain.into_iter().skip_while(|number| *number != target.number_there);
+        let ancestry = self.remote().ancestry(Some(target.number_there));
+        let chain: Vec<u64> = ancestry.iter().filter_map(Candidate::number).collect();
         let mut placed = Vec::new();
-        for number in from_target {
+        for number in chain {
             if placed.len() == MAX_ADOPTED {
                 break;
             }

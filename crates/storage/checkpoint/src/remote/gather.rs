@@ -68,7 +68,7 @@ impl Replica {
     }
 
     /// The manifest and its very bytes, from this disk or from the remote.
-    fn some_manifest(
+    pub(super) fn some_manifest(
         &self,
         body: &CommitBody,
         copies: &[PathBuf],

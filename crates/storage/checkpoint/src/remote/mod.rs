@@ -6,8 +6,9 @@
 //!
 //! 1. **Fetch** ([`Replica::fetch_target`]), before the launch: hands over what is still waiting, claims the next epoch
 //!    at the remote, walks the remote's commits from the newest to its ancestors to the first whose bytes are available
-//!    completely, here or from the remote, and writes `claim` and `adopt` entries into the local log, so that the
-//!    ordinary resume finds exactly that. Its files are in a new folder: those of the old one may be being deleted.
+//!    completely, here or from the remote (models beside a script's own checkpoints last), and writes `claim` and
+//!    `adopt` entries into the local log, so that the ordinary resume finds exactly that. Its files are in a new folder:
+//!    those of the old one may be being deleted.
 //! 2. **Hand over** ([`Replica::hand_over`]): adds each local commit to the remote's log, in order, in its writer's name.
 //!    There is no `begin`: it exists so that bytes without a commit can be found, and here the commit comes first;
 //!    its bytes are durable on the local disk already. A higher epoch at the remote fences: what still waits is lost.
@@ -41,6 +42,7 @@ mod replica;
 mod transfer;
 mod truth;
 mod upload;
+mod walk;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -65,7 +65,10 @@ impl World {
     }
 
     /// Fetches, and proves on the way that what was foreseen is what happens.
-    fn fetch_target(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, Fetched), CheckpointError> {
+    pub(super) fn fetch_target(
+        &self,
+        backend: &Arc<dyn Backend>,
+    ) -> Result<(AttemptId, Fetched), CheckpointError> {
         let attempt = self.attempt();
         let mut replica = self.replica(backend)?;
         let lost = replica.truth(None).lost;
@@ -87,7 +90,7 @@ impl World {
     }
 
     /// What the training process does: it uses only this disk.
-    fn train(&self, attempt: AttemptId, epoch: u64) -> CheckpointRoot {
+    pub(super) fn train(&self, attempt: AttemptId, epoch: u64) -> CheckpointRoot {
         let mut root = self.open_as(Arc::new(RealDisk), epoch, attempt, None).unwrap();
         root.resume_target().unwrap();
         root
@@ -100,7 +103,11 @@ impl World {
     }
 
     /// Hands over and uploads until nothing is left.
-    fn settle(&self, backend: &Arc<dyn Backend>, policy: Option<&Retention>) -> Result<u64, CheckpointError> {
+    pub(super) fn settle(
+        &self,
+        backend: &Arc<dyn Backend>,
+        policy: Option<&Retention>,
+    ) -> Result<u64, CheckpointError> {
         let mut replica = self.replica(backend)?;
         replica.hand_over()?;
         let mut sent_bytes = 0;

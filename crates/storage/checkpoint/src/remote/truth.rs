@@ -10,10 +10,11 @@ use trackway_store::{Entry, Fold as _, Item, Writer};
 use super::fetch_target::FetchSource;
 use super::replica::{Replica, by_prefix, keys_of};
 use super::upload::Progress;
+use super::walk::{Stop, Walk};
 use crate::bulk::parallel::try_for_each;
 use crate::error::{CheckpointError, Defect, Fallback};
 use crate::history::entry::{Body, CommitBody, PinBody};
-use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
+use crate::history::{CheckpointInfo, History, PinInfo};
 use crate::housekeeper::pin_body;
 use crate::keeper::append;
 use crate::retention::Retention;
@@ -73,21 +74,21 @@ impl Replica {
         self.refuse_empty_remote()?;
         let (history, _) = self.once_handed_over();
         let mut fallbacks = Vec::new();
-        for candidate in history.candidates() {
-            let (number, body) = match candidate {
-                Candidate::Passed(fallback) => {
+        let mut walk = Walk::along(&history);
+        while let Some(stop) = self.next_stop(&mut walk, &history)? {
+            let (number, body, uploaded) = match stop {
+                Stop::Passed(fallback) => {
                     fallbacks.push(fallback);
                     continue;
                 }
-                Candidate::Commit { body, .. } if but == Some(body.manifest_sha256.as_str()) => continue,
-                Candidate::Commit { number, body } => (number, body),
+                Stop::Commit { body, .. } if but == Some(body.manifest_sha256.as_str()) => continue,
+                Stop::Commit { number, body, uploaded } => (number, body, uploaded),
             };
-            let uploaded = history.commit(number).is_some_and(|record| record.uploaded_to.is_some());
-            match self.nearest(body, uploaded)? {
+            match self.nearest(&body, uploaded)? {
                 Err(why) => fallbacks.push(Fallback { step: Some(body.step), why }),
                 Ok(Nearest { source, fetch_bytes }) => {
                     let info = history.checkpoints().into_iter().find(|info| info.number == number);
-                    let newest_step = history.newest_step().unwrap_or(body.step);
+                    let newest_step = walk.newest_step.unwrap_or(body.step);
                     let lost_steps = newest_step.saturating_sub(body.step);
                     return Ok(info.map(|info| Foreseen {
                         info,

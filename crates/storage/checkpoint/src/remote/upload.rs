@@ -85,7 +85,7 @@ impl Replica {
             let local = local.and_then(|number| self.local_history().commit(*number));
             wanted && local.is_some_and(|it| !it.retired && it.suspect.is_none())
         };
-        remote.live_chain().into_iter().filter(due).collect()
+        remote.live_of_newest_epoch().into_iter().filter(due).collect()
     }
 
     /// Sends a commit, by its number at the remote.

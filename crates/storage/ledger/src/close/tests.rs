@@ -151,6 +151,40 @@ fn one_writer_of_a_metric_counts_live_too() {
     assert_eq!(origins_of(&segments[..1]), OriginOfEach::default(), "one writer counts as a whole");
 }
 
+/// Proves that rounds which XGBoost prints from 0 again are counted from those of the model that the attempt was seen to continue from,
+/// live and closed, and that every other step stays: where the model was not read, or too late, is another framework's or was not
+/// planned, and where the printed steps are higher already or go back.
+#[test]
+fn printed_rounds_continue_those_of_the_model() {
+    let read = [("layout", "xgboost"), ("planned", "yes"), ("by", "attempt")];
+    let [layout, planned, by] = read;
+    let steps = |printed: &[Step], fields: &[(&str, &str)], seconds: i64| {
+        let recorded = Recorded::new();
+        recorded.write("a", Origin::Stdout, |encoder, bytes| {
+            printed.iter().for_each(|step| encoder.metrics(bytes, at(10), *step, &[("train-rmse", 0.5)]));
+        });
+        recorded.write("b", Origin::Telemetry, |encoder, bytes| {
+            encoder.event_parts(bytes, at(seconds), Some(41), "checkpoint_opened", fields);
+        });
+        let closed = recorded.close(&RunSection::default());
+        assert_eq!(closed.summaries, live_summaries(recorded.home.path(), &recorded.attempt).unwrap());
+        (closed.first_step.unwrap(), closed.last_step.unwrap())
+    };
+    assert_eq!(steps(&[0, 1, 2], &read, 9), (41, 43));
+    assert_eq!(steps(&[0, 60], &read, 11), (41, 101), "more rounds than before; the event is a little late");
+    for fields in [
+        [("layout", "lightgbm"), planned, by],
+        [layout, ("planned", "no"), by],
+        [layout, planned, ("by", "none")],
+    ] {
+        assert_eq!(steps(&[0, 1], &fields, 9), (0, 1), "{fields:?}");
+    }
+    assert_eq!(steps(&[0, 1], &[planned, by], 9), (0, 1), "an older event, without the layout");
+    assert_eq!(steps(&[0, 1], &read, 60), (0, 1), "read at the end");
+    assert_eq!(steps(&[42, 43], &read, 9), (42, 43));
+    assert_eq!(steps(&[0, 42, 1], &read, 9), (0, 42));
+}
+
 /// Proves that a metric without a finite value has no least, greatest or mean value, and that NaN does not count as a first or last value.
 #[test]
 fn what_is_not_finite_is_no_value() {
