@@ -5,6 +5,7 @@ use trackway_core::name::{LAST, attempt_of_run};
 use trackway_core::{AttemptId, RunId, Timestamp};
 
 use crate::error::{LedgerError, nearest};
+use crate::evaluations::GATE_TEST_ORIGIN;
 use crate::find::RunFilter;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, EvaluationRow, LAUNCHES, RunRow};
@@ -135,7 +136,7 @@ impl Ledger {
         Ok(not_found("run", word, &hint))
     }
 
-    /// The evaluation of a reference: `last`, the newest that is not dated after `now`; an id; or a unique part of one,
+    /// The evaluation of a reference: `last`, the newest that is not dated after `now` and was not made to test gates; an id; or a unique part of one,
     /// of 4 letters or more.
     ///
     /// # Errors
@@ -171,12 +172,16 @@ impl Ledger {
     }
 
     fn newest_evaluation(&self, now: Timestamp) -> Result<Option<EvaluationRow>, LedgerError> {
-        let tail = "WHERE started_at <= ? ORDER BY started_at DESC, evaluation_id DESC LIMIT 1";
+        let newest = |further: &str, values: &[Value]| -> Result<Option<EvaluationRow>, LedgerError> {
+            let tail =
+                format!("WHERE origin <> ?{further} ORDER BY started_at DESC, evaluation_id DESC LIMIT 1");
+            let values = [&[Value::from(GATE_TEST_ORIGIN)], values].concat();
+            Ok(self.backend().select(&tail, &values)?.pop())
+        };
         // The connection is returned before the next question: SQLite has one.
-        let newest = self.backend().select(tail, &[Value::Timestamp(now)])?.pop();
-        match newest {
+        match newest(" AND started_at <= ?", &[Value::Timestamp(now)])? {
             Some(evaluation) => Ok(Some(evaluation)),
-            None => Ok(self.newest_evaluations(1)?.pop()),
+            None => newest("", &[]),
         }
     }
 }
