@@ -115,11 +115,11 @@ fn json_number(text: String) -> String {
     if text.ends_with(|last: char| last.is_ascii_digit()) { text } else { "null".to_owned() }
 }
 
-/// A string of a text file that is a JSON value, or a number in another notation (`007`, `+1.5`).
+/// A string of a text file that is a JSON value, or a number in another notation (`007`, `+1.5`); any other one stays a string.
 fn json_value(text: String) -> String {
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
         return text;
     }
-    text.parse::<f64>()
-        .map_or_else(|_| "null".to_owned(), |number| serde_json::Value::from(number).to_string())
+    let value = text.parse::<f64>().map_or_else(|_| serde_json::Value::from(text), serde_json::Value::from);
+    value.to_string()
 }
