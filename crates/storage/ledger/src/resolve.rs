@@ -143,8 +143,14 @@ impl Ledger {
     /// As [`Ledger::resolve`].
     pub fn resolve_evaluation(&self, word: &str, now: Timestamp) -> Result<EvaluationRow, LedgerError> {
         if word == LAST {
-            let newest = self.newest_evaluation(now)?;
-            return newest.ok_or_else(|| not_found("evaluation", word, "; there are no evaluations yet"));
+            if let Some(newest) = self.newest_evaluation(now)? {
+                return Ok(newest);
+            }
+            let hint = match self.newest_evaluations(1)?.is_empty() {
+                true => "; there are no evaluations yet",
+                false => "; those that exist were made to test gates",
+            };
+            return Err(not_found("evaluation", word, hint));
         }
         if let Some(evaluation) = self.evaluation(word)? {
             return Ok(evaluation);

@@ -149,8 +149,17 @@ fn a_run_goes_back_and_passes_over_what_broke_it() {
     let page = home.trackway(&["explain", "dies"]).stdout;
     assert!(page.contains("done: rolled back to step 110; skips the batches 115..126"), "{page}");
     assert!(page.contains("data: batch 120"), "{page}");
-    let timeline = page.lines().filter(|line| line.contains("not resumed from")).count();
-    assert!(timeline <= 2, "one line for each attempt that skipped what the rollback left: {page}");
+    let explained = home.json(&["explain", "dies"]);
+    let skipped: Vec<&str> = explained["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["kind"] == "checkpoint_fallback")
+        .map(|event| event["text"].as_str().unwrap())
+        .collect();
+    let reason = "not resumed from: marked suspect earlier: rolled back to step 110";
+    assert_eq!(skipped.len(), 2, "one line for each attempt that resumed: {skipped:?}");
+    assert!(skipped.iter().all(|text| text.contains(reason)), "{skipped:?}");
 
     // A reproduction does not expect the states that were left: it trains the steps after the rollback once.
     let again = home.path().join("again");

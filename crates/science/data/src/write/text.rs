@@ -96,7 +96,7 @@ impl TextRows {
             let value = match field.data_type() {
                 _ if array.is_null(row) => "null".to_owned(),
                 DataType::Boolean => text,
-                data_type if data_type.is_numeric() => json_number(text),
+                data_type if is_number(data_type) => json_number(text),
                 _ if field.metadata().contains_key(JSON_VALUES) => json_value(text),
                 _ => serde_json::Value::from(text).to_string(),
             };
@@ -107,6 +107,13 @@ impl TextRows {
 
     pub(super) fn into_file(self) -> io::Result<File> {
         self.file.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => values.is_numeric(),
+        data_type => data_type.is_numeric(),
     }
 }
 
