@@ -66,7 +66,8 @@ fn summary(report: &ScoreReport, is_probed: bool) -> String {
         String::new,
         |(rate, median)| {
             format!(
-                "; full batches of {} after the first: {} rows/s, {} µs per row",
+                ", its start{} included; full batches of {} after the first: {} rows/s, {} µs per row",
+                if is_probed { " and its probes" } else { "" },
                 report.batch_rows,
                 metric(rate),
                 metric(median * 1e6)
@@ -74,11 +75,10 @@ fn summary(report: &ScoreReport, is_probed: bool) -> String {
         },
     );
     format!(
-        "{} scored with {} in {}, its start{} included{pace}; wrote `{}`",
+        "{} scored with {} in {}{pace}; wrote `{}`",
         counted(report.rows, "row"),
         report.predictions,
         duration(report.seconds),
-        if is_probed { " and its probes" } else { "" },
         report.out
     )
 }
@@ -118,9 +118,6 @@ mod tests {
              20000 rows/s, 50 µs per row; wrote `out.csv`"
         );
         report.metrics = Metrics::new();
-        assert_eq!(
-            summary(&report, false),
-            "1419 rows scored with classes in 9.8 s, its start included; wrote `out.csv`"
-        );
+        assert_eq!(summary(&report, false), "1419 rows scored with classes in 9.8 s; wrote `out.csv`");
     }
 }

@@ -105,10 +105,6 @@ impl Toy {
             )]));
             let batches = Batches { taken: 1, ..Batches::default() };
             run.rehearsal_fact(&Fact::Batches(batches));
-            if self.flaw == "large" {
-                let parameters = Group { elements: 800_001, ..Group::default() };
-                run.rehearsal_fact(&Fact::Model(Model { parameters, ..Model::default() }));
-            }
         }
         let (loss, gradient) = self.differentiate(&points, &labels);
         if step == 1 {
@@ -137,6 +133,10 @@ impl Toy {
                 .collect();
             self.watch.see(f64::from(self.learning_rate()), &updates);
             self.watch.facts("Toy").iter().for_each(|fact| run.rehearsal_fact(fact));
+            if self.flaw == "large" {
+                let parameters = Group { elements: 800_001, ..Group::default() };
+                run.rehearsal_fact(&Fact::Model(Model { parameters, ..Model::default() }));
+            }
         }
         loss
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Field, Schema};
 
 use super::{TableFormat, schema_of};
@@ -17,6 +18,8 @@ pub(super) const JSON_VALUES: &str = "json_values";
 pub(crate) struct Forms {
     forms: Vec<Form>,
     kinds: Vec<ColumnType>,
+    /// Whether a missing value of a file is null, and not the string that means it: JSON has one for it, separated values do not.
+    has_nulls: Vec<bool>,
 }
 
 enum Form {
@@ -47,13 +50,19 @@ impl Forms {
         Self {
             forms: columns.iter().map(|column| form(&column.name, column.kind)).collect(),
             kinds: columns.iter().map(|column| column.kind).collect(),
+            has_nulls: source
+                .files()
+                .iter()
+                .map(|file| format == TableFormat::JsonLines && file.dialect().is_some())
+                .collect(),
         }
     }
 
     /// Every column in the type that it was read as.
     pub(crate) fn typed(source: &Source) -> Self {
         let kinds: Vec<ColumnType> = source.columns().iter().map(|column| column.kind).collect();
-        Self { forms: kinds.iter().map(|_| Form::Typed).collect(), kinds }
+        let has_nulls = vec![false; source.files().len()];
+        Self { forms: kinds.iter().map(|_| Form::Typed).collect(), kinds, has_nulls }
     }
 
     /// The cells that are written.
@@ -63,7 +72,13 @@ impl Forms {
         for (index, form) in self.forms.iter().enumerate() {
             let from = if matches!(form, Form::Typed) { typed } else { originals };
             fields.push(Arc::clone(&from.schema_ref().fields()[index]));
-            arrays.push(Arc::clone(from.column(index)));
+            let array = from.column(index);
+            arrays.push(match form {
+                Form::Strings | Form::JsonValues if self.has_nulls[chunk.file] => {
+                    with_nulls_of(array, typed.column(index))
+                }
+                _ => Arc::clone(array),
+            });
         }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of the same rows")
     }
@@ -80,4 +95,13 @@ impl Forms {
         };
         Arc::new(Schema::new(typed.fields().iter().zip(&self.forms).map(field).collect::<Vec<_>>()))
     }
+}
+
+/// A column with nulls where the same column as it was read has them.
+fn with_nulls_of(array: &ArrayRef, typed: &ArrayRef) -> ArrayRef {
+    let Some(nulls) = typed.logical_nulls().filter(|_| *array.data_type() != DataType::Null) else {
+        return Arc::clone(array);
+    };
+    let is_null = BooleanArray::new(!nulls.inner(), None);
+    nullif(array, &is_null).expect("columns of the same rows")
 }
