@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(
             summary(&report, true),
             "1419 rows scored with classes in 9.8 s, its start and its probes included; full batches of 256 after the first: \
-             20000 rows/s, 50 µs per row; wrote `out.csv`"
+             20000.0 rows/s, 50.0000 µs per row; wrote `out.csv`"
         );
         report.metrics = Metrics::new();
         assert_eq!(summary(&report, false), "1419 rows scored with classes in 9.8 s; wrote `out.csv`");
