@@ -16,6 +16,7 @@ pub use trackway_evaluate::{
     Metrics, Slice, Task, TaskCoverage,
 };
 pub use trackway_ledger::EvaluationState;
+use trackway_ledger::GATE_TEST_ORIGIN;
 use trackway_tower::gate::JudgedGate;
 
 /// What a checkpoint was evaluated with, and the result.
@@ -37,7 +38,7 @@ pub struct EvaluationReceipt {
     pub step: Option<Step>,
     /// SHA-256 of the checkpoint's manifest.
     pub checkpoint_manifest_sha256: String,
-    /// `trackway`, or the tool it was imported from.
+    /// `trackway`, the tool it was imported from, or `gate_test`: of a known-bad model, to test gates; never chosen by default.
     pub origin: String,
     /// The evaluator.
     pub evaluator: Evaluator,
@@ -88,6 +89,12 @@ pub struct EvaluationReceipt {
 }
 
 impl EvaluationReceipt {
+    /// Whether its model is known to be bad, and was evaluated to test gates.
+    #[must_use]
+    pub fn is_gate_test(&self) -> bool {
+        self.origin == GATE_TEST_ORIGIN
+    }
+
     /// What was computed from its rows, in one piece; none if nothing was.
     #[must_use]
     pub fn assessed(&self) -> Option<Assessment> {

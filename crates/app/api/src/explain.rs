@@ -48,7 +48,7 @@ pub struct Explanation {
     pub diagnoses: Vec<AttemptDiagnosis>,
     /// Where it ran.
     pub placement: Option<AttemptPlacement>,
-    /// What happened, oldest first.
+    /// What happened, oldest first; checkpoints that a resume skipped for one reason are one line.
     pub timeline: Vec<TimelineEvent>,
     /// Why it ended; null while it runs.
     pub termination: Option<Termination>,

@@ -57,7 +57,7 @@ pub struct ScoreReport {
     pub metrics: Metrics,
     /// What a reader should know.
     pub notes: Vec<String>,
-    /// Seconds of reading and scoring.
+    /// Seconds of reading and scoring, with the start of the model and, in an evaluation, its probes.
     pub seconds: f64,
 }
 

@@ -213,3 +213,31 @@ pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppErro
     let written = Answer::of(table).write_parquet(path);
     written.map(|_| ()).map_err(|error| AppError::fault(format!("cannot write `{}`", path.display()), &error))
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::visible::visible;
+
+    use super::*;
+
+    /// Proves that the error of a slice's condition is one line: a line break of the SQL parser would be shown as a broken character.
+    #[test]
+    fn the_error_of_a_condition_is_one_line() {
+        let column = FrameColumn {
+            name: "region".into(),
+            kind: ColumnType::Float,
+            cells: Cells::Numbers(vec![1.0, 2.0]),
+        };
+        let frame = Frame::of_columns(vec![column]);
+        let asked =
+            |sql: &str| NamedPredicate { name: "west".into(), sql: sql.into(), metric: None, limits: None };
+        for sql in ["regio = 1", "region = ", "region ~ 1", "region in (", "nosuch(region)"] {
+            let error = slices(&frame, &[asked(sql)]).unwrap_err();
+            let shown = visible(&error.message);
+            assert!(
+                error.message.contains("cannot be evaluated") && !shown.contains('\u{FFFD}'),
+                "{sql}: {shown}"
+            );
+        }
+    }
+}

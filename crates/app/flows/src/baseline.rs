@@ -103,6 +103,13 @@ pub(crate) fn check_baseline(
     comparable(row).map(|row| Some(row.evaluation_id))
 }
 
+/// Whether an evaluation may be chosen: it completed on these tasks, and was not made to test gates.
+fn is_completed_on(row: &EvaluationRow, task_set_sha256: Option<&str>) -> bool {
+    row.state == EvaluationState::Completed
+        && row.task_set_sha256.as_deref() == task_set_sha256
+        && !row.is_gate_test()
+}
+
 /// An evaluation that completed and kept its rows.
 fn comparable(row: EvaluationRow) -> Result<EvaluationRow, AppError> {
     let id = &row.evaluation_id;
@@ -140,9 +147,7 @@ fn of_checkpoint(
     task_set_sha256: Option<&str>,
 ) -> Result<EvaluationRow, AppError> {
     let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
-    rows.retain(|row| {
-        row.state == EvaluationState::Completed && row.task_set_sha256.as_deref() == task_set_sha256
-    });
+    rows.retain(|row| is_completed_on(row, task_set_sha256));
     rows.pop().ok_or_else(|| {
         let step = step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
         let message = "the checkpoint that the run started from was not evaluated on these tasks";
@@ -154,11 +159,10 @@ fn of_checkpoint(
 /// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
 fn last_before(context: &Context, candidate: &Candidate<'_>) -> Result<Option<EvaluationRow>, AppError> {
     let fits = |row: &EvaluationRow| {
-        row.state == EvaluationState::Completed
+        is_completed_on(row, candidate.task_set_sha256)
             && row.raw_outputs_location.is_some()
             && row.checkpoint_manifest_sha256 != candidate.manifest_sha256
             && row.evaluator_name == candidate.evaluator_name
-            && row.task_set_sha256.as_deref() == candidate.task_set_sha256
     };
     let mut rows = match candidate.task_set_sha256 {
         Some(content) => context.ledger_read(|ledger| ledger.evaluations_on(content))?,
@@ -193,9 +197,8 @@ fn of_model(
     let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
     let mut rows = context.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?;
     rows.retain(|row| {
-        row.state == EvaluationState::Completed
+        is_completed_on(row, task_set_sha256)
             && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
-            && row.task_set_sha256.as_deref() == task_set_sha256
     });
     rows.pop().map(Some).ok_or_else(|| {
         let message = format!("version {number} of `{model}` was not evaluated on these tasks");

@@ -104,6 +104,7 @@ impl Team {
             checkpoint: Some(CheckpointRef::Step(step)),
             overrides: Vec::new(),
             test_sets: Vec::new(),
+            is_gate_test: false,
         };
         evaluate(&self.context, &request, &self.world.notes).unwrap()
     }

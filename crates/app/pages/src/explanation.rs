@@ -399,7 +399,7 @@ fn evaluations(evaluations: &[EvaluationReceipt]) -> Markup {
             html! {
                 td { code { (evaluation.evaluation_id) } }
                 td.n { (step(evaluation.step)) }
-                td { (evaluation.evaluator.name) }
+                td { (evaluation.evaluator.name) @if evaluation.is_gate_test() { " (gate test)" } }
                 td.word { (evaluation.state.as_str()) }
                 td { (evaluation.failure.clone().unwrap_or_else(|| few.join(", "))) }
             }

@@ -190,7 +190,16 @@ pub(crate) fn use_of(evaluation: &EvaluationRow) -> Option<TestSetUseRow> {
     })
 }
 
+/// The origin of an evaluation of a known-bad model, made to test gates: it is never chosen by default.
+pub const GATE_TEST_ORIGIN: &str = "gate_test";
+
 impl EvaluationRow {
+    /// Whether it was made to test gates.
+    #[must_use]
+    pub fn is_gate_test(&self) -> bool {
+        self.origin == GATE_TEST_ORIGIN
+    }
+
     /// An evaluation that begins, of which nothing more is known.
     #[must_use]
     pub fn begun(

@@ -39,7 +39,7 @@ pub use backend::without_password;
 pub use catalogue::document;
 pub use close::{ClosedRecords, ValuesAtSteps, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
-pub use evaluations::EvaluationEnd;
+pub use evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 pub use find::{AttemptFilter, EndCount, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
 pub use kept::{KeptRows, KnownAttempt};

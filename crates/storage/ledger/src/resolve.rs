@@ -5,6 +5,7 @@ use trackway_core::name::{LAST, attempt_of_run};
 use trackway_core::{AttemptId, RunId, Timestamp};
 
 use crate::error::{LedgerError, nearest};
+use crate::evaluations::GATE_TEST_ORIGIN;
 use crate::find::RunFilter;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, EvaluationRow, LAUNCHES, RunRow};
@@ -135,15 +136,21 @@ impl Ledger {
         Ok(not_found("run", word, &hint))
     }
 
-    /// The evaluation of a reference: `last`, the newest that is not dated after `now`; an id; or a unique part of one,
+    /// The evaluation of a reference: `last`, the newest that is not dated after `now` and was not made to test gates; an id; or a unique part of one,
     /// of 4 letters or more.
     ///
     /// # Errors
     /// As [`Ledger::resolve`].
     pub fn resolve_evaluation(&self, word: &str, now: Timestamp) -> Result<EvaluationRow, LedgerError> {
         if word == LAST {
-            let newest = self.newest_evaluation(now)?;
-            return newest.ok_or_else(|| not_found("evaluation", word, "; there are no evaluations yet"));
+            if let Some(newest) = self.newest_evaluation(now)? {
+                return Ok(newest);
+            }
+            let hint = match self.newest_evaluations(1)?.is_empty() {
+                true => "; there are no evaluations yet",
+                false => "; those that exist were made to test gates",
+            };
+            return Err(not_found("evaluation", word, hint));
         }
         if let Some(evaluation) = self.evaluation(word)? {
             return Ok(evaluation);
@@ -171,12 +178,16 @@ impl Ledger {
     }
 
     fn newest_evaluation(&self, now: Timestamp) -> Result<Option<EvaluationRow>, LedgerError> {
-        let tail = "WHERE started_at <= ? ORDER BY started_at DESC, evaluation_id DESC LIMIT 1";
+        let newest = |further: &str, values: &[Value]| -> Result<Option<EvaluationRow>, LedgerError> {
+            let tail =
+                format!("WHERE origin <> ?{further} ORDER BY started_at DESC, evaluation_id DESC LIMIT 1");
+            let values = [&[Value::from(GATE_TEST_ORIGIN)], values].concat();
+            Ok(self.backend().select(&tail, &values)?.pop())
+        };
         // The connection is returned before the next question: SQLite has one.
-        let newest = self.backend().select(tail, &[Value::Timestamp(now)])?.pop();
-        match newest {
+        match newest(" AND started_at <= ?", &[Value::Timestamp(now)])? {
             Some(evaluation) => Ok(Some(evaluation)),
-            None => Ok(self.newest_evaluations(1)?.pop()),
+            None => newest("", &[]),
         }
     }
 }

@@ -49,7 +49,9 @@ pub fn newest_evaluation_of_file(context: &Context, path: &Path) -> Result<Evalu
     let source = RunSource::File { path: path.to_owned(), overrides: Vec::new() };
     let name = Job::read(&source, &context.redactor)?.plan.run.name;
     let filter = RunFilter { name: Some(name.clone()), limit: Some(RUNS_MAX), ..RunFilter::default() };
-    let is_meant = |row: &EvaluationRow| row.state == EvaluationState::Completed && row.test_set.is_none();
+    let is_meant = |row: &EvaluationRow| {
+        row.state == EvaluationState::Completed && row.test_set.is_none() && !row.is_gate_test()
+    };
     for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
         let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
         if let Some(newest) = rows.into_iter().rfind(is_meant) {

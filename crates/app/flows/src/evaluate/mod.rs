@@ -30,7 +30,7 @@ use trackway_engine::reporter::{NotesOnly, Notice, Reporter};
 use trackway_engine::run::{Prepared, Start, begin};
 use trackway_formats::Variable;
 use trackway_formats::runfile::EvaluateSection;
-use trackway_ledger::{EvaluationEnd, EvaluationRow};
+use trackway_ledger::{EvaluationEnd, EvaluationRow, GATE_TEST_ORIGIN};
 
 pub(crate) use self::expected::{Expected, expected};
 pub use self::import::ImportRequest;
@@ -61,6 +61,8 @@ pub struct EvaluateRequest {
     pub overrides: Vec<String>,
     /// The test sets by their names, `main` for that of `[evaluate]` itself; empty: all.
     pub test_sets: Vec<String>,
+    /// Whether its model is known to be bad, and is evaluated to test gates.
+    pub is_gate_test: bool,
 }
 
 /// Evaluates a checkpoint on its test sets, and writes down what came out. The receipt of the main one has the results of the
@@ -75,6 +77,7 @@ pub fn evaluate(
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let subject = Subject::find(context, &request.subject, &request.overrides, reporter)?;
+    let subject = Subject { is_gate_test: request.is_gate_test, ..subject };
     evaluate_on(context, subject, request.checkpoint.as_ref(), &request.test_sets, reporter)
 }
 
@@ -254,6 +257,12 @@ impl Case<'_> {
         });
         let capture = &self.prepared.capture;
         let judge = section.judge.as_ref();
+        let begun = EvaluationRow::begun(
+            self.evaluation_id.clone(),
+            self.subject.run.run_id,
+            self.chosen.manifest_sha256.clone(),
+            self.context.clock.now(),
+        );
         Ok(EvaluationRow {
             attempt_id: Some(self.chosen.attempt_id),
             evaluator_name: evaluator.name.clone(),
@@ -271,12 +280,8 @@ impl Case<'_> {
             spec_json: Some(spec),
             baseline_evaluation_id: self.baseline_evaluation_id.clone(),
             test_set: self.subject.asked.test_set.clone(),
-            ..EvaluationRow::begun(
-                self.evaluation_id.clone(),
-                self.subject.run.run_id,
-                self.chosen.manifest_sha256.clone(),
-                self.context.clock.now(),
-            )
+            origin: if self.subject.is_gate_test { GATE_TEST_ORIGIN.into() } else { begun.origin.clone() },
+            ..begun
         })
     }
 

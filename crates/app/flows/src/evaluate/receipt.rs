@@ -88,6 +88,7 @@ fn test_sets(row: &EvaluationRow, beside: &Beside) -> Result<Vec<TestSetResult>,
         let of_set = |other: &&EvaluationRow| {
             other.test_set.as_ref() == Some(&name)
                 && other.checkpoint_manifest_sha256 == row.checkpoint_manifest_sha256
+                && other.is_gate_test() == row.is_gate_test()
         };
         let newest = beside.on_test_sets.iter().rfind(of_set);
         let metrics: Option<Metrics> =

@@ -35,6 +35,8 @@ pub enum EvaluationSubject {
 pub struct Subject {
     pub run: RunRow,
     pub asked: Asked,
+    /// Whether it is evaluated to test gates.
+    pub is_gate_test: bool,
 }
 
 /// The request of an `[evaluate]`, for one of its test sets.
@@ -74,7 +76,7 @@ impl Subject {
             AppError::new(ErrorKind::Usage, message)
                 .hint("write one into its run file, and name the file: trackway eval run FILE")
         })?;
-        Ok(Self { run, asked })
+        Ok(Self { run, asked, is_gate_test: false })
     }
 
     /// The subject on the named test sets, or on all: the last one, and those before it. The main one is the last.
@@ -82,7 +84,7 @@ impl Subject {
     /// # Errors
     /// [`ErrorKind::Usage`] for a name that the run file does not have.
     pub fn on_test_sets(self, names: &[String]) -> Result<(Self, Vec<Self>), AppError> {
-        let Self { run, asked } = self;
+        let Self { run, asked, is_gate_test } = self;
         let is_wanted =
             |asked: &Asked| names.is_empty() || names.iter().any(|name| *name == asked.test_set_name());
         let all = asked.all_test_sets();
@@ -93,9 +95,9 @@ impl Subject {
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint(format!("the test sets are {}", known.join(", "))));
         }
-        let mut wanted: Vec<Self> =
-            all.into_iter().filter(is_wanted).map(|asked| Self { run: run.clone(), asked }).collect();
-        let last = wanted.pop().unwrap_or(Self { run, asked });
+        let on = |asked| Self { run: run.clone(), asked, is_gate_test };
+        let mut wanted: Vec<Self> = all.into_iter().filter(is_wanted).map(on).collect();
+        let last = wanted.pop().unwrap_or_else(|| on(asked));
         Ok((last, wanted))
     }
 }

@@ -19,8 +19,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::start::read_start;
 use trackway_api::preflight::{PreflightReport, Quote, Skipped};
@@ -36,7 +36,7 @@ use trackway_engine::run::{Job, RunSource, Start};
 pub use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-use self::steps::{Shared, Work};
+use self::steps::{Rehearsed, Shared, Work};
 
 /// The request of `trackway preflight`.
 #[derive(Debug, Clone)]
@@ -116,11 +116,13 @@ pub(crate) fn check(
     let sets = DataSets::open(job, &context.read_context)?;
     let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
     let one_batch = steps::rehearses_one_batch(context, job, capture)?;
+    let before = one_batch.as_ref().err().map(|not| Rehearsed::before(context, not)).transpose()?;
+    let one_batch = one_batch.map_err(|not| not.why);
     let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan, one_batch), &policy);
     let quote = quote::quote(&planned, &sets);
     reporter.preflight(&PreflightEvent::Quote(&quote));
     let cancelled: &AtomicBool = context.cancel.is_stopped();
-    let shared = Shared::default();
+    let shared = Shared { rehearsed: Mutex::new(before.unwrap_or_default()), ..Shared::default() };
     let work = Work { context, job, capture, start, sets: &sets, shared: &shared, cancelled, reporter };
     let results = graph::execute(&planned, &|step| steps::run(&work, step.spec));
     let clean = |text: String| context.redactor.text(&text).into_owned();

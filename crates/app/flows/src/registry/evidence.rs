@@ -34,7 +34,8 @@ pub(super) fn evidence(
     damage: Option<String>,
 ) -> Result<PromotionEvidence, AppError> {
     let manifest_sha256 = &version.checkpoint_manifest_sha256;
-    let evaluations = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
+    let mut evaluations = context.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
+    evaluations.retain(|row| !row.is_gate_test());
     let on_set = |wanted: Option<&str>| {
         let rows = evaluations.iter().filter(|row| row.test_set.as_deref() == wanted);
         newest(rows.cloned().collect())

@@ -245,7 +245,7 @@ fn report(
         run_id: prepared.run.run_id,
         result,
         launches: launches.collect(),
-        measured: measured(evidence),
+        measured: measured(&evidence.learned.facts),
         wall_seconds: rows().filter_map(|row| row.wall_seconds).sum(),
         gpu_seconds: rows().filter_map(|row| row.gpu_seconds).sum(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),

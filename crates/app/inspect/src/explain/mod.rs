@@ -617,7 +617,8 @@ fn actions_for(
 
 /// What to look at where the newest evaluation of the newest weights failed or does not pass its gates.
 fn unmet_action(evaluations: &[EvaluationReceipt]) -> Option<String> {
-    let newest = evaluations.iter().max_by_key(|evaluation| evaluation.step)?;
+    let candidates = evaluations.iter().filter(|evaluation| !evaluation.is_gate_test());
+    let newest = candidates.max_by_key(|evaluation| evaluation.step)?;
     let id = &newest.evaluation_id;
     (!newest.passes())
         .then(|| format!("its evaluation failed, or a gate does not pass: trackway eval show {id}"))

@@ -1,10 +1,13 @@
 use trackway_api::explain::TimelineEvent;
+use trackway_core::text::counted;
+use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_engine::save_reason::save_reason;
 use trackway_formats::EventKind;
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 
 /// Events that are part of other lines of the page.
-const SHOWN_ELSEWHERE: [EventKind; 8] = [
+const SHOWN_ELSEWHERE: [EventKind; 9] = [
+    EventKind::CheckpointFallback,
     EventKind::CheckpointOpened,
     EventKind::CheckpointReason,
     EventKind::CheckpointAsks,
@@ -28,6 +31,13 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
         step: event.step,
         text: event_text(event) + &reason_text(event, events),
     }));
+    moments.extend(skipped_checkpoints(events).into_iter().map(|skipped| TimelineEvent {
+        at: skipped.at,
+        attempt_number: number_of(skipped.attempt_id),
+        kind: EventKind::CheckpointFallback.as_str().into(),
+        step: skipped.steps.map(|(_, last)| last),
+        text: skipped.text(),
+    }));
     moments.extend(retries.iter().map(|retry| TimelineEvent {
         at: retry.at,
         attempt_number: number_of(Some(retry.attempt_id)),
@@ -37,6 +47,56 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     }));
     moments.sort_by_key(|moment| moment.at);
     moments
+}
+
+/// Checkpoints that a resume skipped for one reason, such as a rollback that left them.
+struct Skipped<'e> {
+    at: Timestamp,
+    attempt_id: Option<AttemptId>,
+    why: &'e str,
+    count: u64,
+    /// The first and the last of their steps, as far as these are known.
+    steps: Option<(Step, Step)>,
+}
+
+impl Skipped<'_> {
+    fn text(&self) -> String {
+        let steps = match self.steps {
+            Some((first, last)) if first == last => format!(" of step {first}"),
+            Some((first, last)) => format!(" of steps {first} to {last}"),
+            None => String::new(),
+        };
+        let verb = if self.count == 1 { "was" } else { "were" };
+        format!("{}{steps} {verb} not resumed from: {}", counted(self.count, "checkpoint"), self.why)
+    }
+}
+
+/// One for each attempt and reason.
+fn skipped_checkpoints(events: &[EventRow]) -> Vec<Skipped<'_>> {
+    let mut skipped: Vec<Skipped<'_>> = Vec::new();
+    for event in events.iter().filter(|event| EventKind::CheckpointFallback.is(&event.kind)) {
+        let why = event.fields_json.as_ref().and_then(|fields| fields.get("why")?.as_str());
+        let why = why.unwrap_or(&event.message);
+        let known = skipped.iter_mut().find(|it| it.attempt_id == event.attempt_id && it.why == why);
+        let step = event.step.map(|step| (step, step));
+        match known {
+            Some(known) => {
+                known.count += 1;
+                let both = known.steps.zip(step).map(|(known, new)| (known.0.min(new.0), known.1.max(new.1)));
+                known.steps = both.or(known.steps).or(step);
+            }
+            None => {
+                skipped.push(Skipped {
+                    at: event.at,
+                    attempt_id: event.attempt_id,
+                    why,
+                    count: 1,
+                    steps: step,
+                });
+            }
+        }
+    }
+    skipped
 }
 
 fn of_attempt(attempt: &AttemptRow) -> Vec<TimelineEvent> {
@@ -93,5 +153,49 @@ fn event_text(event: &EventRow) -> String {
         format!("{}{step}", event.kind)
     } else {
         format!("{}{step}: {}", event.kind, event.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that the checkpoints which a rollback left are one line for each attempt with their number and steps, and that one
+    /// which was skipped for another reason has its line beside it.
+    #[test]
+    fn skipped_checkpoints_of_one_reason_are_one_line() {
+        let event = |number: u32, attempt: u32, step: Option<Step>, why: &str| EventRow {
+            event_id: format!("event {number}"),
+            run_id: "run_00000000000000000000000001".parse().unwrap(),
+            attempt_id: Some(format!("att_0000000000000000000000000{attempt}").parse().unwrap()),
+            at: Timestamp::from_micros(i64::from(number)),
+            kind: EventKind::CheckpointFallback.as_str().into(),
+            step,
+            message: format!("why={why}"),
+            fields_json: Some(json!({ "why": why })),
+            source: "sdk".into(),
+        };
+        let back = "marked suspect earlier: rolled back to step 40";
+        let events = [
+            event(1, 1, Some(160), back),
+            event(2, 1, Some(120), "`w.bin` is missing"),
+            event(3, 1, Some(60), back),
+            event(4, 1, Some(100), back),
+            event(5, 2, Some(160), back),
+            event(6, 2, None, "log entry 7 cannot be used"),
+        ];
+        let lines: Vec<(Option<Step>, String)> =
+            timeline(&[], &events, &[]).into_iter().map(|it| (it.step, it.text)).collect();
+        assert_eq!(
+            lines,
+            [
+                (Some(160), format!("3 checkpoints of steps 60 to 160 were not resumed from: {back}")),
+                (Some(120), "1 checkpoint of step 120 was not resumed from: `w.bin` is missing".to_owned()),
+                (Some(160), format!("1 checkpoint of step 160 was not resumed from: {back}")),
+                (None, "1 checkpoint was not resumed from: log entry 7 cannot be used".to_owned()),
+            ]
+        );
     }
 }

@@ -2,7 +2,6 @@
 
 use trackway_formats::rehearsal::RehearsalFacts;
 
-use super::RehearsalEvidence;
 use crate::config_checks::{Compile, Loader, Measurements, TrainingConfig};
 
 /// What a launch took.
@@ -23,10 +22,10 @@ pub struct Measured {
     pub batch_seconds: Option<f64>,
 }
 
-/// What the launch that learned took.
+/// What a launch took.
 #[must_use]
-pub fn measured(evidence: &RehearsalEvidence) -> Measured {
-    let Some(resources) = &evidence.learned.facts.resources else { return Measured::default() };
+pub fn measured(facts: &RehearsalFacts) -> Measured {
+    let Some(resources) = &facts.resources else { return Measured::default() };
     Measured {
         peak_rss_bytes: resources.peak_rss_bytes,
         peak_device_bytes: resources.peak_device_bytes,

@@ -405,5 +405,6 @@ fn measurements_are_handed_on() {
     let config = config_of(&evidence.learned.facts);
     assert_eq!((config.precision, config.gradient_clip_norm), (Some(Precision::Bf16), Some(1.0)));
     assert_eq!((config.loader.and_then(|loader| loader.workers), config.seed), (Some(4), None));
-    assert_eq!((measured(&evidence).step_seconds, measured(&evidence).peak_rss_bytes), (Some(0.5), None));
+    let measured = measured(&evidence.learned.facts);
+    assert_eq!((measured.step_seconds, measured.peak_rss_bytes), (Some(0.5), None));
 }

@@ -16,7 +16,7 @@ use trackway_core::checks::Verdict;
 use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::RunState;
 
-use super::evaluate::{few_metrics, gate_summary};
+use super::evaluate::{evaluator_name, few_metrics, gate_summary};
 use super::explain_text::{fact, facts, optional, section};
 use super::preflight::counted_verdicts;
 use super::{
@@ -616,7 +616,7 @@ fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
         vec![
             format!("  {}", evaluation.evaluation_id),
             step.unwrap_or_default(),
-            evaluation.evaluator.name.clone(),
+            evaluator_name(evaluation),
             evaluation.state.to_string(),
             gate_summary(evaluation).unwrap_or_default(),
             result,

@@ -126,6 +126,7 @@ fn known_bad(
         checkpoint: Some(CheckpointRef::First),
         overrides: Vec::new(),
         test_sets: Vec::new(),
+        is_gate_test: true,
     };
     signals::supervise(context.cancel());
     let live = Live::new(printer);

@@ -1,6 +1,7 @@
 //! `trackway registry …`
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use trackway_api::registry::{Deployed, ModelCard, ModelChanged, ModelDetails, ModelVersion};
@@ -13,6 +14,7 @@ use trackway_flows::registry::{
     AliasRequest, Approve, Policy, PolicyRequest, PromoteRequest, RegisterRequest, RollBackModel,
 };
 use trackway_formats::runfile::parse_duration;
+use trackway_formats::shell::quoted;
 
 use super::live::BytesBar;
 use crate::args::{
@@ -367,11 +369,16 @@ fn policy(context: &Context, args: &PolicyArgs, printer: Printer) -> Result<u8, 
     }
     policy_lines(&policy).into_iter().for_each(|line| printer.note(line));
     if let Some(path) = &args.write {
-        let (shown, model) = (path.display(), &args.model);
-        printer
-            .note(format!("wrote {shown}; edit it, then: trackway registry policy {model} --file {shown}"));
+        printer.note(policy_written(&args.model, path));
     }
     Ok(0)
+}
+
+/// Where a policy was written, and the command that applies it.
+fn policy_written(model: &str, path: &Path) -> String {
+    let shown = path.display();
+    let (model, file) = (quoted(model), quoted(&shown.to_string()));
+    format!("wrote `{shown}`; edit it, then: trackway registry policy {model} --file {file}")
 }
 
 /// What a policy requires, a sentence for each part.
@@ -434,4 +441,22 @@ fn card(context: &Context, model: &str, version: &str, printer: Printer) -> Resu
         printer.file(card.as_bytes());
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the command which applies a written policy can be pasted into a shell, also where its path has a space.
+    #[test]
+    fn the_command_for_a_written_policy_is_whole() {
+        assert_eq!(
+            policy_written("income", Path::new("policy.toml")),
+            "wrote `policy.toml`; edit it, then: trackway registry policy income --file policy.toml"
+        );
+        assert_eq!(
+            policy_written("income", Path::new("my files/it's.toml")),
+            r"wrote `my files/it's.toml`; edit it, then: trackway registry policy income --file 'my files/it'\''s.toml'"
+        );
+    }
 }

@@ -529,7 +529,7 @@ fn slices_and_blind_spots_of_a_run_file() {
 }
 
 /// Proves that known-bad models are made from what there is: shuffled predictions of an evaluation fail a gate that its model
-/// passes, the first checkpoint is evaluated, and an evaluation without rows is refused.
+/// passes, the first checkpoint is evaluated, which no default chooses afterwards, and an evaluation without rows is refused.
 #[test]
 fn known_bad_models_are_made() {
     let home = trained(
@@ -539,7 +539,8 @@ fn known_bad_models_are_made() {
          gates = [\"accuracy >= 0.7\", \"min(slice.accuracy) >= 0.6\", \"size_bytes < 1e9\"]\n",
     );
     write_people(&home);
-    assert_eq!(evaluate(&home, &["--checkpoint", "1"]).0, 0);
+    let (code, good) = evaluate(&home, &["--checkpoint", "1"]);
+    assert_eq!(code, 0, "{good}");
     let test = |bad: &str| document(&home.trackway(&["gates", "test", "job.toml", "--bad", bad, "--json"]));
     let (code, tests) = test("shuffled");
     assert_eq!((code, &tests["unverified"]), (5, &json!(["size_bytes < 1e9"])), "{tests}");
@@ -554,7 +555,22 @@ fn known_bad_models_are_made() {
         first["tests"][0]["fixture"].as_str().unwrap().starts_with("the first checkpoint: step 1"),
         "{first}"
     );
-    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 2);
+    let listed = home.json(&["eval", "ls"]);
+    let origins: Vec<&Value> = listed.as_array().unwrap().iter().map(|line| &line["origin"]).collect();
+    assert_eq!(origins, ["gate_test", "trackway"], "{listed}");
+    assert!(home.trackway(&["eval", "ls"]).stdout.contains("(gate test)"));
+    let bad_id = listed[0]["evaluation_id"].as_str().unwrap();
+    assert!(home.trackway(&["eval", "show", bad_id]).stdout.contains("of a known-bad model for a gate test"));
+    let id = &good["evaluation_id"];
+    assert_eq!(&home.json(&["eval", "show", "last"])["evaluation_id"], id);
+    let judged = home.trackway(&["gates", "judge", "last", "--json"]);
+    assert_eq!(&document(&judged).1["evaluation_id"], id);
+    let shuffled = test("shuffled").1["tests"][0]["fixture"].clone();
+    assert!(shuffled.as_str().unwrap().ends_with(id.as_str().unwrap()), "{shuffled}");
+    let (_, second) = evaluate(&home, &["--checkpoint", "2", "--set", "evaluate.baseline='last'"]);
+    assert_eq!(&second["baseline_evaluation_id"], id, "{second}");
+    let register = ["registry", "register", "judged", "--run", "last", "--checkpoint", "1"];
+    assert_eq!(&home.json(&register)["evaluation_id"], id);
 
     // The newest evaluation of another model is not meant.
     let own = test("shuffled").1;

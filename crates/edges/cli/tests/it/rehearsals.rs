@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use trackway_recorder::facts::{Batches, Fact, LossFunction, TensorFacts};
+use trackway_recorder::facts::{Batches, Fact, Group, LossFunction, Model, TensorFacts};
 use trackway_recorder::{Kind, ParameterUpdate, Recorder, UpdateWatch};
 
 use crate::examples::wine_mlp;
@@ -133,6 +133,10 @@ impl Toy {
                 .collect();
             self.watch.see(f64::from(self.learning_rate()), &updates);
             self.watch.facts("Toy").iter().for_each(|fact| run.rehearsal_fact(fact));
+            if self.flaw == "large" {
+                let parameters = Group { elements: 800_001, ..Group::default() };
+                run.rehearsal_fact(&Fact::Model(Model { parameters, ..Model::default() }));
+            }
         }
         loss
     }
@@ -239,6 +243,42 @@ fn a_script_that_learns_passes() {
     assert_eq!(page.code, 0, "{}", page.stderr);
     let page = home.trackway(&["rehearse", &file]).stdout;
     assert!(page.contains("pass: one batch: loss 1."), "{page}");
+}
+
+/// Proves that what a rehearsal measured counts in later pre-flights too, which do not repeat it: with the same config and script they
+/// have the same finding about the size of the model.
+#[test]
+fn what_a_rehearsal_measured_is_not_lost() {
+    let home = Home::new();
+    let file = toy_run_file(&home, "large");
+    let text = std::fs::read_to_string(home.path().join(&file)).unwrap();
+    // A Python script is read for its use of batches; the toy takes its name for another test.
+    let text = text.replacen("\"--nocapture\"", "\"--nocapture\", \"train.py\"", 1);
+    home.write(&file, &format!("{text}[data.train]\npath = \"rows.csv\"\nlabel = \"y\"\n"));
+    home.write(
+        "train.py",
+        "import trackway\n\nrun = trackway.attach()\nfor batch in run.batches([1]):\n    pass\n",
+    );
+    let rows: String = (0..100).map(|row| format!("{},{}\n", row * 37 % 101, row % 2)).collect();
+    home.write("rows.csv", &format!("x,y\n{rows}"));
+    let ran = home.trackway(&["run", &file]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let of_run = home.sql("select verdict from preflight_checks where check_name = 'config.model_size'");
+    assert_eq!((of_run.len(), &of_run[0]["verdict"]), (1, &json!("warn")), "{of_run:?}");
+    let report = home.json(&["preflight", &file]);
+    let check = |name: &str| {
+        let checks = report["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{report:#}"))
+    };
+    assert_eq!(check("rehearsal.one_batch")["verdict"], "not_applicable", "{report:#}");
+    let size = check("config.model_size");
+    assert_eq!(size["verdict"], "warn", "{size:#}");
+    assert!(size["findings"][0]["message"].as_str().unwrap().starts_with("800001 parameters"), "{size:#}");
+    assert_eq!(
+        home.sql("select count(*) as n from launches where kind = 'one_batch' and resumed_from_step is null")
+            [0]["n"],
+        1
+    );
 }
 
 /// Proves that a script in Rust that does one thing wrong is found out, with the right name for it, and with exit code 3

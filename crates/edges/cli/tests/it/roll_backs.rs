@@ -92,7 +92,8 @@ pub fn after_roll_back(steps: std::ops::RangeInclusive<u64>) -> Vec<(u64, u64)> 
 
 /// Proves by exact batches that a run whose numbers broke continues from a checkpoint a safe distance before, without
 /// the batches around the problem, that a crash right after it skips the same ones, that no broken checkpoint is
-/// resumed from or deleted, and that receipt, decision, detection and `explain` show it.
+/// resumed from or deleted, that receipt, decision, detection and `explain` show it, and that a reproduction expects the states of
+/// the branch that counts.
 #[test]
 fn a_run_goes_back_and_passes_over_what_broke_it() {
     let home = Home::new();
@@ -148,6 +149,26 @@ fn a_run_goes_back_and_passes_over_what_broke_it() {
     let page = home.trackway(&["explain", "dies"]).stdout;
     assert!(page.contains("done: rolled back to step 110; skips the batches 115..126"), "{page}");
     assert!(page.contains("data: batch 120"), "{page}");
+    let explained = home.json(&["explain", "dies"]);
+    let skipped: Vec<&str> = explained["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["kind"] == "checkpoint_fallback")
+        .map(|event| event["text"].as_str().unwrap())
+        .collect();
+    let reason = "not resumed from: marked suspect earlier: rolled back to step 110";
+    assert_eq!(skipped.len(), 2, "one line for each attempt that resumed: {skipped:?}");
+    assert!(skipped.iter().all(|text| text.contains(reason)), "{skipped:?}");
+
+    // A reproduction does not expect the states that were left: it trains the steps after the rollback once.
+    let again = home.path().join("again");
+    home.json(&["reproduce", "dies", "--out", again.to_str().unwrap()]);
+    let expected: Value =
+        serde_json::from_str(&std::fs::read_to_string(again.join("expected.json")).unwrap()).unwrap();
+    let steps: Vec<u64> =
+        expected["states"].as_array().unwrap().iter().map(|state| state[0].as_u64().unwrap()).collect();
+    assert_eq!(steps.iter().filter(|step| **step == 120).count(), 1, "{expected}");
 }
 
 /// Proves that rollbacks end with their budget, and that a run without an older checkpoint reports it.

@@ -28,15 +28,7 @@ struct RuledColumn {
 }
 
 /// The reasons of the rows of a chunk that are set aside, by row.
-pub(super) type Reasons = BTreeMap<usize, Vec<Reason>>;
-
-/// Why a row is set aside: the rule, and the text with the value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reason {
-    pub(super) rule: String,
-    /// The string that is there, where the table cannot hold it, with the index of its column.
-    pub(super) misfit: Option<(usize, String)>,
-}
+pub(super) type Reasons = BTreeMap<usize, Vec<String>>;
 
 impl Judge {
     pub(super) fn new(source: &Source, plan: &CleanPlan<'_>) -> Result<Self, CleanError> {
@@ -102,27 +94,25 @@ impl Judge {
     pub(super) fn reasons(&self, chunk: &Chunk) -> Result<Reasons, String> {
         let mut reasons = Reasons::new();
         let schema = chunk.batch.schema();
-        let mut add = |row: usize, rule: String, misfit| {
-            reasons.entry(row).or_default().push(Reason { rule, misfit });
-        };
+        let mut add = |row: usize, rule: String| reasons.entry(row).or_default().push(rule);
         for (index, faults) in chunk.faults.iter().enumerate() {
             let name = schema.field(index).name();
             let mut from = 0;
-            for (line, text) in faults.listed.iter().flatten() {
+            for (line, _) in faults.listed.iter().flatten() {
                 // Both are in the order of the rows.
                 let row = (from..chunk.batch.num_rows()).find(|row| chunk.place(*row).row == *line);
                 let Some(row) = row else {
                     return Err(format!("line {line} of `{name}` is not among the rows read"));
                 };
                 from = row;
-                add(row, format!("`{name}` is of another type"), Some((index, text.clone())));
+                add(row, format!("`{name}` is of another type"));
             }
         }
         for column in &self.columns {
             let Ok(index) = schema.index_of(&column.name) else { continue };
             let array = chunk.batch.column(index);
             column.compiled.apply(array, &mut |row, broken| {
-                add(row, format!("`{}` is {}", column.name, broken.check_and_message().1), None);
+                add(row, format!("`{}` is {}", column.name, broken.check_and_message().1));
             });
             if column.must_have_value {
                 let has_misfit = |row: usize| {
@@ -132,9 +122,7 @@ impl Judge {
                 if let Some(nulls) = array.logical_nulls() {
                     let empty = (0..nulls.len()).filter(|row| nulls.is_null(*row));
                     let empty: Vec<usize> = empty.filter(|row| !has_misfit(*row)).collect();
-                    empty
-                        .into_iter()
-                        .for_each(|row| add(row, format!("`{}` has no value", column.name), None));
+                    empty.into_iter().for_each(|row| add(row, format!("`{}` has no value", column.name)));
                 }
             }
         }
@@ -143,7 +131,7 @@ impl Judge {
             for row in (0..holds.len())
                 .filter(|row| !arrow::array::Array::is_null(&holds, *row) && !holds.value(*row))
             {
-                add(row, format!("not `{name}`"), None);
+                add(row, format!("not `{name}`"));
             }
         }
         Ok(reasons)

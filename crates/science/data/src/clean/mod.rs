@@ -1,5 +1,5 @@
 //! A table without what makes it unfit: exact duplicates, rows that break a rule or cannot be read, personal data. Every row is
-//! accounted for: it is written, a duplicate, or in the quarantine with the reasons.
+//! accounted for: it is written, a duplicate, or in the quarantine with the reasons. What is not cleaned is written as it was.
 //!
 //! The data is read twice: to find duplicates, and to write. Of more than [`DIGESTS_MAX`] rows, duplicates are looked for in
 //! parts, one more reading each, so that memory stays bounded.
@@ -138,7 +138,7 @@ pub fn clean(source: &Source, plan: &CleanPlan<'_>, watch: &PassObserver<'_>) ->
     let mut source = judge.typed(source.clone().with_strings_as_misfits())?;
     let found = duplicates::find(&mut source, &judge, watch)?;
     // The types are known: with a guess, a wider value would begin the reading, and the files, again.
-    let source = source.clone().with_columns(source.columns().to_vec())?;
+    let source = source.clone().with_columns(source.columns().to_vec())?.with_originals();
     write::write(source, &judge, plan, &found, watch)
 }
 

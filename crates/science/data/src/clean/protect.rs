@@ -76,11 +76,16 @@ impl Protection {
         }
     }
 
-    /// A column as it may be written: strings, nulls where there is no value.
-    pub(super) fn column(self, column: &ArrayRef, key: Option<&HashKey>) -> Result<ArrayRef, ArrowError> {
+    /// A column as it may be written: strings, nulls where `typed`, the same column as it was read, has no value.
+    pub(super) fn column(
+        self,
+        column: &ArrayRef,
+        typed: &ArrayRef,
+        key: Option<&HashKey>,
+    ) -> Result<ArrayRef, ArrowError> {
         let options = FormatOptions::new();
         let cells = ArrayFormatter::try_new(column, &options)?;
-        let nulls = column.logical_nulls();
+        let nulls = typed.logical_nulls();
         let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let cell = |row: usize| match is_null(row) {
             true => None,

@@ -2,19 +2,31 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::BooleanArray;
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Int32Array,
+    RecordBatch, TimestampNanosecondArray,
+};
+use arrow::datatypes::Int8Type;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::duplicates::find_within;
 use super::*;
+use crate::infer::ColumnType;
 use crate::pass::UNWATCHED;
+use crate::write::{TableFile, TableFormat};
 use crate::{DataSpec, ReadContext};
 
 /// A table named `in.EXTENSION` in a folder, opened.
 fn source(folder: &Path, extension: &str, text: &str) -> Source {
     let name = format!("in.{extension}");
     fs::write(folder.join(&name), text).unwrap();
-    let spec = DataSpec { path: name, ..DataSpec::default() };
+    opened(folder, &name)
+}
+
+fn opened(folder: &Path, name: &str) -> Source {
+    let spec = DataSpec { path: name.to_owned(), ..DataSpec::default() };
     Source::open(folder, "data", &spec, &ReadContext::default()).unwrap()
 }
 
@@ -22,7 +34,7 @@ fn source(folder: &Path, extension: &str, text: &str) -> Source {
 struct Above(i64);
 
 impl RowRule for Above {
-    fn holds(&self, batch: &arrow::array::RecordBatch) -> Result<BooleanArray, String> {
+    fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String> {
         use arrow::array::AsArray as _;
         let column = batch.column_by_name("a").ok_or("no column `a`")?;
         let numbers =
@@ -110,6 +122,79 @@ fn a_wrong_cell_of_a_small_table_is_quarantined() {
     let ten = "a\n1\n2\n3\nx\n5\n6\ny\n8\n9\n10\n";
     check("csv", ten, "a\n1\n2\n3\n5\n6\n8\n9\n10\n", &["in.csv,5,", "in.csv,8,"]);
     check("csv", "id,a\n1,7\n2,x\n3,8\n4,y\n", "id,a\n1,7\n2,x\n3,8\n4,y\n", &[]);
+}
+
+/// Proves that what is not cleaned is written as the strings of the input: dates, whole numbers among decimals, zeros and signs
+/// in front, strings that mean a missing value; in JSON lines as the same values, and in Parquet in the types that were read.
+#[test]
+fn strings_come_out_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "day,amount,code,flag\n2024-01-03,900,007,True\n2024-01-04 10:00,12.50,+8,false\n,NA,9,\n2024-01-05,1e3,10,true\n";
+    let csv = source(folder.path(), "csv", text);
+    let written = |source: &Source, name: &str| {
+        let plan = CleanPlan { out: folder.path().join(name), ..plan(folder.path(), None, &[]) };
+        let account = clean(source, &plan, &UNWATCHED).unwrap();
+        assert_eq!((account.rows, account.rows_written), (4, 4));
+    };
+    written(&csv, "out.csv");
+    assert_eq!(read(folder.path(), "out.csv"), text);
+    written(&csv, "out.jsonl");
+    let lines = [
+        r#"{"day":"2024-01-03","amount":900,"code":7,"flag":true}"#,
+        r#"{"day":"2024-01-04 10:00","amount":12.50,"code":8,"flag":false}"#,
+        r#"{"day":null,"amount":null,"code":9,"flag":null}"#,
+        r#"{"day":"2024-01-05","amount":1e3,"code":10,"flag":true}"#,
+    ];
+    assert_eq!(read(folder.path(), "out.jsonl").lines().collect::<Vec<_>>(), lines);
+    let json = "{\"day\":\"2024-01-03\",\"amount\":900,\"tags\":[1,\"a\"]}\n{\"day\":null,\"amount\":12.5,\"tags\":null}\n\
+                {\"day\":\"2024-01-04\",\"amount\":900.0,\"tags\":[]}\n{\"day\":\"NA\",\"amount\":1,\"tags\":[2]}\n";
+    written(&source(folder.path(), "jsonl", json), "again.jsonl");
+    assert_eq!(read(folder.path(), "again.jsonl"), json);
+    written(&csv, "out.parquet");
+    let kinds: Vec<ColumnType> =
+        opened(folder.path(), "out.parquet").columns().iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [ColumnType::Timestamp, ColumnType::Float, ColumnType::Int, ColumnType::Bool]);
+}
+
+/// Proves that the columns of a Parquet file keep their types in Parquet, and that a date or a short float is not written as
+/// another value in a text file.
+#[test]
+fn parquet_columns_keep_their_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = Date32Array::from(vec![Some(19_725), None, Some(19_726)]);
+    let categories: DictionaryArray<Int8Type> = ["a", "b", "a"].into_iter().collect();
+    let cents = Decimal128Array::from(vec![90_000, 5, 1_250]).with_precision_and_scale(12, 2).unwrap();
+    let batch = RecordBatch::try_from_iter([
+        ("day", Arc::new(day) as ArrayRef),
+        ("count", Arc::new(Int32Array::from(vec![Some(900), None, Some(3)])) as ArrayRef),
+        ("rate", Arc::new(Float32Array::from(vec![0.1, 900.0, 2.5])) as ArrayRef),
+        ("cents", Arc::new(cents) as ArrayRef),
+        ("at", Arc::new(TimestampNanosecondArray::from(vec![1, 2, 3]).with_timezone("+02:00")) as ArrayRef),
+        ("category", Arc::new(categories) as ArrayRef),
+    ])
+    .unwrap();
+    let mut file =
+        TableFile::create(&folder.path().join("in.parquet"), TableFormat::Parquet, &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    file.finish().unwrap();
+    let source = opened(folder.path(), "in.parquet");
+    let to = |name: &str| {
+        let plan = CleanPlan { out: folder.path().join(name), ..plan(folder.path(), None, &[]) };
+        clean(&source, &plan, &UNWATCHED).unwrap();
+    };
+    to("out.parquet");
+    let file = fs::File::open(folder.path().join("out.parquet")).unwrap();
+    let mut written = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    assert_eq!(written.next().unwrap().unwrap().columns(), batch.columns());
+    to("out.csv");
+    let rows = read(folder.path(), "out.csv");
+    assert!(rows.contains("\n2024-01-03,900,0.1,900.00,"), "{rows}");
+    to("out.jsonl");
+    let rows = read(folder.path(), "out.jsonl");
+    assert!(
+        rows.starts_with("{\"day\":\"2024-01-03\",\"count\":900,\"rate\":0.1,\"cents\":900.00,"),
+        "{rows}"
+    );
 }
 
 /// Proves that duplicates can be kept and are counted then, and that JSON lines with an invalid one are cleaned too, with the

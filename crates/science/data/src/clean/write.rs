@@ -10,13 +10,13 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::duplicates::Found;
-use super::judge::{Judge, Reason, Reasons};
+use super::judge::{Judge, Reasons};
 use super::protect::{HashKey, Protection};
 use super::{Account, CleanError, CleanPlan, Duplicates, ReasonCount, reason_of};
-use crate::infer::ColumnType;
+use crate::infer::Column;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, RejectedRow, Source};
-use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
+use crate::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 pub(super) fn write(
     mut source: Source,
@@ -28,8 +28,9 @@ pub(super) fn write(
     let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
     let columns = source.columns();
     let how = |name: &String| plan.protected.iter().find(|(column, _)| column == name).map(|(_, how)| *how);
+    let forms = Forms::of(&source, TableFormat::of(&plan.out)?);
     let writer = Writer {
-        kinds: columns.iter().map(|column| column.kind).collect(),
+        forms: &forms,
         protections: columns.iter().map(|column| how(&column.name)).collect(),
         quarantine: TableFile::create(
             &plan.quarantine,
@@ -48,6 +49,7 @@ pub(super) fn write(
     let writer = Mutex::new(writer);
     let make = |_: &Source| Pending {
         judge,
+        forms: &forms,
         waiting: Vec::new(),
         rejected: Vec::new(),
         failed: None,
@@ -102,15 +104,21 @@ fn quarantine_schema() -> Arc<Schema> {
 /// The rows of a unit, until they are merged, in the order of the rows, and with that written.
 struct Pending<'b, 'w> {
     judge: &'b Judge,
+    forms: &'b Forms,
     waiting: Vec<Judged>,
     rejected: Vec<RejectedRow>,
     failed: Option<String>,
     writer: &'b Mutex<Writer<'w>>,
 }
 
-/// A batch, and the rows of it that are set aside, each with its place.
+/// Rows, and those of them that are set aside, each with its place.
 struct Judged {
-    batch: RecordBatch,
+    /// As they were read.
+    typed: RecordBatch,
+    /// As they are in the file.
+    originals: RecordBatch,
+    /// As they are written.
+    cells: RecordBatch,
     reasons: Reasons,
     places: BTreeMap<usize, (usize, u64)>,
 }
@@ -123,7 +131,13 @@ impl Pass for Pending<'_, '_> {
             Ok(reasons) => {
                 let place = |row: &usize| (*row, (chunk.file, chunk.place(*row).row));
                 let places = reasons.keys().map(place).collect();
-                self.waiting.push(Judged { batch: chunk.batch.clone(), reasons, places });
+                self.waiting.push(Judged {
+                    typed: chunk.batch.clone(),
+                    originals: chunk.originals().clone(),
+                    cells: self.forms.cells(chunk),
+                    reasons,
+                    places,
+                });
             }
             Err(why) => self.failed = self.failed.take().or(Some(why)),
         }
@@ -153,7 +167,7 @@ struct Counts {
 }
 
 struct Writer<'w> {
-    kinds: Vec<ColumnType>,
+    forms: &'w Forms,
     protections: Vec<Option<Protection>>,
     names: Vec<String>,
     files: &'w [String],
@@ -190,7 +204,7 @@ impl Writer<'_> {
     }
 
     fn rows(&mut self, judged: &Judged) -> Result<(), CleanError> {
-        let rows = judged.batch.num_rows();
+        let rows = judged.cells.num_rows();
         let first = self.counts.rows_read;
         self.counts.rows_read += rows as u64;
         let mut goes_out = vec![true; rows];
@@ -211,9 +225,10 @@ impl Writer<'_> {
             path: self.plan.out.clone(),
             message: error.to_string(),
         };
-        let written = filter_record_batch(&judged.batch, &BooleanArray::from(goes_out)).map_err(content)?;
-        let schema = Arc::clone(self.schema.get_or_insert_with(|| schema_of(&judged.batch, &self.kinds)));
-        let written = self.protected(&fitted(&written, &schema).map_err(content)?).map_err(content)?;
+        let schema = Arc::clone(self.schema.get_or_insert_with(|| self.forms.schema(&judged.cells)));
+        let cells = fitted(&judged.cells, &schema).map_err(content)?;
+        let cells = self.protected(&cells, judged).map_err(content)?;
+        let written = filter_record_batch(&cells, &BooleanArray::from(goes_out)).map_err(content)?;
         self.counts.written += written.num_rows() as u64;
         let out = match &mut self.out {
             Some(out) => out,
@@ -227,11 +242,11 @@ impl Writer<'_> {
         let mut set_aside = Vec::with_capacity(judged.reasons.len());
         for (row, reasons) in &judged.reasons {
             let (file, line) = judged.places[row];
-            let record = self.record(&judged.batch, *row, reasons).map_err(content)?;
-            let mut rules: Vec<&str> = reasons.iter().map(|reason| reason.rule.as_str()).collect();
+            let record = self.record(&judged.originals, *row).map_err(content)?;
+            let mut rules = reasons.clone();
             rules.dedup();
             for rule in &rules {
-                *self.counts.reasons.entry((*rule).to_owned()).or_default() += 1;
+                *self.counts.reasons.entry(rule.clone()).or_default() += 1;
             }
             set_aside.push(SetAside { file, row: line, reason: rules.join("; "), record: Some(record) });
         }
@@ -277,11 +292,11 @@ impl Writer<'_> {
     }
 
     /// The columns that are written, those with personal data as they may be.
-    fn protected(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    fn protected(&self, cells: &RecordBatch, judged: &Judged) -> Result<RecordBatch, ArrowError> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
-        for ((column, field), how) in
-            batch.columns().iter().zip(batch.schema().fields()).zip(&self.protections)
-        {
+        let schema = cells.schema();
+        let each = cells.columns().iter().zip(schema.fields()).zip(&self.protections);
+        for (index, ((column, field), how)) in each.enumerate() {
             match how {
                 None => {
                     fields.push(Arc::clone(field));
@@ -290,7 +305,8 @@ impl Writer<'_> {
                 Some(Protection::Drop) => {}
                 Some(how) => {
                     fields.push(Arc::new(Field::new(field.name(), DataType::Utf8, true)));
-                    columns.push(how.column(column, self.plan.key.as_ref())?);
+                    let (original, typed) = (judged.originals.column(index), judged.typed.column(index));
+                    columns.push(how.column(original, typed, self.plan.key.as_ref())?);
                 }
             }
         }
@@ -298,18 +314,15 @@ impl Writer<'_> {
     }
 
     /// A row as a JSON object of strings, as it may be written.
-    fn record(&self, batch: &RecordBatch, row: usize, reasons: &[Reason]) -> Result<String, ArrowError> {
+    fn record(&self, originals: &RecordBatch, row: usize) -> Result<String, ArrowError> {
         let options = FormatOptions::new();
         let mut record = serde_json::Map::new();
         let key: Option<&HashKey> = self.plan.key.as_ref();
-        for (index, (column, how)) in batch.columns().iter().zip(&self.protections).enumerate() {
-            let misfit =
-                reasons.iter().filter_map(|reason| reason.misfit.as_ref()).find(|(at, _)| *at == index);
+        for (index, (column, how)) in originals.columns().iter().zip(&self.protections).enumerate() {
             let is_null = column.logical_nulls().is_some_and(|nulls| nulls.is_null(row));
-            let text = match (misfit, is_null) {
-                (Some((_, text)), _) => Some(text.clone()),
-                (None, true) => None,
-                (None, false) => Some(ArrayFormatter::try_new(column, &options)?.value(row).to_string()),
+            let text = match is_null {
+                true => None,
+                false => Some(ArrayFormatter::try_new(column, &options)?.value(row).to_string()),
             };
             let shown = match how {
                 Some(Protection::Drop) => continue,
@@ -326,10 +339,13 @@ impl Writer<'_> {
             Some(out) => out,
             None => {
                 // No row was read: a table of the same columns without rows.
-                let kept = self.kinds.iter().zip(&self.protections).zip(source.columns());
-                let kept = kept.filter(|((_, how), _)| **how != Some(Protection::Drop));
-                let fields: Vec<Field> =
-                    kept.map(|(_, column)| Field::new(&column.name, DataType::Utf8, true)).collect();
+                let kept = self.protections.iter().zip(source.columns());
+                let kept = kept.filter(|(how, _)| **how != Some(Protection::Drop));
+                let field = |(how, column): (&Option<Protection>, &Column)| {
+                    let stored = source.stored_type(&column.name).filter(|_| how.is_none());
+                    Field::new(&column.name, stored.unwrap_or(DataType::Utf8), true)
+                };
+                let fields: Vec<Field> = kept.map(field).collect();
                 TableFile::create(
                     &self.plan.out,
                     TableFormat::of(&self.plan.out)?,

@@ -33,6 +33,11 @@ impl Missing {
         Self { texts, first_bytes, longest }
     }
 
+    /// The empty string alone.
+    pub(crate) fn empty() -> Self {
+        Self { texts: vec![String::new()], first_bytes: [false; 256], longest: 0 }
+    }
+
     /// The index of the string in [`Missing::texts`] if it means a missing value.
     #[inline]
     pub(crate) fn find(&self, value: &[u8]) -> Option<usize> {

@@ -26,6 +26,8 @@ pub struct Chunk {
     pub file: usize,
     /// Never empty.
     pub batch: RecordBatch,
+    /// The same cells as they are in the file, if the source keeps them: see [`super::Source::with_originals`].
+    pub(crate) originals: Option<RecordBatch>,
     pub(crate) rows: RowNumbers,
     /// Faults of the cells of these rows, per column.
     pub faults: Vec<CellFaults>,
@@ -49,6 +51,11 @@ impl RowNumbers {
 }
 
 impl Chunk {
+    /// The cells as they are in the file; as they were read where the source does not keep them.
+    pub(crate) fn originals(&self) -> &RecordBatch {
+        self.originals.as_ref().unwrap_or(&self.batch)
+    }
+
     /// Where a row of the batch is.
     #[must_use]
     pub fn place(&self, row: usize) -> Place {

@@ -75,10 +75,11 @@ pub(crate) fn read_block(
                 None => absent(rows.lines.len(), faults),
             });
         }
+        let originals = sink.keeps_originals().then(|| rows.originals(columns, sink.file));
         let first = rows.lines[0];
         let offset = |line: &u64| u32::try_from(line - first).expect("a block has fewer lines than 2^32");
         let numbers = RowNumbers::new(first, rows.lines.iter().map(offset).collect());
-        sink.give(arrays, rows.lines.len(), numbers, faults)?;
+        sink.give((arrays, originals), rows.lines.len(), numbers, faults)?;
         if !more {
             break;
         }
@@ -171,6 +172,20 @@ impl Rows<'_> {
             ColumnType::Null => self.typed(field, missing, file, faults, Nothing(0)),
             _ => self.typed(field, missing, file, faults, TextCells::new(rows, self.is_utf8)),
         }
+    }
+
+    /// The strings of the file. Faults are those of the typed columns.
+    fn originals(&self, columns: &[(Option<usize>, ColumnType)], file: usize) -> Vec<ArrayRef> {
+        let missing = Missing::empty();
+        let strings = |(field, _): &(Option<usize>, ColumnType)| -> ArrayRef {
+            match field {
+                Some(field) => {
+                    self.column(*field, ColumnType::Text, &missing, file, &mut CellFaults::default())
+                }
+                None => Arc::new(NullArray::new(self.lines.len())),
+            }
+        };
+        columns.iter().map(strings).collect()
     }
 
     fn typed<C: Cells>(

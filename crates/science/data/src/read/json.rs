@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::TimestampMicrosecondBuilder;
-use arrow::array::{ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringBuilder};
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringArray, StringBuilder,
+};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
@@ -79,6 +81,15 @@ impl Cell<'_> {
             Self::Text(text) if is_timestamp(text.as_bytes()) => ColumnType::Timestamp,
             Self::Text(_) => ColumnType::Text,
             Self::Nested(kind, _) => *kind,
+        }
+    }
+
+    /// As the file has it, without the quotes of a string.
+    fn original(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Null => None,
+            Self::Float(number) => Some(Cow::Owned(serde_json::Value::from(*number).to_string())),
+            cell => Some(cell.to_text()),
         }
     }
 
@@ -196,17 +207,21 @@ impl<'t> Rows<'t> {
         let Some(first) = self.lines.first().copied() else { return Ok(()) };
         let mut faults = vec![sink.no_faults(); columns.len()];
         let mut arrays = Vec::with_capacity(columns.len());
+        let mut originals: Option<Vec<ArrayRef>> = sink.keeps_originals().then(Vec::new);
         for ((kind, cells), faults) in columns.iter().zip(&mut self.cells).zip(&mut faults) {
             cells.resize(count, Cell::Null);
             let place = |row: usize| Place { file: sink.file, row: self.lines[row] };
             arrays.push(build(*kind, cells, missing, faults, place));
+            if let Some(originals) = &mut originals {
+                originals.push(Arc::new(cells.iter().map(Cell::original).collect::<StringArray>()));
+            }
             cells.clear();
         }
         let offsets =
             self.lines.iter().map(|line| u32::try_from(line - first).expect("a block has fewer lines"));
         let numbers = RowNumbers::new(first, offsets.collect());
         self.lines.clear();
-        sink.give(arrays, count, numbers, faults)
+        sink.give((arrays, originals), count, numbers, faults)
     }
 }
 

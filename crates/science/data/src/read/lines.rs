@@ -34,7 +34,7 @@ pub(crate) fn read_block(
             _ => absent(rows, faults),
         };
         let arrays = faults.iter_mut().enumerate().map(column).collect();
-        sink.give(arrays, rows, RowNumbers::From(first), faults)
+        sink.give((arrays, None), rows, RowNumbers::From(first), faults)
     };
     for line in text.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

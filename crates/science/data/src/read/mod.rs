@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use rayon::prelude::*;
 use trackway_core::boundary::contained;
 use trackway_formats::runfile::{DataSpec, nearest};
@@ -78,6 +78,7 @@ pub struct Source {
     string_limit: StringLimit,
     types_are_fixed: bool,
     columns_are_chosen: bool,
+    keeps_originals: bool,
     missing: Missing,
     notes: Vec<String>,
     context: ReadContext,
@@ -231,6 +232,7 @@ impl Source {
             string_limit: StringLimit::default(),
             types_are_fixed: false,
             columns_are_chosen: false,
+            keeps_originals: false,
             missing,
             notes: left_out_files(base, &others),
             context: context.clone(),
@@ -302,6 +304,28 @@ impl Source {
         self.columns = columns;
         self.types_are_fixed = true;
         Ok(self)
+    }
+
+    /// Chunks also have their cells as the file has them: the strings of a text file, with those that mean a missing value (an
+    /// empty one is null), and the types of a Parquet file.
+    #[must_use]
+    pub(crate) fn with_originals(mut self) -> Self {
+        self.keeps_originals = true;
+        self
+    }
+
+    /// The type that every file stores a column in; `None` if one of them is a text file, or they differ.
+    pub(crate) fn stored_type(&self, name: &str) -> Option<DataType> {
+        let mut stored = None;
+        for file in self.files.iter().filter(|file| !file.is_empty()) {
+            let FileKind::Parquet(parquet) = &file.kind else { return None };
+            match (parquet.stored_type(name), &stored) {
+                (Some(found), None) => stored = Some(found.clone()),
+                (Some(found), Some(known)) if found != known => return None,
+                _ => {}
+            }
+        }
+        stored
     }
 
     /// Reads these columns only, in this order.
@@ -536,27 +560,37 @@ impl<'s> ChunkSink<'s> {
         CellFaults { listed: self.wants_faulty.then(Vec::new), ..CellFaults::default() }
     }
 
+    fn keeps_originals(&self) -> bool {
+        self.source.keeps_originals
+    }
+
+    /// `originals` are the cells as they are in the file, if these are kept and others than `arrays`.
     fn give(
         &mut self,
-        arrays: Vec<ArrayRef>,
+        (arrays, originals): (Vec<ArrayRef>, Option<Vec<ArrayRef>>),
         rows: usize,
         numbers: RowNumbers,
         faults: Vec<CellFaults>,
     ) -> Result<(), Stop> {
-        let field = |(column, array): (&Column, &ArrayRef)| {
-            Field::new(column.name.as_str(), array.data_type().clone(), true)
-        };
-        let fields: Vec<Field> = self.source.columns.iter().zip(&arrays).map(field).collect();
-        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
-            .expect("every column has as many rows as the chunk, of its field's type");
+        let batch = self.batch(arrays, rows);
+        let originals = originals.map(|originals| self.batch(originals, rows));
         self.coverage.read(self.file, rows);
-        let chunk = Chunk { file: self.file, batch, rows: numbers, faults };
+        let chunk = Chunk { file: self.file, batch, originals, rows: numbers, faults };
         let taken = (self.take)(&chunk);
         for (known, more) in self.coverage.columns.iter_mut().zip(chunk.faults) {
             known.merge(more);
         }
         taken
+    }
+
+    fn batch(&self, arrays: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+        let field = |(column, array): (&Column, &ArrayRef)| {
+            Field::new(column.name.as_str(), array.data_type().clone(), true)
+        };
+        let fields: Vec<Field> = self.source.columns.iter().zip(&arrays).map(field).collect();
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+            .expect("every column has as many rows as the chunk, of its field's type")
     }
 
     fn corrupt(&self, message: String) -> Stop {

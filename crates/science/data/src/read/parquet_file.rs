@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, NullArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use parquet::arrow::ProjectionMask;
@@ -171,6 +171,11 @@ impl ParquetFile {
         self.metadata.schema().fields().iter().map(column).collect()
     }
 
+    /// The type that a column is stored in.
+    pub(crate) fn stored_type(&self, name: &str) -> Option<&DataType> {
+        self.metadata.schema().field_with_name(name).ok().map(Field::data_type)
+    }
+
     /// About how many bytes of memory each column takes while it is read.
     pub(crate) fn open_bytes(&self) -> Vec<u64> {
         let mut most = vec![0; self.metadata.schema().fields().len()];
@@ -228,8 +233,15 @@ impl ParquetFile {
             let rows = batch.num_rows();
             let mut faults = vec![CellFaults::default(); columns.len()];
             let mut arrays = Vec::with_capacity(columns.len());
+            let mut originals = sink.keeps_originals().then(Vec::new);
             for ((column, kind), faults) in columns.iter().zip(&mut faults) {
                 let at = column.and_then(|column| wanted.binary_search(&column).ok());
+                if let Some(originals) = &mut originals {
+                    originals.push(match at {
+                        Some(at) => Arc::clone(batch.column(at)),
+                        None => Arc::new(NullArray::new(rows)),
+                    });
+                }
                 arrays.push(match at {
                     Some(at) => decoded(|| canonical(batch.column(at), *kind))
                         .and_then(|array| array)
@@ -237,7 +249,7 @@ impl ParquetFile {
                     None => absent(rows, faults),
                 });
             }
-            sink.give(arrays, rows, RowNumbers::From(range.first_row + done), faults)?;
+            sink.give((arrays, originals), rows, RowNumbers::From(range.first_row + done), faults)?;
             done += rows as u64;
         }
         if done == range.rows {

@@ -15,10 +15,9 @@ use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use super::assign::Assignment;
 use super::parts::Part;
 use super::rows::SplitRows;
-use crate::infer::ColumnType;
 use crate::pass::{Pass, PassObserver, scan};
 use crate::read::{Chunk, Source};
-use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
+use crate::write::{Forms, TableFile, TableFormat, WriteError, fitted};
 
 /// Rows of an assignment written at a time.
 const ROWS_AT_A_TIME: usize = 64 << 10;
@@ -89,10 +88,11 @@ pub fn write_parts(
     watch: &PassObserver<'_>,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let paths: Vec<PathBuf> = part_names.iter().map(|name| folder.join(format!("{name}.parquet"))).collect();
-    write_parts_as(TableFormat::Parquet, &paths, source, parts, watch)
+    write_forms(TableFormat::Parquet, Forms::typed, &paths, source, parts, watch)
 }
 
-/// The same into files of any format; a part has the path at its place.
+/// The same into files of any format, each value as it is in the files of the source where the format can hold that: the strings of a
+/// text file, the types of a Parquet file. A part has the path at its place.
 ///
 /// # Errors
 /// As [`write_parts`].
@@ -103,21 +103,26 @@ pub fn write_parts_as(
     parts: &[Option<Part>],
     watch: &PassObserver<'_>,
 ) -> Result<Vec<PathBuf>, WriteError> {
+    let source = source.clone().with_originals();
+    write_forms(format, |source| Forms::of(source, format), paths, &source, parts, watch)
+}
+
+fn write_forms(
+    format: TableFormat,
+    forms: impl FnOnce(&Source) -> Forms,
+    paths: &[PathBuf],
+    source: &Source,
+    parts: &[Option<Part>],
+    watch: &PassObserver<'_>,
+) -> Result<Vec<PathBuf>, WriteError> {
     // The types are known: with a guess, a wider value would begin the scan, and the files, again.
     let mut source = source.clone().with_columns(source.columns().to_vec())?;
-    let kinds = source.columns().iter().map(|column| column.kind).collect();
-    let writer = PartWriter {
-        outputs: BTreeMap::new(),
-        kinds,
-        schema: None,
-        parts,
-        paths,
-        format,
-        row: 0,
-        failure: None,
-    };
+    let forms = forms(&source);
+    let writer =
+        PartWriter { outputs: BTreeMap::new(), schema: None, parts, paths, format, row: 0, failure: None };
     let writer = Mutex::new(writer);
-    scan(&mut source, &|_| Batches { waiting: Vec::new(), writer: &writer }, watch)?;
+    let make = |_: &Source| Batches { waiting: Vec::new(), forms: &forms, writer: &writer };
+    scan(&mut source, &make, watch)?;
     let writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
     match writer.failure {
         Some(error) => Err(error),
@@ -128,23 +133,23 @@ pub fn write_parts_as(
 /// The batches of a unit, until they are merged, in the order of the rows, and with that written.
 struct Batches<'b, 'w> {
     waiting: Vec<RecordBatch>,
+    forms: &'b Forms,
     writer: &'b Mutex<PartWriter<'w>>,
 }
 
 impl Pass for Batches<'_, '_> {
     fn observe(&mut self, chunk: &Chunk) {
-        self.waiting.push(chunk.batch.clone());
+        self.waiting.push(self.forms.cells(chunk));
     }
 
     fn merge(&mut self, later: Self) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        later.waiting.iter().for_each(|batch| writer.write(batch));
+        later.waiting.iter().for_each(|batch| writer.write(batch, self.forms));
     }
 }
 
 struct PartWriter<'w> {
     outputs: BTreeMap<Part, TableFile>,
-    kinds: Vec<ColumnType>,
     /// Of all files, from the first batch.
     schema: Option<Arc<Schema>>,
     parts: &'w [Option<Part>],
@@ -155,14 +160,14 @@ struct PartWriter<'w> {
 }
 
 impl PartWriter<'_> {
-    fn write(&mut self, batch: &RecordBatch) {
+    fn write(&mut self, batch: &RecordBatch, forms: &Forms) {
         if self.failure.is_none() {
-            self.failure = self.try_write(batch).err();
+            self.failure = self.try_write(batch, forms).err();
         }
     }
 
-    fn try_write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
-        let schema = Arc::clone(self.schema.get_or_insert_with(|| schema_of(batch, &self.kinds)));
+    fn try_write(&mut self, batch: &RecordBatch, forms: &Forms) -> Result<(), WriteError> {
+        let schema = Arc::clone(self.schema.get_or_insert_with(|| forms.schema(batch)));
         let parts = &self.parts[self.row..self.row + batch.num_rows()];
         self.row += batch.num_rows();
         for (part, path) in (0..).zip(self.paths) {

@@ -1,5 +1,6 @@
 //! Tables as files: Parquet, CSV or JSON lines, there whole or not at all.
 
+mod forms;
 mod text;
 
 use std::fs::File;
@@ -19,6 +20,7 @@ use trackway_files::TempFile;
 use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::read::Source;
+pub(crate) use forms::Forms;
 use text::TextRows;
 
 /// Rows of a row group: what a writer of Parquet holds in memory.

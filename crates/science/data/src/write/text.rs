@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Schema};
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{DataType, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use serde::de::IgnoredAny;
 use trackway_core::text::csv_field;
 
 use super::TableFormat;
+use super::forms::JSON_VALUES;
 
 /// A file of text, with its header written.
 pub(super) struct TextRows {
@@ -87,18 +89,18 @@ impl TextRows {
     }
 
     fn object(&mut self, batch: &RecordBatch, cells: &[ArrayFormatter<'_>], row: usize) -> io::Result<()> {
-        for (index, ((array, cell), name)) in batch.columns().iter().zip(cells).zip(&self.names).enumerate() {
+        let columns = batch.columns().iter().zip(batch.schema_ref().fields());
+        for (index, (((array, field), cell), name)) in columns.zip(cells).zip(&self.names).enumerate() {
             write!(self.file, "{}{name}:", if index == 0 { '{' } else { ',' })?;
-            let is_finite =
-                || array.as_primitive_opt::<Float64Type>().is_none_or(|floats| floats.value(row).is_finite());
-            let is_number =
-                matches!(array.data_type(), DataType::Int64 | DataType::UInt64 | DataType::Float64);
-            match array.data_type() {
-                _ if array.is_null(row) || !is_finite() => write!(self.file, "null")?,
-                DataType::Boolean => write!(self.file, "{}", cell.value(row))?,
-                _ if is_number => write!(self.file, "{}", cell.value(row))?,
-                _ => write!(self.file, "{}", serde_json::Value::from(cell.value(row).to_string()))?,
-            }
+            let text = cell.value(row).to_string();
+            let value = match field.data_type() {
+                _ if array.is_null(row) => "null".to_owned(),
+                DataType::Boolean => text,
+                data_type if is_number(data_type) => json_number(text),
+                _ if field.metadata().contains_key(JSON_VALUES) => json_value(text),
+                _ => serde_json::Value::from(text).to_string(),
+            };
+            self.file.write_all(value.as_bytes())?;
         }
         self.file.write_all(b"}\n")
     }
@@ -106,4 +108,25 @@ impl TextRows {
     pub(super) fn into_file(self) -> io::Result<File> {
         self.file.into_inner().map_err(io::IntoInnerError::into_error)
     }
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => values.is_numeric(),
+        data_type => data_type.is_numeric(),
+    }
+}
+
+/// A number as Arrow displays it; `null` if it is not finite.
+fn json_number(text: String) -> String {
+    if text.ends_with(|last: char| last.is_ascii_digit()) { text } else { "null".to_owned() }
+}
+
+/// A string of a text file that is a JSON value, or a number in another notation (`007`, `+1.5`); any other one stays a string.
+fn json_value(text: String) -> String {
+    if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+        return text;
+    }
+    let value = text.parse::<f64>().map_or_else(|_| serde_json::Value::from(text), serde_json::Value::from);
+    value.to_string()
 }

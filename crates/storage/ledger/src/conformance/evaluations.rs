@@ -7,7 +7,7 @@ use super::rows::{at, checkpoint, new_attempt, stored_run};
 use super::{Open, assert_refused};
 use crate::backend::columns_added_since;
 use crate::error::ErrorKind;
-use crate::evaluations::EvaluationEnd;
+use crate::evaluations::{EvaluationEnd, GATE_TEST_ORIGIN};
 use crate::ledger::{Ledger, OpenOptions};
 use crate::records::{
     CheckpointRow, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow,
@@ -101,7 +101,13 @@ pub(super) fn evaluations_come_back(ledger: &Ledger) {
     for (reference, id) in [("evl_first", "evl_first"), ("FIRST", "evl_first"), ("econd", "evl_second")] {
         assert_eq!(ledger.resolve_evaluation(reference, at(9)).unwrap().evaluation_id, id);
     }
-    assert_eq!(ledger.resolve_evaluation("last", at(9)).unwrap().evaluation_id, "evl_third");
+    let newer = EvaluationRow { started_at: at(8), ..begun(&run, "fourth", None) };
+    let known_bad = ended(&EvaluationRow { origin: GATE_TEST_ORIGIN.into(), ..newer });
+    ledger.insert_ended_evaluation(&known_bad).unwrap();
+    assert_eq!(ledger.newest_evaluations(1).unwrap()[0].evaluation_id, "evl_fourth", "it is listed");
+    for now in [at(9), at(0)] {
+        assert_eq!(ledger.resolve_evaluation("last", now).unwrap().evaluation_id, "evl_third");
+    }
     for (reference, expected) in [("evl_", "is ambiguous"), ("%%%%", "`trackway eval ls`"), ("none", "none")]
     {
         let error = ledger.resolve_evaluation(reference, at(9)).unwrap_err();

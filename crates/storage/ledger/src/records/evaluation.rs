@@ -58,7 +58,7 @@ record!(
         slices_json: Option<Json>,
         /// Verdicts of the gates.
         gates_json: Option<Json>,
-        /// Where it was run: `trackway`, or the tool it was imported from (`inspect`, `lm_eval`).
+        /// Where it was run: `trackway`, or the tool it was imported from (`inspect`, `lm_eval`); `gate_test`: of a known-bad model.
         origin: String,
         /// The step of the checkpoint.
         step: Option<Step>,

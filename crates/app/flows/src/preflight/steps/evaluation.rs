@@ -173,8 +173,9 @@ fn earlier(work: &Work<'_>, asked: &Asked) -> Result<Before, AppError> {
     let context = work.context;
     for run in context.ledger_read(|ledger| ledger.list_runs(&filter))? {
         let rows = context.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
-        let fits =
-            |row: &&EvaluationRow| row.state == EvaluationState::Completed && row.test_set == asked.test_set;
+        let fits = |row: &&EvaluationRow| {
+            row.state == EvaluationState::Completed && row.test_set == asked.test_set && !row.is_gate_test()
+        };
         if let Some(row) = rows.iter().rev().find(fits) {
             let positive = row.spec("positive").and_then(|positive| positive.as_str());
             return Ok(Before { numbers: number_names(row)?, positive: positive.map(str::to_owned) });
@@ -323,12 +324,17 @@ fn of_baseline(
         Ok(Some(id)) => (Vec::new(), format!("`{named}` is {id}")),
         Ok(None) => (Vec::new(), format!("`{named}`: what there is when the evaluation begins")),
         Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Usage) => {
-            let finding = Finding::new(BASELINE, severity, error.message).about("evaluate.baseline");
-            let action = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
-            (vec![Finding { action, ..finding }], format!("`{named}`"))
+            (vec![no_baseline(error, severity)], format!("`{named}`"))
         }
         Err(error) => return Err(error),
     }))
+}
+
+/// A baseline that cannot be compared with. Not every error has a hint of what to do.
+fn no_baseline(error: AppError, severity: Severity) -> Finding {
+    let action = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
+    let finding = Finding::new(BASELINE, severity, error.message).about("evaluate.baseline");
+    Finding { action, ..finding }
 }
 
 /// The evaluation that the baseline means; none where that is known only later.
@@ -338,4 +344,18 @@ fn baseline_of(work: &Work<'_>, asked: &Asked, named: &str) -> Result<Option<Str
     let parent = start_from.map(|named| weights_of(work.context, named)).transpose()?;
     let parent = parent.as_ref().map(|(run_id, chosen)| (*run_id, chosen));
     check_baseline(work.context, named, parent, tasks.as_ref().map(|set| set.sha256.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a finding about the baseline has the hints of its error as an action, and no empty action without a hint.
+    #[test]
+    fn an_action_is_never_empty() {
+        let error = || AppError::new(ErrorKind::NotFound, "no such evaluation");
+        assert_eq!(no_baseline(error(), Severity::Block).action, None);
+        let action = no_baseline(error().hint("list them").hint("name one"), Severity::Block).action;
+        assert_eq!(action.as_deref(), Some("list them; name one"));
+    }
 }

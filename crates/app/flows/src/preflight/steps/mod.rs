@@ -27,8 +27,7 @@ use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
-use self::rehearsal::Rehearsed;
-pub use self::rehearsal::rehearses_one_batch;
+pub use self::rehearsal::{Rehearsed, rehearses_one_batch};
 use super::facts::PlanFacts;
 use super::sets::{DataSets, Gathered};
 use super::{PreflightEvent, PreflightReporter};

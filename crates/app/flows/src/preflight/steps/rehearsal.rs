@@ -3,14 +3,15 @@
 use std::sync::PoisonError;
 
 use trackway_core::checks::{CheckResult, Verdict};
-use trackway_core::{LaunchKind, RunId};
+use trackway_core::{AttemptId, LaunchKind, RunId};
 use trackway_engine::Context;
 use trackway_engine::capture::{Capture, script_of};
 use trackway_engine::error::AppError;
 use trackway_engine::run::{Job, starts_container};
-use trackway_ledger::RunFilter;
+use trackway_formats::rehearsal::RehearsalFacts;
+use trackway_ledger::{EventRow, RunFilter};
 use trackway_tower::config_checks::TrainingConfig;
-use trackway_tower::rehearsal::{Measured, check_name};
+use trackway_tower::rehearsal::{Measured, check_name, config_of, measured};
 
 use super::{Looker, Work};
 use crate::preflight::facts::PlanFacts;
@@ -31,13 +32,59 @@ pub struct Rehearsed {
     pub runs: Vec<RunId>,
 }
 
+/// Why the script is not rehearsed.
+pub struct NotRehearsed {
+    pub why: String,
+    /// The run whose rehearsal passed with the same config and script.
+    passed_in: Option<RunId>,
+}
+
+impl From<&str> for NotRehearsed {
+    fn from(why: &str) -> Self {
+        Self { why: why.to_owned(), passed_in: None }
+    }
+}
+
+impl Rehearsed {
+    /// What the earlier rehearsal showed because of which no other one is made.
+    pub fn before(context: &Context, not: &NotRehearsed) -> Result<Self, AppError> {
+        let Some(run_id) = not.passed_in else { return Ok(Self::default()) };
+        let mut rehearsals = context.ledger_read(|ledger| ledger.runs_for(run_id))?;
+        rehearsals.retain(|run| run.kind == LaunchKind::OneBatch);
+        for rehearsal in rehearsals.iter().rev() {
+            let launches = context.ledger_read(|ledger| ledger.launches_of_run(rehearsal.run_id))?;
+            // Those before it were out of memory, the one after it resumed.
+            let learned =
+                launches.iter().find(|row| row.termination_reason.is_some_and(|it| it.is_success()));
+            if let Some(learned) = learned {
+                let events = context.ledger_read(|ledger| ledger.events_of_run(rehearsal.run_id))?;
+                let facts = facts_of(&events, learned.attempt_id);
+                let (config, measured) = (config_of(&facts), Some(measured(&facts)));
+                return Ok(Self { config, measured, runs: Vec::new() });
+            }
+        }
+        Ok(Self::default())
+    }
+}
+
+/// The facts that a launch reported, from its stored events.
+fn facts_of(events: &[EventRow], attempt_id: AttemptId) -> RehearsalFacts {
+    let mut facts = RehearsalFacts::default();
+    for event in events.iter().filter(|event| event.attempt_id == Some(attempt_id)) {
+        let fields = event.fields_json.as_ref().and_then(|fields| fields.as_object()).into_iter().flatten();
+        let fields = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        facts.take_event(&event.kind, &fields.collect::<Vec<_>>());
+    }
+    facts
+}
+
 /// Whether the script is rehearsed with one batch: because the run file says so; without a word there, if it takes its batches
 /// from Trackway and no run of this config and script passed before. The inner error: why not.
 pub fn rehearses_one_batch(
     context: &Context,
     job: &Job,
     capture: &Capture,
-) -> Result<Result<(), String>, AppError> {
+) -> Result<Result<(), NotRehearsed>, AppError> {
     if starts_container(job.plan.container.as_ref(), capture) {
         return Ok(Err("the script runs in a container (`[container]`), where it is not rehearsed".into()));
     }
@@ -54,7 +101,10 @@ pub fn rehearses_one_batch(
     }
     let script_blake3 = capture.script.as_ref().and_then(|script| script.blake3.as_deref());
     Ok(match passed_before(context, job, script_blake3)? {
-        Some(run) => Err(format!("run {run} passed it with the same config and script")),
+        Some(run) => Err(NotRehearsed {
+            why: format!("run {run} passed it with the same config and script"),
+            passed_in: Some(run),
+        }),
         None => Ok(()),
     })
 }

@@ -56,6 +56,7 @@ fn run(context: &Context, args: &EvalRunArgs, printer: Printer) -> Result<u8, Fa
         checkpoint,
         overrides: args.overrides.clone(),
         test_sets: args.test_sets.clone(),
+        is_gate_test: false,
     };
     signals::supervise(context.cancel());
     let live = Live::new(printer);
@@ -151,13 +152,19 @@ fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
         receipt.evaluation_id.clone(),
         receipt.name.clone(),
         receipt.step.map(|step| step.to_string()).unwrap_or_default(),
-        receipt.evaluator.name.clone(),
+        evaluator_name(receipt),
         receipt.test_set.clone().or(tasks).unwrap_or_default(),
         receipt.state.to_string(),
         rows.map(|rows| rows.to_string()).unwrap_or_default(),
         few_metrics(receipt),
         timestamp(receipt.started_at),
     ]
+}
+
+/// The evaluator, marked where it evaluated a model that is known to be bad.
+pub fn evaluator_name(receipt: &EvaluationReceipt) -> String {
+    let mark = if receipt.is_gate_test() { " (gate test)" } else { "" };
+    format!("{}{mark}", receipt.evaluator.name)
 }
 
 /// How many gates pass, those of further test sets apart; nothing without gates.

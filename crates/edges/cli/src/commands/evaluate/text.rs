@@ -90,8 +90,11 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
     fact(printer, "weights", &format!("{step}`{}` ({})", receipt.name, receipt.run_id));
     fact(printer, "manifest", &receipt.checkpoint_manifest_sha256);
     let digest = receipt.evaluator.digest.as_deref().map(|digest| format!(", sha256:{}", short_hash(digest)));
-    let tool =
-        if receipt.origin == "trackway" { String::new() } else { format!(", from {}", receipt.origin) };
+    let tool = match receipt.origin.as_str() {
+        "trackway" => String::new(),
+        _ if receipt.is_gate_test() => ", of a known-bad model for a gate test".to_owned(),
+        tool => format!(", from {tool}"),
+    };
     fact(printer, "evaluator", &format!("{}{}{tool}", receipt.evaluator.name, digest.unwrap_or_default()));
     if let Some(name) = &receipt.test_set {
         fact(printer, "test set", name);
