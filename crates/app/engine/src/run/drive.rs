@@ -108,11 +108,9 @@ pub fn drive(
         match watch(context, &prepared, &launched, asked_fault, looks, reporter)? {
             Ended::Attempt => tell_unreached(context, &launched, asked_fault, reporter),
             Ended::Detached => {
-                reporter.notice(&Notice::Note {
-                    text: format!(
-                        "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
-                    ),
-                });
+                let text =
+                    format!("detached; the attempt keeps running. Reattach with: trackway resume {run_id}");
+                reporter.notice(&Notice::Note { text });
                 return run::outcome(context, run_id);
             }
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
@@ -120,10 +118,7 @@ pub fn drive(
         }
         let (sealed, begun) = seal_and_capture(context, &prepared.job, &launched)?;
         capturing = begun;
-        let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
-        tell_other_resume(&launched.row, &sealed.row, &events, reporter);
-        adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
-        report_end(&sealed, reporter);
+        report_sealed(context, &prepared, &launched, &sealed, reporter)?;
         if sealed.decision.rule.parse().is_ok_and(DecisionRule::is_roll_back) {
             // Their state belongs to the training that is left; one that fired could not fire again.
             detecting = detecting_of(&prepared.job, rung_of(&sealed.row));
@@ -134,6 +129,21 @@ pub fn drive(
     let outcome = run::outcome(context, run_id)?;
     mirror_run(context, &context.run_by_id(run_id)?, &BTreeMap::new())?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// Reports what the attempt resumed from and left, and how it ended.
+fn report_sealed(
+    context: &Context,
+    prepared: &Prepared,
+    launched: &Launched,
+    sealed: &Sealed,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let events = context.ledger_read(|ledger| ledger.events_of_attempt(sealed.row.attempt_id))?;
+    tell_other_resume(&launched.row, &sealed.row, &events, reporter);
+    adopted::report(&prepared.job.plan.checkpoint, &events, reporter);
+    report_end(sealed, reporter);
+    Ok(())
 }
 
 /// Seals. What a launch that may follow at once starts from is captured meanwhile; after a wait it could be out of date.

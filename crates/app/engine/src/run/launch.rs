@@ -153,12 +153,8 @@ pub fn launch_next(
     adoption.record(context)?;
     row.started_at = Some(context.clock.now());
     store_capture(context, prepared, &inputs.capture, &spec)?;
-    let run_file = prepared.job.run_file.as_deref();
-    sources::keep(&context.home.layout, &context.redactor, row.attempt_id, &inputs.capture, run_file)
-        .map_err(|error| AppError::file("write below", &context.home.layout.sources(), &error))?;
-    if let Some(warm_start) = &warm_start {
-        warm_start.write(context, row.attempt_id)?;
-    }
+    keep_sources(context, prepared, row.attempt_id, &inputs.capture)?;
+    warm_start.iter().try_for_each(|warm_start| warm_start.write(context, row.attempt_id))?;
     let run = context.change_run(row.run_id, |run| {
         run.attempt_count = row.attempt_number;
         run.started_at = run.started_at.or(row.started_at);
@@ -171,15 +167,30 @@ pub fn launch_next(
         Err(error) if !error.kind.is_passing() => return Err(error),
         _ => {}
     }
-    let row = &launched.row;
+    report_started(&launched.row, named, warm_start.as_ref(), reporter);
+    Ok(launched)
+}
+
+fn report_started(row: &AttemptRow, named: bool, warm_start: Option<&WarmStart>, reporter: &dyn Reporter) {
     reporter.notice(&Notice::AttemptStarted {
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
         rung: named.then(|| row.rung.clone()),
         resumed_from_step: row.resumed_from_step,
-        warm_start: warm_start.map(|warm_start| warm_start.sentence()),
+        warm_start: warm_start.map(WarmStart::sentence),
     });
-    Ok(launched)
+}
+
+/// Keeps the changes that are in no commit, and the run file.
+fn keep_sources(
+    context: &Context,
+    prepared: &Prepared,
+    attempt_id: AttemptId,
+    capture: &Capture,
+) -> Result<(), AppError> {
+    let (layout, run_file) = (&context.home.layout, prepared.job.run_file.as_deref());
+    sources::keep(layout, &context.redactor, attempt_id, capture, run_file)
+        .map_err(|error| AppError::file("write below", &layout.sources(), &error))
 }
 
 /// The container to launch in, if any. A run that cannot get it has failed.
