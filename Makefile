@@ -13,7 +13,7 @@ PREFIX ?= $(HOME)/.local
 # The example jobs are a separate workspace, built into the same target folder.
 EXAMPLES = --locked --manifest-path examples/rust/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
-.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-more features fuzz-check doc bench clean help
+.PHONY: demo test test-services test-s3 test-python test-layouts test-adopted mutants soak soak-chaos kill-steps build install agent module wheel wheel-musl test-start test-start-musl venv examples lint lint-more features fuzz-check doc doc-api bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -132,8 +132,10 @@ features: ## the binary without any of its features (EACH=1: also with each alon
 fuzz-check: ## that the fuzz targets compile (fuzz/README.md says how to run them)
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/fuzz
 
-doc: ## API documentation, warnings are errors
+doc-api: ## API documentation of the product, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+doc: doc-api ## API documentation, of the example jobs too
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EXAMPLES) --no-deps
 
 bench: ## benchmarks, with the peers in the same run

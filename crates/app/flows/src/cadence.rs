@@ -24,7 +24,7 @@ const COSTS: [&str; 5] = [
 /// Failures are counted over so many days: machines and code change.
 const HISTORY_DAYS: i64 = 90;
 
-/// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured. `uploads` are the seconds
+/// How often the run should save; none while fewer than `SAVES_MIN` saves were measured. `uploads` are the seconds
 /// that each upload took, oldest first.
 ///
 /// # Errors

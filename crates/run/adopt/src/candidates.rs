@@ -99,7 +99,7 @@ impl Patterns {
         found.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
     }
 
-    /// What they name now, in the order of the paths; at most [`CANDIDATES_MAX`] paths are looked at.
+    /// What they name now, in the order of the paths; at most `CANDIDATES_MAX` paths are looked at.
     #[must_use]
     pub fn paths(&self) -> BTreeSet<PathBuf> {
         let Some(absolute) = &self.absolute else {

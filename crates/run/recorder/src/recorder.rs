@@ -308,7 +308,7 @@ impl Recorder {
         due
     }
 
-    /// Writes a checkpoint and commits it, records that, its cost and its reason ([`SaveReason`]), and acknowledges a
+    /// Writes a checkpoint and commits it, records that, its cost and its reason ([`trackway_formats::SaveReason`]), and acknowledges a
     /// waiting `checkpoint_now`.
     ///
     /// `fill` writes the files; it may use the recorder to log, but must not save another checkpoint.
