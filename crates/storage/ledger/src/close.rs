@@ -202,7 +202,7 @@ impl NamedSegment {
     }
 }
 
-/// Every segment of an attempt, by file name; none when there is no folder. Rounds that were printed from 0 again are counted from those
+/// Every segment of an attempt, by file name; none without a folder. Rounds that were printed from 0 again are counted from those
 /// of the model that the attempt continued from.
 pub fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
     let folder = HomeLayout::new(home).attempt(attempt_id).records();

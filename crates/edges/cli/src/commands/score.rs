@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Proves that the rate of the model and the seconds of the whole command, which do not agree, are each named as what they are, and
-    /// that without full batches there is no rate.
+    /// that no rate is shown without full batches.
     #[test]
     fn the_rate_is_that_of_full_batches() {
         let exact = |value: f64| -> Estimate {
