@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -228,6 +229,59 @@ def test_a_hang_shortens_barriers(attempt, monkeypatch, tmp_path):
     run.resume()
     torch.distributed.init_process_group("gloo")
     assert seen == [30.0] and original is not torch.distributed.init_process_group
+
+
+@pytest.mark.parametrize("fault", ["asleep", "different"])
+def test_a_hang_records_the_operations_of_each_rank(tmp_path, fault):
+    """Proves that in real processes with DistributedDataParallel, with NCCL where there is a GPU, each rank records
+    which operations it entered once nothing changes: the one that is away ends before the one in which the other waits,
+    or both are in different ones."""
+    cuda = torch.cuda.is_available()
+    if cuda and fault == "different":
+        pytest.skip("NCCL may complete different operations with each other, and wait later")
+    environment = attempt_environment(
+        tmp_path, TRACKWAY_KIND="diagnose", TRACKWAY_DIAGNOSIS="hang", TRACKWAY_DIAGNOSIS_BARRIER_SECONDS=20,
+        TRACKWAY_MAX_STEPS=20, TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_TRACE_BUFFER_SIZE=2000, WORLD_SIZE=2,
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=free_port(),
+    )
+    command = [sys.executable, str(Path(__file__).with_name("train_hang.py")), fault]
+    ranks = [subprocess.Popen(command, env={**os.environ, **environment, "RANK": str(rank)}) for rank in range(2)]
+    try:
+        groups = operations_of_ranks(tmp_path / "record-1", until=time.monotonic() + 120)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+    (waits,) = [one for one in groups[0] if not one["operations"][-1]["done"]]
+    (away,) = [one for one in groups[1] if one["name"] == waits["name"]]
+    last_done = max(one["number"] for one in waits["operations"] if one["done"])
+    pending = next(one for one in waits["operations"] if not one["done"])
+    assert pending["name"] == "all_reduce" and pending["sizes"] == [[24]], pending
+    # NCCL's are entered by the thread of the backward pass, which has no line of the script.
+    assert cuda or pending["at"].startswith("train_hang.py:"), pending
+    if fault == "asleep":
+        assert away["operations"][-1]["number"] == last_done and away["operations"][-1]["done"], away
+    else:
+        (other,) = [one for one in away["operations"] if one["number"] == pending["number"]]
+        assert "gather" in other["name"] and not other["done"], other
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def operations_of_ranks(record, until):
+    """The last groups of operations that each of two ranks recorded, as soon as both did."""
+    while time.monotonic() < until:
+        events = flight_record.read(record).events if record.exists() else []
+        facts = [json.loads(fields["facts"]) for kind, _, fields in events if kind == "diagnosis_facts"]
+        groups = {one["rank"]: one["groups"] for one in facts if "groups" in one}
+        if len(groups) == 2:
+            return groups
+        time.sleep(0.5)
+    raise AssertionError("no rank recorded its operations")
 
 
 def test_training_is_not_observed(attempt, tmp_path):

@@ -32,6 +32,8 @@ const HANDSHAKE_SECONDS: f64 = 120.0;
 pub const HANG_AFTER_SECONDS: f64 = 60.0;
 /// A collective operation fails after this many times as long: the stacks are taken first.
 const BARRIER_FACTOR: f64 = 3.0;
+/// Operations of all ranks that PyTorch's flight recorder keeps.
+const RECORDED_OPERATIONS: &str = "2000";
 
 /// The request of `trackway diagnose`.
 #[derive(Debug, Clone)]
@@ -286,8 +288,9 @@ fn environment(case: &Case, plan: &Plan, hang_after_seconds: f64) -> BTreeMap<St
             let barrier_seconds = (hang_after_seconds * BARRIER_FACTOR).ceil();
             set(Variable::DiagnosisBarrierSeconds.as_str(), barrier_seconds.to_string());
             set("NCCL_DEBUG", "INFO".into());
-            set("TORCH_DISTRIBUTED_DEBUG", "DETAIL".into());
-            set("TORCH_NCCL_TRACE_BUFFER_SIZE", "2000".into());
+            // The recorder of operations, under its name and its former one.
+            set("TORCH_FR_BUFFER_SIZE", RECORDED_OPERATIONS.into());
+            set("TORCH_NCCL_TRACE_BUFFER_SIZE", RECORDED_OPERATIONS.into());
             set("TORCH_NCCL_DUMP_ON_TIMEOUT", "1".into());
         }
     }
@@ -377,5 +380,11 @@ mod tests {
         assert_eq!(value("TRACKWAY_DIAGNOSIS"), Some("hang"));
         assert_eq!(value("TRACKWAY_DIAGNOSIS_BARRIER_SECONDS"), Some("30"));
         assert_eq!(value("NCCL_DEBUG"), Some("INFO"));
+        assert_eq!(value("TORCH_FR_BUFFER_SIZE"), Some("2000"));
+        assert_eq!(
+            value("TORCH_DISTRIBUTED_DEBUG"),
+            None,
+            "DistributedDataParallel of PyTorch 2.15 crashes with it"
+        );
     }
 }

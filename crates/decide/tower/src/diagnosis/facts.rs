@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use trackway_core::Step;
 
+use super::collectives::Collectives;
+
 /// Facts of one launch that are read at most: a few topics of each rank.
 const FACTS_MAX: usize = 4096;
 
@@ -142,6 +144,8 @@ pub struct Facts {
     pub growth: Vec<Growth>,
     /// What time was spent on, one for each rank.
     pub throughput: Vec<Throughput>,
+    /// The operations of all ranks that each rank entered, where it made no progress.
+    pub collectives: Vec<Collectives>,
     /// What could not be observed.
     pub blind: Vec<String>,
 }
@@ -149,7 +153,9 @@ pub struct Facts {
 impl Facts {
     /// Takes an event of the kind `diagnosis_facts`. What cannot be read is left out.
     pub fn take(&mut self, about: &str, facts: &str) {
-        if self.numeric.len() + self.growth.len() + self.throughput.len() > FACTS_MAX {
+        let of_ranks =
+            self.numeric.len() + self.growth.len() + self.throughput.len() + self.collectives.len();
+        if of_ranks > FACTS_MAX {
             return;
         }
         match about {
@@ -160,6 +166,7 @@ impl Facts {
             "numeric" => replace(&mut self.numeric, facts, |one: &Numeric| one.rank),
             "growth" => replace(&mut self.growth, facts, |one: &Growth| one.rank),
             "throughput" => replace(&mut self.throughput, facts, |one: &Throughput| one.rank),
+            "collectives" => replace(&mut self.collectives, facts, |one: &Collectives| one.rank),
             _ => {}
         }
     }

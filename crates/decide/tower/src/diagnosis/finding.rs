@@ -311,6 +311,6 @@ fn hang(launched: &Launched) -> Option<Finding> {
         return None;
     }
     let step = launched.last_step;
-    let sentence = hang_finding(&launched.stacks, &launched.warnings, step);
+    let sentence = hang_finding(&launched.stacks, &launched.facts.collectives, &launched.warnings, step);
     Some(Finding { step, ..Finding::new(DiagnosisVerdict::Found, sentence) })
 }

@@ -1,9 +1,11 @@
 //! Which rank is not where the others wait: from the stacks of all processes and from lines of a collective library.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Step, text};
 use trackway_formats::record::RankEnd;
+
+use super::collectives::{Collectives, disagreement};
 
 /// Lines of a collective library that a finding names.
 const WARNINGS_MAX: usize = 3;
@@ -67,19 +69,33 @@ pub fn collective_warnings<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<Stri
     lines.filter(is_warning).take(WARNINGS_MAX).map(|line| line.trim().to_owned()).collect()
 }
 
-/// What a diagnosis of a hang shows: which ranks are missing, and what a collective library reported.
+/// What a diagnosis of a hang shows: which ranks are missing, and what a collective library reported. What ranks recorded of their
+/// operations says more than where their stacks are: a rank also waits where the host only reads a result.
 #[must_use]
-pub fn hang_finding(stacks: &[RankStack], warnings: &[String], step: Option<Step>) -> String {
+pub fn hang_finding(
+    stacks: &[RankStack],
+    collectives: &[Collectives],
+    warnings: &[String],
+    step: Option<Step>,
+) -> String {
     let after = step.map(|step| format!(" after step {step}")).unwrap_or_default();
-    let mut sentence = match stacks.is_empty() {
-        true => format!("no progress{after}; where the processes are could not be seen"),
-        false => format!("no progress{after}: {}", missing_ranks(stacks, &BTreeMap::new())),
+    let mut sentence = match disagreement(collectives) {
+        Some(found) => format!("no progress{after}: {}{}", found.sentence, places(stacks, &found.missing)),
+        None if stacks.is_empty() => format!("no progress{after}; where the processes are could not be seen"),
+        None => format!("no progress{after}: {}", missing_ranks(stacks, &BTreeMap::new())),
     };
     for warning in warnings.iter().take(WARNINGS_MAX) {
         sentence.push_str("; the log: ");
         sentence.push_str(warning);
     }
     sentence
+}
+
+/// Where these ranks are, as the end of a sentence.
+fn places(stacks: &[RankStack], ranks: &BTreeSet<u32>) -> String {
+    let of_them = |stack: &&RankStack| stack.rank.is_some_and(|rank| ranks.contains(&rank));
+    let there: Vec<&RankStack> = stacks.iter().filter(of_them).collect();
+    if there.is_empty() { String::new() } else { format!("; {}", lines(&there)) }
 }
 
 /// Which ranks take part in an operation of all ranks and which do not, or else which ones are behind, and where those are.

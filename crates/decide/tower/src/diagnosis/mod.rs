@@ -1,6 +1,7 @@
 //! Which short launch shows the cause of a symptom ([`symptom`]), from which step to which ([`plan`]), and what its observations mean
 //! ([`finding`]): a reason, detections and facts in, a kind, a plan and a sentence out.
 
+mod collectives;
 mod facts;
 mod finding;
 mod hang;
@@ -12,6 +13,7 @@ use trackway_core::{DiagnosisKind, Step, TerminationReason};
 
 use crate::runbook::{next_actions, symptom_of_detector};
 
+pub use collectives::{Collectives, Disagreement, Group, Operation, disagreement};
 pub use facts::{Facts, FirstGradient, Growth, Numeric, Share, TensorFacts, Throughput};
 pub use finding::{Finding, Launched, finding};
 pub use hang::{RankStack, collective_warnings, hang_finding, missing_ranks, silent_ranks};

@@ -220,14 +220,72 @@ fn the_rank_that_did_not_join_is_named() {
     let outside = stack(1, &[("/x/train.py", "reduce"), ("/x/train.py", "<module>")]);
     let warnings =
         vec!["[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)".to_owned()];
-    let found = hang_finding(&[inside(0), outside, inside(2)], &warnings, Some(88));
+    let found = hang_finding(&[inside(0), outside, inside(2)], &[], &warnings, Some(88));
     assert_eq!(
         found,
         "no progress after step 88: 2 processes wait in `all_reduce`, and rank 1 did not join: rank 1 in reduce; the log: [Rank 0] \
          Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)"
     );
-    assert!(hang_finding(&[inside(0)], &[], None).contains("every process that can be seen here waits"));
-    assert!(hang_finding(&[], &[], None).contains("could not be seen"));
+    assert!(hang_finding(&[inside(0)], &[], &[], None).contains("every process that can be seen here waits"));
+    assert!(hang_finding(&[], &[], &[], None).contains("could not be seen"));
     let lines = ["step 3", "x NCCL WARN Cuda failure 'out of memory' ", "epoch 2"];
     assert_eq!(collective_warnings(lines.into_iter()), ["x NCCL WARN Cuda failure 'out of memory'"]);
+}
+
+/// A rank with operations of one group: number, name, size and whether it has ended.
+fn entered(rank: u32, operations: &[(u64, &str, u64, bool)]) -> String {
+    let operations: Vec<serde_json::Value> = operations
+        .iter()
+        .map(|(number, name, size, done)| {
+            serde_json::json!({"number": number, "name": name, "sizes": [[size]], "done": done, "at": format!("train.py:{}", 40 + rank)})
+        })
+        .collect();
+    serde_json::json!({"rank": rank, "groups": [{"name": "0", "description": "default_pg", "operations": operations}]}).to_string()
+}
+
+fn hang_of(facts: &[&str]) -> String {
+    let facts: Vec<(&str, &str)> = facts.iter().map(|facts| ("collectives", *facts)).collect();
+    let mut hung = launched(TerminationReason::Hang, 43, &facts);
+    hung.stacks = vec![stack(0, &[("/x/train.py", "item")]), stack(1, &[("/x/train.py", "load")])];
+    judged(DiagnosisKind::Hang, &hung).sentence
+}
+
+/// Proves that the rank that did not enter an operation is named with where it is, although no stack shows who waits, that the newest
+/// facts of a rank count, and that no rank is named for an operation in which none waits.
+#[test]
+fn the_rank_that_did_not_enter_an_operation_is_named() {
+    let (done, pending) = (("all_reduce", 8, true), ("all_reduce", 8, false));
+    let at = |number, (name, size, done): (&'static str, u64, bool)| (number, name, size, done);
+    let early = entered(1, &[at(60, pending)]);
+    let waits = entered(0, &[at(61, done), at(62, done), at(63, pending), at(64, pending)]);
+    let away = entered(1, &[at(61, done), at(62, done)]);
+    assert_eq!(
+        hang_of(&[&early, &waits, &away]),
+        "no progress after step 43: rank 1 did not enter operation 63 of the group `default_pg`, `all_reduce` of [8] at train.py:40, in \
+         which rank 0 waits; the last one entered there was 62; rank 1 in load"
+    );
+    let left = away.replacen('{', "{\"finished\": true, ", 1);
+    assert!(
+        hang_of(&[&waits, &left]).contains("was 62; rank 1 had called `finish()` by then; rank 1 in load")
+    );
+    let ended = entered(0, &[at(61, done), at(62, done), at(63, done)]);
+    assert!(hang_of(&[&ended, &away]).contains("where the processes are"));
+    assert!(hang_of(&[&waits]).contains("where the processes are"), "one rank alone shows nothing");
+}
+
+/// Proves that ranks which entered different operations under one number are named with both, that sizes count only where they must be
+/// equal, and that the first difference is the one that is named.
+#[test]
+fn different_operations_under_one_number_are_named() {
+    let zero =
+        entered(0, &[(61, "all_gather", 8, true), (62, "all_reduce", 8, true), (63, "all_reduce", 8, false)]);
+    let one =
+        entered(1, &[(61, "all_gather", 9, true), (62, "broadcast", 4, true), (63, "barrier", 1, false)]);
+    assert_eq!(
+        hang_of(&[&zero, &one]),
+        "no progress after step 43: ranks entered different operations as number 62 of the group `default_pg`: `all_reduce` of [8] at \
+         train.py:40 on rank 0; `broadcast` of [4] at train.py:41 on rank 1"
+    );
+    let other_size = entered(1, &[(62, "all_reduce", 9, true)]);
+    assert!(hang_of(&[&zero, &other_size]).contains("`all_reduce` of [9] at train.py:41 on rank 1"));
 }

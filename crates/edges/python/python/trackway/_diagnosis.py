@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _arrays
@@ -25,6 +24,8 @@ Batch = TypeVar("Batch")
 FACTS_CHARACTERS_MAX = 16_384
 # Tensors of a batch, or of the input of a layer or an operation, that are described.
 TENSORS_MAX = 8
+# A rank's operations are recorded once nothing changed for this part of the time after which collective operations fail.
+STILL_FRACTION = 0.1
 
 
 class Diagnosis:
@@ -69,14 +70,24 @@ class Diagnosis:
         if torch is None:
             return None
         if self.kind == "hang":
-            shorten_barriers(self)
-            self.say("observed", {"framework": "torch", "rank": self.run._rank})
-            return Nothing()
+            return self._watching_ranks(torch)
         from ._diagnosis_numeric import Watch
 
         watch = Watch(self, self.run._components)
         self.say("observed", {"framework": "torch", "version": torch.__version__, "rank": self.run._rank})
         return watch
+
+    def _watching_ranks(self, torch: Any) -> Any:
+        seconds = _number("TRACKWAY_DIAGNOSIS_BARRIER_SECONDS")
+        self.say("observed", {"framework": "torch", "rank": self.run._rank})
+        if seconds is None or not torch.distributed.is_available():
+            return Nothing()
+        from . import _diagnosis_hang as hang
+
+        hang.shorten_barriers(self, seconds)
+        if not hang.has_recorder():
+            hang.compare_each_operation()
+        return hang.Collectives(self, still_seconds=seconds * STILL_FRACTION)
 
     def loaded(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; the time spent waiting for each is measured."""
@@ -167,26 +178,3 @@ def _number(name: str) -> int | None:
         return int(os.environ.get(name, ""))
     except ValueError:
         return None
-
-
-def shorten_barriers(diagnosis: Diagnosis) -> None:
-    """Collective operations of process groups that are created from now on fail after a shorter time, so that the ranks
-    that wait report it."""
-    torch = _arrays.loaded("torch")
-    seconds = _number("TRACKWAY_DIAGNOSIS_BARRIER_SECONDS")
-    if torch is None or seconds is None or not torch.distributed.is_available():
-        return
-    if torch.distributed.is_initialized():
-        diagnosis.blind("barriers", "the process group exists already: its time-out is not changed")
-        return
-    limit = timedelta(seconds=seconds)
-    original = torch.distributed.init_process_group
-
-    def init_process_group(*arguments: Any, **named: Any) -> Any:
-        given = named.get("timeout")
-        if len(arguments) < 3:  # else the time-out is given by its place
-            named["timeout"] = limit if given is None else min(given, limit)
-        return original(*arguments, **named)
-
-    for module in (torch.distributed, torch.distributed.distributed_c10d):
-        module.init_process_group = init_process_group

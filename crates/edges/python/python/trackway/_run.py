@@ -121,6 +121,9 @@ class Run(Recorder):
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
             self.tag = self.progressive = self.artifact = self.exception = _nothing  # type: ignore[method-assign]
             self.epochs_finished = _nothing  # type: ignore[method-assign]
+        if kind == "hang" and self._diagnosis is not None:
+            # Before the script creates its process groups, where it has imported PyTorch already.
+            self._diagnosis.install()
 
     # The record: never raises for a value, never waits for anything but one write
 
