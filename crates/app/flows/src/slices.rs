@@ -7,7 +7,7 @@ use trackway_data::model::Frame;
 use trackway_engine::error::{AppError, ErrorKind};
 use trackway_evaluate::search::{self, Earlier, SearchError, columns_needed};
 pub use trackway_evaluate::search::{
-    BlindSpots, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, SliceChange,
+    BlindSpots, ErrorSlice, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, SliceChange,
     SliceVerdict,
 };
 

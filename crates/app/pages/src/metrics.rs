@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use trackway_core::text::{counted, metric};
 use trackway_evaluate::metrics::is_share;
-use trackway_evaluate::search::{BlindSpots, Loss, Slice as ErrorSlice, shown_predicate};
+use trackway_evaluate::search::{BlindSpots, ErrorSlice, Loss, shown_predicate};
 use trackway_evaluate::{
     Assessment, CalibrationBin, Compared, Comparison, ComparisonVerdict, Confusion, Estimate, Fairness,
     Metrics, Pairing, Point, Slice, SliceCompared,

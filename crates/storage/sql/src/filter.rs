@@ -18,7 +18,7 @@ pub(crate) type Tested<'c> = (&'c str, ColumnKind);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     /// `column op value`, with `=`, `<`, `<=`, `>` or `>=`.
-    Compare(Comparison, Value),
+    Compare(FilterOperator, Value),
     /// One of these strings.
     In(Vec<String>),
     /// Whether it is null.
@@ -26,7 +26,7 @@ pub(crate) enum Test {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum FilterOperator {
     Equal,
     Less,
     LessOrEqual,
@@ -34,7 +34,7 @@ pub(crate) enum Comparison {
     GreaterOrEqual,
 }
 
-impl Comparison {
+impl FilterOperator {
     const fn sql(self) -> &'static str {
         match self {
             Self::Equal => "=",

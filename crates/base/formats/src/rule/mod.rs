@@ -53,12 +53,12 @@ pub enum Condition<O> {
     /// One of them at least.
     Any(Vec<Self>),
     /// Two numbers compared.
-    Compare(Comparison<O>),
+    Compare(RuleComparison<O>),
 }
 
 /// Two numbers compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison<O> {
+pub struct RuleComparison<O> {
     /// The left side.
     pub left: Expression<O>,
     /// How they are compared.
@@ -138,7 +138,7 @@ impl<O: Operand> Rule<O> {
 
     /// Its comparisons, from left to right.
     #[must_use]
-    pub fn comparisons(&self) -> Vec<&Comparison<O>> {
+    pub fn comparisons(&self) -> Vec<&RuleComparison<O>> {
         let mut found = Vec::new();
         self.condition.visit(&mut |comparison| found.push(comparison));
         found
@@ -146,7 +146,7 @@ impl<O: Operand> Rule<O> {
 }
 
 impl<O> Condition<O> {
-    fn visit<'c>(&'c self, take: &mut impl FnMut(&'c Comparison<O>)) {
+    fn visit<'c>(&'c self, take: &mut impl FnMut(&'c RuleComparison<O>)) {
         match self {
             Self::Compare(comparison) => take(comparison),
             Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.visit(take)),
@@ -154,7 +154,7 @@ impl<O> Condition<O> {
     }
 }
 
-impl<O: Operand> Comparison<O> {
+impl<O: Operand> RuleComparison<O> {
     /// The values it is about, each once, from left to right.
     #[must_use]
     pub fn operands(&self) -> Vec<&O> {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::lexer::{Lexeme, Token, is_keyword, words};
-use super::{Comparison, Condition, Expression, Operand, Operator, Relation, RuleError};
+use super::{Condition, Expression, Operand, Operator, Relation, RuleComparison, RuleError};
 
 /// Brackets and signs within one another.
 const MAX_DEPTH: usize = 50;
@@ -256,7 +256,7 @@ fn condition<O: Operand>(node: Node<O>, text: &str) -> Result<Condition<O>, Rule
             let meant = metric_of(&[&left, &right]);
             let (left, right) = (expression(*left, meant.as_ref())?, expression(*right, meant.as_ref())?);
             let shown = text[node.span].to_owned();
-            Ok(Condition::Compare(Comparison { left, relation, right, text: shown }))
+            Ok(Condition::Compare(RuleComparison { left, relation, right, text: shown }))
         }
         _ => Err(RuleError::new("has a number here, not a condition", node.span)
             .hint(format!("compare it, such as `{} < 0.5`", O::EXAMPLE))),

@@ -1,7 +1,7 @@
 //! The interval of `left − right`.
 
 use trackway_formats::gate::Number;
-use trackway_formats::rule::{Comparison, Expression, Operand as _, Operator};
+use trackway_formats::rule::{Expression, Operand as _, Operator, RuleComparison};
 use trackway_statistics::Interval;
 
 use super::{Found, GateEvidence};
@@ -48,7 +48,7 @@ struct Sum {
 
 /// `left − right`; `None` where that is not finite.
 pub(super) fn difference(
-    comparison: &Comparison<Number>,
+    comparison: &RuleComparison<Number>,
     evidence: &GateEvidence,
     operands: &[&Number],
     found: &[Found],

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::registry::GateVerdict;
 use trackway_formats::gate::{BLIND_SPOT, Gate, LATENCIES, Number, Over, PROBE, SLICE};
-use trackway_formats::rule::{Comparison, Condition, Relation};
+use trackway_formats::rule::{Condition, Relation, RuleComparison};
 use trackway_statistics::Interval;
 
 pub use known::{KnownNumbers, unknown_numbers};
@@ -117,7 +117,7 @@ fn put_together<'c>(
     }
 }
 
-fn compare(comparison: &Comparison<Number>, evidence: &GateEvidence) -> JudgedComparison {
+fn compare(comparison: &RuleComparison<Number>, evidence: &GateEvidence) -> JudgedComparison {
     let judged = |verdict, why| JudgedComparison {
         text: comparison.text.clone(),
         verdict,

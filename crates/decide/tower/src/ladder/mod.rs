@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::Rung;
 use trackway_formats::promotion::{Operand, Rule, Which};
-use trackway_formats::rule::{Comparison, Condition, Expression, Operator};
+use trackway_formats::rule::{Condition, Expression, Operator, RuleComparison};
 
 pub use proof::{RungCut, RungProof, prove};
 
@@ -148,7 +148,7 @@ fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item =
     }
 }
 
-fn compare(comparison: &Comparison<Operand>, end: &RungEnd) -> Compared {
+fn compare(comparison: &RuleComparison<Operand>, end: &RungEnd) -> Compared {
     let result = |met, why: String| Compared { text: comparison.text.clone(), met, why };
     let operands = comparison.operands();
     let missing = operands.iter().find_map(|operand| value_of(operand, end).err());

@@ -110,7 +110,7 @@ pub fn skew(
             None => not_compared.push(column.name.clone()),
         }
     }
-    let comparison = Comparison {
+    let comparison = SkewComparison {
         plan,
         keys: train_keys,
         kinds: kinds(&train),
@@ -171,7 +171,7 @@ struct Pair {
     common: DataType,
 }
 
-struct Comparison<'c> {
+struct SkewComparison<'c> {
     plan: &'c SkewPlan,
     keys: Keys,
     kinds: Vec<ColumnType>,
@@ -204,12 +204,12 @@ impl Counts {
 }
 
 struct Compared<'c> {
-    comparison: &'c Comparison<'c>,
+    comparison: &'c SkewComparison<'c>,
     counts: Counts,
     failed: Option<String>,
 }
 
-impl Comparison<'_> {
+impl SkewComparison<'_> {
     fn add(&self, chunk: &Chunk, counts: &mut Counts) -> Result<(), ArrowError> {
         let train = fitted(&chunk.batch, &schema_of(&chunk.batch, &self.kinds))?;
         let (mut here, mut there) = (Vec::new(), Vec::new());

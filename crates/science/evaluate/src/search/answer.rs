@@ -28,9 +28,9 @@ pub fn shown_predicate(predicate: &Predicate) -> String {
 #[schemars(rename = "SliceSearch")]
 pub struct Answer {
     /// Slices by score, the highest first.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<ErrorSlice>,
     /// Slices of an earlier answer that are no longer among the best.
-    pub resolved: Vec<Slice>,
+    pub resolved: Vec<ErrorSlice>,
     /// The rows that were searched.
     pub searched: Side,
     /// The rows that slices were measured with; `None` where none were kept.
@@ -75,8 +75,7 @@ pub struct Side {
 
 /// One slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[schemars(rename = "ErrorSlice")]
-pub struct Slice {
+pub struct ErrorSlice {
     /// Which rows it has.
     pub predicate: Predicate,
     /// Searched rows.

@@ -7,7 +7,7 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
 
 use super::held_out::HeldOut;
-use super::{ErrorSource, Loss, Roles, SearchObserver, Settings, Side, Slice, SliceVerdict, find};
+use super::{ErrorSlice, ErrorSource, Loss, Roles, SearchObserver, Settings, Side, SliceVerdict, find};
 use crate::Estimate;
 
 /// The metric of a blind spot, in tables and gates.
@@ -36,12 +36,12 @@ pub struct BlindSpots {
     /// Whether the search reached its depth.
     pub is_complete: bool,
     /// The worst slices for their size, the highest score first; those that held-out rows confirm are blind spots.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<ErrorSlice>,
 }
 
 impl BlindSpots {
     /// The slices that held-out rows show too.
-    pub fn confirmed(&self) -> impl Iterator<Item = &Slice> {
+    pub fn confirmed(&self) -> impl Iterator<Item = &ErrorSlice> {
         self.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed)
     }
 }

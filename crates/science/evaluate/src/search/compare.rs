@@ -1,14 +1,14 @@
 //! What became of slices since an earlier answer.
 
-use super::answer::{Earlier, EarlierSlice, Slice, SliceChange};
+use super::answer::{Earlier, EarlierSlice, ErrorSlice, SliceChange};
 
 /// The earlier slice with the same predicate.
-pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &Slice) -> Option<&'e EarlierSlice> {
+pub(super) fn same_slice<'e>(earlier: &'e Earlier, slice: &ErrorSlice) -> Option<&'e EarlierSlice> {
     earlier.slices.iter().find(|known| known.predicate == slice.predicate)
 }
 
 /// Writes into a slice what became of it.
-pub(super) fn compare(slice: &mut Slice, earlier: Option<&EarlierSlice>) {
+pub(super) fn compare(slice: &mut ErrorSlice, earlier: Option<&EarlierSlice>) {
     let Some(earlier) = earlier else {
         slice.change = Some(SliceChange::New);
         return;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use trackway_data::model::{Frame, FrameColumn};
 use trackway_statistics::benjamini_hochberg;
 
-use super::answer::{Answer, Earlier, Predicate, Side, Slice, SliceChange, SliceVerdict};
+use super::answer::{Answer, Earlier, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict};
 use super::best::Scored;
 use super::compare::{compare, same_slice};
 use super::errors::{ErrorSource, Loss, no_column};
@@ -343,18 +343,18 @@ impl Assessment<'_> {
         Some(items)
     }
 
-    fn slices(&self, outcome: &Outcome) -> Vec<Slice> {
+    fn slices(&self, outcome: &Outcome) -> Vec<ErrorSlice> {
         let best = &outcome.best;
         let slice = |(index, found): (usize, &Scored)| {
             let first = best.iter().position(|other| other.fingerprint == found.fingerprint);
             let same_rows_as = first.filter(|first| *first != index);
-            Slice { same_rows_as, ..self.slice(&found.items, found.stats, found.score) }
+            ErrorSlice { same_rows_as, ..self.slice(&found.items, found.stats, found.score) }
         };
         best.iter().enumerate().map(slice).collect()
     }
 
     /// Compares slices with earlier ones, and returns the earlier ones that were not found again.
-    fn compare(&self, slices: &mut [Slice], known: &[Known], earlier: &Earlier) -> Vec<Slice> {
+    fn compare(&self, slices: &mut [ErrorSlice], known: &[Known], earlier: &Earlier) -> Vec<ErrorSlice> {
         for slice in &mut *slices {
             let before = same_slice(earlier, slice);
             compare(slice, before);
@@ -372,7 +372,7 @@ impl Assessment<'_> {
         resolved
     }
 
-    fn slice(&self, items: &[u32], stats: Stats, score: f64) -> Slice {
+    fn slice(&self, items: &[u32], stats: Stats, score: f64) -> ErrorSlice {
         let items: Vec<Item> = items.iter().map(|item| self.table.items()[*item as usize]).collect();
         let is_member =
             |row: u32| items.iter().all(|item| self.features[item.feature].code(row) == item.code);
@@ -382,7 +382,7 @@ impl Assessment<'_> {
             let feature = &self.features[item.feature];
             (feature.name.clone(), feature.shown(item.code))
         };
-        Slice {
+        ErrorSlice {
             predicate: items.iter().map(predicate).collect(),
             size: u64::from(stats.size),
             average_error: stats.error / f64::from(stats.size),
@@ -400,7 +400,7 @@ impl Assessment<'_> {
 }
 
 /// Corrects the p-values for their number, and decides which slices are confirmed.
-fn judge(slices: &mut [Slice], false_discovery_rate: f64) {
+fn judge(slices: &mut [ErrorSlice], false_discovery_rate: f64) {
     let p_values: Vec<f64> = slices.iter().map(|slice| slice.p_value.unwrap_or(f64::NAN)).collect();
     for (slice, adjusted) in slices.iter_mut().zip(benjamini_hochberg(&p_values)) {
         let adjusted = Some(adjusted).filter(|it| !it.is_nan());

@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 use trackway_data::read::Place;
 
 pub use answer::{
-    Answer, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, SliceChange, SliceVerdict,
+    Answer, Earlier, EarlierFeature, EarlierSlice, ErrorSlice, Predicate, Side, SliceChange, SliceVerdict,
     shown_predicate,
 };
 pub use blind_spots::{BlindSpots, COLUMNS_OF_TRIPLES_MAX, ERROR_METRIC};

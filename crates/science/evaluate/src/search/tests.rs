@@ -199,7 +199,7 @@ fn ties() {
     let errors = (0..64).map(|row| f64::from(u8::from(row % 4 == 1))).collect();
     let small = Small { codes: vec![codes.clone(), codes, vec![0; 64]], errors };
     let answer = find(small.frame(), &roles(), &without_holdout(4, 5, 3, 0.9), None, &quiet()).unwrap();
-    let names = |slice: &Slice| slice.predicate.keys().cloned().collect::<Vec<_>>().join(" ");
+    let names = |slice: &ErrorSlice| slice.predicate.keys().cloned().collect::<Vec<_>>().join(" ");
     let order: Vec<String> = answer.slices.iter().map(names).collect();
     assert_eq!(order, ["f0", "f1", "f0 f1", "f0 f2", "f1 f2"]);
     assert!(answer.slices.windows(2).all(|pair| pair[0].score == pair[1].score));
@@ -325,16 +325,16 @@ fn planted_slices_are_confirmed() {
         let small = planted(seed, 4000, (150, 450));
         let answer =
             find(small.frame(), &roles(), &Settings { seed, ..Settings::default() }, None, &quiet()).unwrap();
-        let is = |slice: &Slice, name: &str| {
+        let is = |slice: &ErrorSlice, name: &str| {
             slice.predicate.get(name).is_some_and(|it| it.as_deref() == Some("v1"))
         };
         let first = &answer.slices[0];
         let is_planted = is(first, "f0") && is(first, "f1");
         found += usize::from(is_planted && first.verdict == SliceVerdict::Confirmed);
-        let sure: Vec<&Slice> =
+        let sure: Vec<&ErrorSlice> =
             answer.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed).collect();
         // Another value of either column rules the blind spot out.
-        let is_false = |slice: &&&Slice| {
+        let is_false = |slice: &&&ErrorSlice| {
             ["f0", "f1"].iter().any(|name| slice.predicate.contains_key(*name) && !is(slice, name))
                 || !["f0", "f1"].iter().any(|name| is(slice, name))
         };
@@ -372,7 +372,7 @@ fn worse_than_the_baseline() {
         first.predicate.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
     assert_eq!(predicate[..2], [("f0", Some("v1")), ("f1", Some("v1"))]);
     assert!(answer.held_out.unwrap().average_error < 0.0, "{answer:?}");
-    let blames_noise = |slice: &&Slice| slice.predicate.len() == 1 && slice.predicate.contains_key("f2");
+    let blames_noise = |slice: &&ErrorSlice| slice.predicate.len() == 1 && slice.predicate.contains_key("f2");
     let sure = answer.slices.iter().filter(|slice| slice.verdict == SliceVerdict::Confirmed);
     assert_eq!(sure.filter(blames_noise).count(), 0);
     let same = find(frame(&baseline), &roles, &Settings::default(), None, &quiet()).unwrap();

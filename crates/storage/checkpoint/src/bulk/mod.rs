@@ -40,6 +40,6 @@ pub use memory::available_bytes;
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{Fill, LoadError, LoadedFile, TensorView, read_files, read_header, read_into, verify_files};
 pub use reshard::{Tensors, Want, read_tensors};
-pub use safetensors::{Dtype, Header, Slice, TensorInfo};
+pub use safetensors::{Dtype, Header, TensorInfo, TensorSlice};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
 pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, Written, WrittenFile};

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bulk::safetensors::{Dtype, Placed, Slice, check_name, check_slice, header};
+use crate::bulk::safetensors::{Dtype, Placed, TensorSlice, check_name, check_slice, header};
 use crate::error::TensorError;
 
 /// Tensors are put into files of at most so many bytes; a larger tensor has one for itself.
@@ -25,7 +25,7 @@ pub struct TensorSpec {
     /// files stay unchanged.
     pub group: u32,
     /// The tensor that this is a part of, where several ranks hold parts of it.
-    pub slice: Option<Slice>,
+    pub slice: Option<TensorSlice>,
 }
 
 impl TensorSpec {

@@ -10,7 +10,7 @@ use trackway_store::Disk;
 use crate::bulk::mapping::Buffer;
 use crate::bulk::memory::available_bytes;
 use crate::bulk::read::{LoadError, TensorView, read_files, read_header, unreadable};
-use crate::bulk::safetensors::{Dtype, Header, Slice, TensorInfo, check_slice};
+use crate::bulk::safetensors::{Dtype, Header, TensorInfo, TensorSlice, check_slice};
 use crate::error::TensorError;
 
 /// Every tensor begins at a multiple of this; enough for any element and any vector unit.
@@ -151,7 +151,7 @@ impl Index {
         let whole_shape = first.whole_shape().to_vec();
         let (offset, shape) =
             want.part.clone().unwrap_or_else(|| (vec![0; whole_shape.len()], whole_shape.clone()));
-        check_slice(name, &shape, &Slice { shape: whole_shape.clone(), offset: offset.clone() })?;
+        check_slice(name, &shape, &TensorSlice { shape: whole_shape.clone(), offset: offset.clone() })?;
         let wanted = Area { offset, shape };
         let size_bytes = first.dtype.size_bytes(&wanted.shape).ok_or_else(|| {
             TensorError::rule(format!(
@@ -204,7 +204,7 @@ fn room_for(plans: &[Plan]) -> Result<Tensors, LoadError> {
     for plan in plans {
         let offset_bytes = end.next_multiple_of(TENSOR_ALIGNMENT_BYTES as u64);
         end = offset_bytes.saturating_add(plan.size_bytes);
-        let slice = Slice { shape: plan.whole_shape.clone(), offset: plan.wanted.offset.clone() };
+        let slice = TensorSlice { shape: plan.whole_shape.clone(), offset: plan.wanted.offset.clone() };
         infos.push(TensorInfo {
             name: plan.name.clone(),
             dtype: plan.dtype,

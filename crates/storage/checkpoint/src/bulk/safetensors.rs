@@ -99,7 +99,7 @@ impl fmt::Display for Dtype {
 
 /// Of which tensor another is a part: what one rank of several holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slice {
+pub struct TensorSlice {
     /// The shape of the whole tensor.
     pub shape: Vec<u64>,
     /// Where the part begins on each axis.
@@ -129,7 +129,7 @@ pub struct TensorInfo {
     /// How many they are.
     pub size_bytes: u64,
     /// The tensor it is a part of; `None`: it is whole.
-    pub slice: Option<Slice>,
+    pub slice: Option<TensorSlice>,
 }
 
 impl TensorInfo {
@@ -201,7 +201,7 @@ struct Axes(Vec<u64>);
 impl RawHeader {
     fn check(mut self, header_bytes: u64, file_bytes: u64) -> Result<Header, TensorError> {
         self.tensors.sort_by_key(|(_, tensor)| tensor.data_offsets);
-        let mut slices: BTreeMap<String, Slice> = match self.metadata.get(SLICES_KEY) {
+        let mut slices: BTreeMap<String, TensorSlice> = match self.metadata.get(SLICES_KEY) {
             Some(text) => serde_json::from_str(text)?,
             None => BTreeMap::new(),
         };
@@ -237,7 +237,7 @@ impl RawHeader {
 }
 
 /// Checks that a part is within its whole.
-pub(crate) fn check_slice(name: &str, shape: &[u64], slice: &Slice) -> Result<(), TensorError> {
+pub(crate) fn check_slice(name: &str, shape: &[u64], slice: &TensorSlice) -> Result<(), TensorError> {
     let inside = |((part, whole), offset): ((&u64, &u64), &u64)| {
         offset.checked_add(*part).is_some_and(|end| end <= *whole)
     };
@@ -257,7 +257,7 @@ pub(crate) struct Placed<'a> {
     pub dtype: Dtype,
     pub shape: &'a [u64],
     pub size_bytes: u64,
-    pub slice: Option<&'a Slice>,
+    pub slice: Option<&'a TensorSlice>,
 }
 
 /// The first bytes of a file with these tensors, up to where their bytes begin: a whole number of blocks.

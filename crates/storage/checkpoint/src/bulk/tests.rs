@@ -489,7 +489,7 @@ fn write_ranks(folder: &Path, whole: &[u8], axis: usize, count: u64) -> Vec<Mani
     let mut files = Vec::new();
     for rank in 0..count {
         let (offset, shape, bytes) = part(whole, axis, rank, count);
-        let slice = Some(Slice { shape: vec![7, 6, 5], offset });
+        let slice = Some(TensorSlice { shape: vec![7, 6, 5], offset });
         let specs = [
             TensorSpec { slice, ..TensorSpec::new("cut", Dtype::Bf16, shape) },
             TensorSpec::new("same", Dtype::U8, [3]),

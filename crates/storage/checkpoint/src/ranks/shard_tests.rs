@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::RankGroup;
-use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, Slice, TensorRef, TensorSpec, Want};
+use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, TensorRef, TensorSlice, TensorSpec, Want};
 use crate::ranks::RankedRoot;
 use crate::ranks::tests::{each_rank, sound};
 use crate::tests::World;
@@ -79,7 +79,7 @@ fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: 
     let parts: Vec<_> = tensors.iter().map(|tensor| tensor.part(group)).collect();
     let contents: Vec<_> = tensors.iter().zip(&parts).map(|(tensor, part)| tensor.bytes(part)).collect();
     let spec = |(tensor, (offset, shape)): (&Shared, &(Vec<u64>, Vec<u64>))| {
-        let slice = tensor.axis.map(|_| Slice { shape: tensor.shape.clone(), offset: offset.clone() });
+        let slice = tensor.axis.map(|_| TensorSlice { shape: tensor.shape.clone(), offset: offset.clone() });
         TensorSpec { slice, ..TensorSpec::new(tensor.name.as_str(), Dtype::Bf16, shape.clone()) }
     };
     let specs = tensors.iter().zip(&parts).map(spec);

@@ -7,12 +7,12 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use trackway_core::Timestamp;
 use trackway_ledger::scan::{ColumnKind, Value};
 
-use crate::filter::{Comparison, Filter, Test, Tested};
+use crate::filter::{Filter, FilterOperator, Test, Tested};
 
 /// Most values of an `IN (…)` that are passed to the database.
 const IN_LIST_MAX: usize = 100;
 
-impl Comparison {
+impl FilterOperator {
     fn from_operator(operator: Operator) -> Option<Self> {
         Some(match operator {
             Operator::Eq => Self::Equal,
@@ -40,7 +40,7 @@ impl Test {
     /// The strings of which the column must be one; `None` when it tests something else.
     pub(super) fn texts(&self) -> Option<Vec<String>> {
         match self {
-            Self::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
+            Self::Compare(FilterOperator::Equal, Value::Text(text)) => Some(vec![text.clone()]),
             Self::In(texts) => Some(texts.clone()),
             _ => None,
         }
@@ -55,7 +55,7 @@ impl<'c> Filter<'c> {
                 Self::either(left, right, columns)
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let comparison = Comparison::from_operator(*op)?;
+                let comparison = FilterOperator::from_operator(*op)?;
                 Self::compare(left, comparison, right, columns)
                     .or_else(|| Self::compare(right, comparison.swapped(), left, columns))
             }
@@ -81,7 +81,7 @@ impl<'c> Filter<'c> {
 
     fn compare(
         column: &Expr,
-        comparison: Comparison,
+        comparison: FilterOperator,
         literal: &Expr,
         columns: &[Tested<'c>],
     ) -> Option<Self> {
@@ -89,7 +89,7 @@ impl<'c> Filter<'c> {
         let Expr::Literal(scalar, _) = literal else { return None };
         let (comparison, value) = match kind {
             // The order of strings depends on a database's collation; equality does not.
-            ColumnKind::Text | ColumnKind::Word if comparison == Comparison::Equal => {
+            ColumnKind::Text | ColumnKind::Word if comparison == FilterOperator::Equal => {
                 (comparison, Value::Text(text_of(scalar)?))
             }
             ColumnKind::Integer => (comparison, Value::Integer(integer_of(scalar)?)),
@@ -110,7 +110,7 @@ impl<'c> Filter<'c> {
 
     fn boolean(inner: &Expr, truth: bool, columns: &[Tested<'c>]) -> Option<Self> {
         let (column, _) = column_of(inner, columns).filter(|(_, kind)| *kind == ColumnKind::Boolean)?;
-        let test = Test::Compare(Comparison::Equal, Value::Boolean(truth));
+        let test = Test::Compare(FilterOperator::Equal, Value::Boolean(truth));
         Some(Self { column, test })
     }
 
@@ -145,10 +145,10 @@ fn column_of<'c>(expression: &Expr, columns: &[Tested<'c>]) -> Option<Tested<'c>
 }
 
 /// DataFusion orders -0 before 0; for a database they are equal.
-fn beside_zero(comparison: Comparison, number: f64) -> Comparison {
+fn beside_zero(comparison: FilterOperator, number: f64) -> FilterOperator {
     match comparison {
-        Comparison::Less if number == 0.0 => Comparison::LessOrEqual,
-        Comparison::Greater if number == 0.0 => Comparison::GreaterOrEqual,
+        FilterOperator::Less if number == 0.0 => FilterOperator::LessOrEqual,
+        FilterOperator::Greater if number == 0.0 => FilterOperator::GreaterOrEqual,
         comparison => comparison,
     }
 }
@@ -187,14 +187,14 @@ fn nanos_of(scalar: &ScalarValue) -> Option<i128> {
 }
 
 /// A comparison with a time between two microseconds, widened to whole ones.
-fn widened(comparison: Comparison, nanos: i128) -> Option<(Comparison, Value)> {
+fn widened(comparison: FilterOperator, nanos: i128) -> Option<(FilterOperator, Value)> {
     let below = nanos.div_euclid(1000);
     let above = below + i128::from(nanos.rem_euclid(1000) != 0);
     let (comparison, micros) = match comparison {
-        Comparison::Equal if below == above => (Comparison::Equal, below),
-        Comparison::Equal => return None,
-        Comparison::Less | Comparison::LessOrEqual => (Comparison::LessOrEqual, above),
-        Comparison::Greater | Comparison::GreaterOrEqual => (Comparison::GreaterOrEqual, below),
+        FilterOperator::Equal if below == above => (FilterOperator::Equal, below),
+        FilterOperator::Equal => return None,
+        FilterOperator::Less | FilterOperator::LessOrEqual => (FilterOperator::LessOrEqual, above),
+        FilterOperator::Greater | FilterOperator::GreaterOrEqual => (FilterOperator::GreaterOrEqual, below),
     };
     Some((comparison, Value::Timestamp(Timestamp::from_micros(i64::try_from(micros).ok()?))))
 }

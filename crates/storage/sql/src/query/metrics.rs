@@ -36,7 +36,7 @@ use super::arrow_rows::BATCH_ROWS;
 use super::origins;
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
-use crate::filter::{Comparison, Filter, Test};
+use crate::filter::{Filter, FilterOperator, Test};
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";
@@ -469,11 +469,11 @@ fn admitted(batch: &RecordBatch, filter: &Filter<'_>) -> Result<Option<BooleanAr
     };
     let Some(value) = scalar(value) else { return Ok(None) };
     let compare = match comparison {
-        Comparison::Equal => cmp::eq,
-        Comparison::Less => cmp::lt,
-        Comparison::LessOrEqual => cmp::lt_eq,
-        Comparison::Greater => cmp::gt,
-        Comparison::GreaterOrEqual => cmp::gt_eq,
+        FilterOperator::Equal => cmp::eq,
+        FilterOperator::Less => cmp::lt,
+        FilterOperator::LessOrEqual => cmp::lt_eq,
+        FilterOperator::Greater => cmp::gt,
+        FilterOperator::GreaterOrEqual => cmp::gt_eq,
     };
     compare(column, &value).map(Some)
 }

@@ -6,7 +6,7 @@ use trackway_ledger::{Ledger, LedgerError, MetricSummaryRow, RunRow};
 
 use super::asked::{Asked, Source};
 use super::live::Live;
-use crate::filter::{Comparison, Filter, Test};
+use crate::filter::{Filter, FilterOperator, Test};
 
 /// As `run_id`, but not a reason to look runs up one by one: the tables are read in the order of an index.
 const RUN_ID: &str = "(run_id || '')";
@@ -149,13 +149,13 @@ fn value_test(
 }
 
 /// Whether a comparison may hold; NaN may be before or after every number.
-fn may_hold(value: f64, comparison: Comparison, bound: f64) -> bool {
+fn may_hold(value: f64, comparison: FilterOperator, bound: f64) -> bool {
     let holds = match comparison {
-        Comparison::Equal => value == bound,
-        Comparison::Less => value < bound,
-        Comparison::LessOrEqual => value <= bound,
-        Comparison::Greater => value > bound,
-        Comparison::GreaterOrEqual => value >= bound,
+        FilterOperator::Equal => value == bound,
+        FilterOperator::Less => value < bound,
+        FilterOperator::LessOrEqual => value <= bound,
+        FilterOperator::Greater => value > bound,
+        FilterOperator::GreaterOrEqual => value >= bound,
     };
     holds || value.is_nan() || bound.is_nan()
 }

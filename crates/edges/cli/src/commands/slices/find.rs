@@ -3,8 +3,8 @@ use std::path::Path;
 use trackway_api::models::SlicesReport;
 use trackway_flows::data::ReadContext;
 use trackway_flows::slices::{
-    ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SliceChange, SliceVerdict, SlicesOnlooker,
-    SlicesRequest, find as search,
+    ErrorSlice, ErrorSource, Loss, Predicate, Roles, Settings, Side, SliceChange, SliceVerdict,
+    SlicesOnlooker, SlicesRequest, find as search,
 };
 
 use crate::args::{SlicesFindArgs, SlicesLoss};
@@ -102,7 +102,7 @@ fn header(answer: &SlicesReport) -> Vec<&'static str> {
     header
 }
 
-fn cells(answer: &SlicesReport, slice: &Slice) -> Vec<Shown> {
+fn cells(answer: &SlicesReport, slice: &ErrorSlice) -> Vec<Shown> {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let mut cells = row![
         shown(&slice.predicate),
