@@ -247,9 +247,7 @@ impl<'w> Walk<'w> {
             if !has_more || (in_order && self.is_full()) {
                 return Ok(());
             }
-            if size > self.first_batch() {
-                before = self.before()?;
-            }
+            before = self.before()?;
             size = BATCH_RUNS_MAX.min(size * BATCH_GROWTH);
         }
     }
