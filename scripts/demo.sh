@@ -8,8 +8,8 @@ say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 # CI sets TRACKWAY_DEMO_BUILT: its tests have built both with all features, and half of a build is saved.
 if [ -z "${TRACKWAY_DEMO_BUILT:-}" ]; then
-  say "Building (profile dev, of the features only the query engine)"
-  "${CARGO:-cargo}" build --locked -p trackway --no-default-features --features sql
+  say "Building (profile dev, without the features that it does not need)"
+  "${CARGO:-cargo}" build --locked -p trackway --no-default-features
   "${CARGO:-cargo}" build --locked --manifest-path examples/rust/Cargo.toml --target-dir "$target"
 fi
 PATH="$(cd "$target" && pwd)/debug:$PATH"
@@ -37,11 +37,18 @@ trackway gates judge last
 say "trackway attempts"
 trackway attempts
 
-say "The same as SQL"
 query="select attempt_number, termination_reason, resumed_from_step, last_committed_step, exit_code, signal from training_attempts order by attempt_number"
-echo "trackway sql \"$query\""
-trackway sql "$query"
+if trackway sql "select 1" > "$TRACKWAY_HOME/sql.txt" 2>&1; then
+  say "The same as SQL"
+  echo "trackway sql \"$query\""
+  trackway sql "$query"
+  [ "$(trackway sql "select count(*) as attempts from training_attempts where termination_reason = 'completed'" --csv | tail -n 1)" = 1 ]
+  [ "$(trackway sql "select count(*) as passed from gate_receipts where verdict = 'pass'" --csv | tail -n 1)" = 1 ]
+else
+  # Feature `sql` is half of a build.
+  say "The query engine is not in this build; \`make build\` has it: trackway sql \"$query\""
+fi
 
-[ "$(trackway sql "select count(*) as attempts from training_attempts where termination_reason = 'completed'" --csv | tail -n 1)" = 1 ]
-[ "$(trackway sql "select count(*) as passed from gate_receipts where verdict = 'pass'" --csv | tail -n 1)" = 1 ]
+[ "$(trackway attempts --json | grep -c '"termination_reason": "completed"')" = 1 ]
+[ "$(trackway gates judge last --json | grep -c '"verdict": "pass"')" -ge 1 ]
 say "Done: everything is in $TRACKWAY_HOME, the page of the evaluation in $TRACKWAY_HOME/evaluation.html"
