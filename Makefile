@@ -50,7 +50,7 @@ test-adopted: $(PYTHON_VENV)/ready1 ## trainings of installed frameworks that ar
 
 module: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python module alone, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
-	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/edges/python/Cargo.toml -o $(PYTHON_VENV)/wheels
+	$(PYTHON_VENV)/bin/maturin build --locked --profile quick --quiet -m crates/edges/python/Cargo.toml -o $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
 
 wheel: $(PYTHON_VENV)/ready ## the wheel for users into dist/: the command `trackway` and the module `trackway` (WHEEL_PROFILE=dev: without optimization)
@@ -101,7 +101,7 @@ $(VENV)/moto: $(VENV)/ready
 	@touch $@
 
 mutants: ## 100,000 damaged files of each table format: no panic (MUTANTS=1000 for fewer)
-	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --release -p trackway-data --lib -- mutants --nocapture
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --profile quick -p trackway-data --lib -- mutants --nocapture
 
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call continues)
 	scripts/soak.sh

@@ -223,7 +223,7 @@ def record(target: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", type=Path, default=Path("target/release"))
+    parser.add_argument("--target", type=Path, default=Path("target/quick"))
     parser.add_argument("--mlflow", help="a Python with mlflow-skinny, SQLAlchemy and alembic: `reads` compares with its search")
     parser.add_argument("which", nargs="*")
     options = parser.parse_args()

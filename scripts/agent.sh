@@ -15,12 +15,12 @@ fi
 cc_variable=CC_${target//-/_}
 # A variable of the target, so that what runs during the build stays dynamic.
 variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUSTFLAGS
-env "$cc_variable=${CC:-cc}" "$variable=-C target-feature=+crt-static" "${CARGO:-cargo}" build --locked --profile agent -p trackway-agent --target "$target"
+env "$cc_variable=${CC:-cc}" "$variable=-C target-feature=+crt-static" "${CARGO:-cargo}" build --locked --release -p trackway-agent --target "$target"
 
 dist=${DIST:-dist}
 mkdir -p "$dist"
 agent=$(cd "$dist" && pwd)/trackway-agent
-install -m 755 "$target_folder/$target/agent/trackway-agent" "$agent"
+install -m 755 "$target_folder/$target/release/trackway-agent" "$agent"
 bytes=$(stat -c %s "$agent")
 echo "$agent: $bytes bytes, static, $libc"
 [ "$bytes" -lt "$bytes_max" ] || { echo "the agent is larger than $bytes_max bytes" >&2; exit 1; }

@@ -43,7 +43,7 @@ done
 level=9
 [ "$profile" = release ] || level=1
 rm -f "$dist"/trackway-*.whl
-"$maturin" build --locked --release --quiet --compression-level "$level" "${compatibility[@]}" "${module[@]}" -m crates/edges/python/Cargo.toml -o "$dist"
+"$maturin" build --locked --profile quick --quiet --compression-level "$level" "${compatibility[@]}" "${module[@]}" -m crates/edges/python/Cargo.toml -o "$dist"
 
 wheel=$(echo "$dist"/trackway-*.whl)
 bytes=$(stat -c %s "$wheel")
