@@ -39,7 +39,7 @@ impl KnownNumbers {
         let is_numbered =
             |begin: &&str| number.name.strip_prefix(*begin).is_some_and(|rest| rest.parse::<f64>().is_ok());
         self.names.contains(of_spots.as_ref().unwrap_or(&number.name))
-            || !self.is_complete && NUMBERED.iter().any(|begin| is_numbered(&begin))
+            || !self.is_complete && NUMBERED.iter().any(is_numbered)
     }
 
     /// The name that was probably meant.
