@@ -62,8 +62,24 @@ fn save_costs(summaries: &[MetricSummaryRow], upload_lag_seconds: Option<f64>) -
         slowdown: of(cost::SLOWDOWN).map_or(0.0, |mean| mean.value),
         upload_lag_seconds,
         step_seconds: of(cost::STEP_SECONDS)?.value,
-        interval_seconds: of(cost::INTERVAL_SECONDS)?.value,
+        interval_seconds: interval_seconds(summaries)?,
     })
+}
+
+/// The mean time between two saves. The first one of an attempt is left out where there are others: it counts from the start of the
+/// process, whose imports and first step belong to no cadence.
+fn interval_seconds(summaries: &[MetricSummaryRow]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0);
+    for row in summaries.iter().filter(|row| row.name == cost::INTERVAL_SECONDS && row.point_count > 1) {
+        if let Some((mean, first)) = row.mean_value.zip(row.first_value) {
+            sum += mean * row.point_count as f64 - first;
+            count += row.point_count - 1;
+        }
+    }
+    match count {
+        0 => Mean::of(summaries, cost::INTERVAL_SECONDS).map(|mean| mean.value),
+        count => Some(sum / count as f64),
+    }
 }
 
 /// The median duration of the newest uploads, from the commit on; none before there was one. Not the mean: a night in
@@ -95,7 +111,38 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::{AttemptId, RunId, SequentialIds};
+
     use super::*;
+
+    fn intervals(values: &[f64]) -> MetricSummaryRow {
+        let (count, ids) = (values.len() as u64, SequentialIds::default());
+        MetricSummaryRow {
+            attempt_id: AttemptId::new(&ids),
+            run_id: RunId::new(&ids),
+            name: cost::INTERVAL_SECONDS.into(),
+            point_count: count,
+            non_finite_count: 0,
+            non_finite_from_step: None,
+            non_finite_end_count: None,
+            first_step: 1,
+            last_step: count,
+            first_value: values.first().copied(),
+            last_value: values.last().copied(),
+            min_value: None,
+            max_value: None,
+            mean_value: Some(values.iter().sum::<f64>() / count as f64),
+        }
+    }
+
+    /// Proves that the imports before the first save of an attempt are no part of the cadence, unless nothing else is known of it.
+    #[test]
+    fn the_start_of_a_process_is_no_interval() {
+        assert_eq!(interval_seconds(&[]), None);
+        assert_eq!(interval_seconds(&[intervals(&[8.0])]), Some(8.0));
+        let all = [intervals(&[8.0, 3.0, 3.0, 3.0]), intervals(&[20.0]), intervals(&[9.0, 3.0])];
+        assert_eq!(interval_seconds(&all), Some(3.0));
+    }
 
     /// Proves that one upload which waited a night for its remote does not move the figure, and that without uploads it
     /// is missing and not zero.

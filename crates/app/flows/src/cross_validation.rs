@@ -59,6 +59,8 @@ struct Plan {
     command: Vec<String>,
     /// Whether the rows are scored by the built-in evaluator.
     has_scorer: bool,
+    /// The key by which a metric of the training decides which weights are evaluated.
+    selects: Option<&'static str>,
 }
 
 /// The rows of a fold, as files.
@@ -133,6 +135,7 @@ impl Plan {
             validation: of(DataRole::Validation).map(|(name, _)| name.clone()),
             command: job.plan.run.command.clone(),
             has_scorer: section.scorer.is_some(),
+            selects: selects(&job.plan),
         })
     }
 
@@ -186,6 +189,15 @@ impl Plan {
             retry_data_error: false,
             selection: Selection { skip_all, ..Selection::default() },
         })
+    }
+}
+
+/// The key of a run file by which weights are chosen after looking at a metric.
+fn selects(plan: &trackway_formats::runfile::Plan) -> Option<&'static str> {
+    let chosen = plan.evaluate.as_ref().and_then(|section| section.checkpoint.as_deref());
+    match chosen {
+        Some(name) if name != "latest" => Some("evaluate.checkpoint"),
+        _ => plan.early_stop.as_ref().map(|_| "early_stop"),
     }
 }
 
@@ -246,6 +258,12 @@ fn divided(
     }
     if spec.time.is_some() {
         notes.push("folds do not respect the order in time: later rows help to predict earlier ones".into());
+    }
+    if let Some(key) = plan.selects {
+        notes.push(format!(
+            "`{key}` chooses weights by a metric: if the script computes it on the validation set, here the held-out rows, the results \
+             are too good"
+        ));
     }
     let folds = (0..request.folds).map(|number| {
         let parts: Vec<Option<Part>> = assignment
@@ -433,6 +451,7 @@ mod tests {
     #[test]
     fn the_path_in_a_command_is_replaced() {
         let plan = |path: &str, command: &[&str]| Plan {
+            selects: None,
             name: "n".into(),
             base: "/base".into(),
             train: ("train".into(), DataSpec { path: path.into(), ..DataSpec::default() }),

@@ -19,7 +19,7 @@ use trackway_recorder::{Kind, Recorder};
 use trackway_tower::registry::RefusalRule;
 use trackway_tower::retention::RetentionRule;
 
-use crate::checkpoints::{BytesProgress, CheckpointRef};
+use crate::checkpoints::{BytesProgress, CheckpointRef, checkpoints};
 use crate::evaluate::{EvaluateRequest, EvaluationSubject, evaluate};
 use crate::gates::{JudgeRequest, changed_fixture, fixture_of, judge_gates, test_gates};
 use crate::gc::{GcRequest, gc};
@@ -240,6 +240,20 @@ fn the_ledger_knows_which_bytes_were_read() {
     assert!(rules(&team.promote(1)).contains(&RefusalRule::Damaged));
     assert_eq!((row(2).verified, row(2).verified_at), (Some(false), Some(team.context.clock.now())));
     assert_eq!(row(2).metrics_json, Some(serde_json::json!({ "loss": 0.5 })), "it stays");
+}
+
+/// Proves that the best checkpoint by a metric is found where the metric was only logged, and neither given to the save nor named in
+/// the run file; and that the names of such metrics are in the hint.
+#[test]
+fn the_best_checkpoint_is_found_by_what_was_logged() {
+    let team = Team::new();
+    let run_id = team.train_toy(GRADES, "after = false");
+    let checkpoints = checkpoints(&team.context, run_id).unwrap();
+    let chosen = |text: &str| checkpoints.chosen(&CheckpointRef::parse(text).unwrap());
+    assert_eq!(chosen("max loss").unwrap().step, 1);
+    assert_eq!(chosen("min loss").unwrap().step, checkpoints.chosen(&CheckpointRef::Latest).unwrap().step);
+    let error = chosen("min los").unwrap_err();
+    assert_eq!(error.hints, ["they have loss"]);
 }
 
 /// Proves that the list of models has the policy that a promotion applies, also where the ledger's row was written with another default.

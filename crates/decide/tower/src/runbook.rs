@@ -102,7 +102,7 @@ const CODE_ERROR: End = End {
     meaning: "The program failed",
     actions: &[
         "read the deciding line and the frame above it",
-        "reproduce it with one batch: `trackway preflight --only one_batch`",
+        "reproduce it with one batch: `trackway rehearse FILE`, with its run file",
     ],
 };
 const HANG: End = End {

@@ -1,6 +1,6 @@
 //! A checkpoint that is being read: chosen, held by a pin, verified; fetched from the remote if it is only there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{Best, CheckpointError, CheckpointState, verify_copy};
@@ -152,7 +152,7 @@ impl Checkpoints {
     /// The best of those that were committed and are not deleted; of equals the newest.
     fn choose_best(&self, placed: &[Placed], best: &Best) -> Result<Placed, AppError> {
         let value = |one: &Placed| {
-            let value = one.info.metrics.get(&best.metric).copied().filter(|value| value.is_finite())?;
+            let value = self.metrics_of(one).remove(&best.metric).filter(|value| value.is_finite())?;
             Some(if best.more_is_better { value } else { -value })
         };
         let known = placed.iter().filter(is_committed).filter_map(|one| Some((value(one)?, one)));
@@ -160,23 +160,27 @@ impl Checkpoints {
             one.total_cmp(other).then(first.info.number.cmp(&second.info.number))
         });
         found.map(|(_, one)| one.clone()).ok_or_else(|| {
-            let names: BTreeSet<&str> = placed
-                .iter()
-                .filter(is_committed)
-                .flat_map(|one| one.info.metrics.keys())
-                .map(String::as_str)
-                .collect();
+            let committed = placed.iter().filter(is_committed);
+            let names: BTreeSet<String> =
+                committed.flat_map(|one| self.metrics_of(one).into_keys()).collect();
             let message = format!("no checkpoint of {} has a value of `{}`", self.title(), best.metric);
             let hint = match names.is_empty() {
-                true => format!(
-                    "`keep = {{ best = \"{}{}\" }}` in `[checkpoint]` commits it with each",
-                    if best.more_is_better { "max " } else { "" },
-                    best.metric
-                ),
+                true => {
+                    format!("record `{}` at the steps that are saved, or pass it to the save", best.metric)
+                }
                 false => format!("they have {}", names.into_iter().collect::<Vec<_>>().join(", ")),
             };
             AppError::new(ErrorKind::NotFound, message).hint(hint)
         })
+    }
+
+    /// What its log has of a checkpoint, and what was logged at its step.
+    fn metrics_of(&self, one: &Placed) -> BTreeMap<String, f64> {
+        let digest = one.info.manifest_sha256.as_ref();
+        let logged = self.run.as_ref().zip(digest).and_then(|(run, digest)| run.logged.get(digest));
+        let mut metrics = logged.cloned().unwrap_or_default();
+        metrics.extend(one.info.metrics.clone());
+        metrics
     }
 
     /// A hash may begin with decimal digits alone.

@@ -34,7 +34,7 @@ use trackway_engine::run::remote::RemotePlan;
 use trackway_engine::{Context, run};
 pub use trackway_formats::SaveReason;
 use trackway_formats::shell::quoted;
-use trackway_ledger::{AttemptRow, EventRow, RunRow};
+use trackway_ledger::{AttemptRow, CheckpointRow, EventRow, RunRow};
 
 use entry::{Facts, checkpoint, judge};
 pub(crate) use environment::try_out_file_system;
@@ -79,6 +79,8 @@ struct RunFacts {
     /// Oldest first.
     attempts: Vec<AttemptRow>,
     events: Vec<EventRow>,
+    /// What was logged at the step of each checkpoint, by the SHA-256 of its manifest; of an attempt that has ended.
+    logged: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 /// The checkpoints of the rung where a run is.
@@ -96,16 +98,26 @@ pub fn checkpoints_at(context: &Context, row: RunRow, rung: Rung) -> Result<Chec
     let mut attempts = context.attempts_of_kind(row.run_id, row.kind)?;
     attempts.retain(|attempt| rung_of(attempt) == rung);
     let events = context.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
+    let mirrored = context.ledger_read(|ledger| ledger.checkpoints_of_run(row.run_id))?;
+    let logged = mirrored.into_iter().filter_map(logged_values).collect();
     let remote = RemotePlan::of_run(context, &row, rung)?.filter(|_| row.kind == LaunchKind::Train);
     Ok(Checkpoints {
         remote,
         root: context.home.layout.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
         subject: row.run_id.to_string(),
-        run: Some(RunFacts { row, attempts, events }),
+        run: Some(RunFacts { row, attempts, events, logged }),
         checked: RefCell::default(),
         clock: Arc::clone(&context.clock),
         ids: Arc::clone(&context.ids),
     })
+}
+
+/// The metrics of a committed checkpoint as the ledger has them.
+fn logged_values(row: CheckpointRow) -> Option<(String, BTreeMap<String, f64>)> {
+    let values = row.metrics_json?;
+    let numbers = values.as_object()?.iter();
+    let numbers = numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect();
+    Some((row.manifest_sha256?, numbers))
 }
 
 impl Checkpoints {

@@ -92,6 +92,7 @@ impl Script {
                 for change in job.overrides.iter().cloned().chain(changes(evidence)) {
                     words.extend(["--set".to_owned(), change]);
                 }
+                words.extend(training_alone(evidence));
                 self.folder = file.parent().unwrap_or(&job.base).to_owned();
             }
             None => {
@@ -100,7 +101,8 @@ impl Script {
                 self.folder = PathBuf::from(&attempt.working_directory);
             }
         }
-        self.rebuilt.push(part("command", format!("trackway {}", words.join(" "))));
+        let shown: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        self.rebuilt.push(part("command", format!("trackway {}", shown.join(" "))));
         self.command = words;
         if job.has_secrets {
             self.missing
@@ -314,6 +316,15 @@ fn rebuilt_data(files: &[&DataFile]) -> Vec<RebuiltPart> {
         files.iter().map(|file| part(&what, format!("{}, BLAKE3 {}", file.path, file.blake3))).collect()
     };
     sets.into_iter().flat_map(of_set).collect()
+}
+
+/// The options for a run that only trains: what its evaluation reads may not be here, and what its pre-flight checked was launched.
+fn training_alone(evidence: &Evidence<'_>) -> Vec<String> {
+    let Evidence { job, attempt, .. } = evidence;
+    let evaluates = job.plan.evaluate.as_ref().is_some_and(|section| section.after);
+    let after = evaluates.then(|| ["--set".to_owned(), "evaluate.after=false".to_owned()]);
+    let why = format!("a reproduction of {}", attempt.attempt_id);
+    after.into_iter().flatten().chain(["--skip-preflight".to_owned(), "--why".to_owned(), why]).collect()
 }
 
 /// The changes of a retry plan, as overrides of the run file.

@@ -41,7 +41,11 @@ pub(super) fn probes(
 ) -> Result<Result<ProbeAnswer, String>, AppError> {
     let features: Vec<String> = scored.given.names().map(str::to_owned).collect();
     let rows = match request.probe_rows {
-        Some(0) => return Ok(Err("the model was not probed (`evaluate.probe_rows`)".into())),
+        Some(0) => {
+            return Ok(Err(
+                "the model was not probed: `evaluate.probe_rows` is 0, as on further test sets".into()
+            ));
+        }
         Some(rows) => rows,
         None => {
             let calls = features.len() * (REPEATS + CHANGES) + 1;

@@ -2,6 +2,7 @@
 
 use trackway_api::explain::{AttemptSummary, Change, Diff};
 use trackway_core::Step;
+use trackway_engine::rows::rung_of;
 use trackway_ledger::AttemptRow;
 
 use super::diff::changes;
@@ -66,11 +67,12 @@ pub(super) fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
     }
 }
 
-/// What differs in the plan, the data, the code, the packages and the place.
+/// What differs in the plan, the rung, the data, the code, the packages and the place.
 fn changed(parent: &AttemptRow, attempt: &AttemptRow) -> Vec<Change> {
     let mut found = changes(&parent.config_json, &attempt.config_json);
     let texts = |row: &AttemptRow| {
         [
+            ("rung", Some(rung_of(row).to_string())),
             ("data", row.data_sha256.clone()),
             ("environment lock", row.environment_lock_sha256.clone()),
             ("git commit", row.git_commit.clone()),

@@ -184,7 +184,9 @@ impl MetricDetectors {
             (State::Memory(state), _) => {
                 changes[1] = on(rules, D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes));
             }
-            (_, Role::BatchWaitSeconds) => rank.starvation.wait(sample),
+            (_, Role::BatchWaitSeconds) => {
+                changes[2] = on(rules, D::DataStarvation, |rule| rank.starvation.wait(rule, sample));
+            }
             (_, Role::StepSeconds) => {
                 let rules = (rules.of(D::ThroughputDrop), rules.of(D::DataStarvation));
                 let [dropped, starved] = rank.step_seconds(rules.0, rules.1, sample);

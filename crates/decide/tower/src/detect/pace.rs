@@ -35,18 +35,29 @@ pub(super) struct Starvation {
     wait_seconds: f64,
     step_seconds: f64,
     wait_pending: Option<Sample>,
+    step_pending: Option<Sample>,
     streak: Streak,
 }
 
 impl Starvation {
-    /// The wait of a step; it is evaluated when the step's duration arrives.
-    pub(super) fn wait(&mut self, sample: Sample) {
+    /// The wait of a step. It is evaluated with the step's duration, whichever of them is recorded first.
+    pub(super) fn wait(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
         self.wait_pending = Some(sample);
+        self.evaluate(rule)
     }
 
     /// The duration of a step, its wait included.
     pub(super) fn step(&mut self, rule: Rule, sample: Sample) -> Option<DetectorChange> {
-        let wait = self.wait_pending.take().filter(|wait| wait.step == sample.step)?;
+        self.step_pending = Some(sample);
+        self.evaluate(rule)
+    }
+
+    fn evaluate(&mut self, rule: Rule) -> Option<DetectorChange> {
+        let (wait, sample) = self.wait_pending.zip(self.step_pending)?;
+        if wait.step != sample.step {
+            return None;
+        }
+        (self.wait_pending, self.step_pending) = (None, None);
         self.seen += 1;
         if self.seen <= WARM_UP_STEPS {
             return None;

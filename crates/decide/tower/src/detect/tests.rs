@@ -251,6 +251,23 @@ fn waiting_for_batches_is_reported() {
     assert!(starved[0].1 < 125, "{starved:?}");
 }
 
+/// Proves that waiting is reported where a step's duration is recorded before its wait, as the callbacks of Python record
+/// them, and from the same step on.
+#[test]
+fn waiting_is_reported_in_either_order() {
+    let run = |duration_first: bool| {
+        fired(&stream((0..100).map(|step| {
+            let mut values = vec![(0, "batch_wait_seconds", 0.05), (0, "step_seconds", 0.06)];
+            if duration_first {
+                values.reverse();
+            }
+            (step, values)
+        })))
+    };
+    assert_eq!(run(true), run(false));
+    assert_eq!(run(true), [(Detector::DataStarvation, 19)]);
+}
+
 /// Proves that a lasting drop in speed is reported, by either metric, and that slow steps now and then are not.
 #[test]
 fn slower_steps_are_reported() {

@@ -7,6 +7,9 @@ use trackway_core::checks::{Finding, Severity};
 use trackway_formats::gate::{BLIND_SPOT, Gate, Number, Over, PROBE, SLICE};
 use trackway_formats::runfile::nearest;
 
+/// Beginnings of metrics that end with a number, such as `pinball_0.9`: which there are is known with the rows.
+const NUMBERED: [&str; 2] = ["pass_at_", "pinball_"];
+
 /// What an evaluation will measure.
 #[derive(Debug, Clone, Default)]
 pub struct KnownNumbers {
@@ -33,7 +36,10 @@ impl KnownNumbers {
         let spot = number.name.strip_prefix(BLIND_SPOT).and_then(|name| name.split_once('.'));
         let spot = spot.filter(|(place, _)| place.parse::<u32>().is_ok());
         let of_spots = spot.map(|(_, metric)| format!("{BLIND_SPOT}all.{metric}"));
+        let is_numbered =
+            |begin: &&str| number.name.strip_prefix(*begin).is_some_and(|rest| rest.parse::<f64>().is_ok());
         self.names.contains(of_spots.as_ref().unwrap_or(&number.name))
+            || !self.is_complete && NUMBERED.iter().any(is_numbered)
     }
 
     /// The name that was probably meant.
@@ -179,12 +185,14 @@ mod tests {
         assert!(action.starts_with("it measures `accuracy`, `recall`, "), "{action}");
     }
 
-    /// Proves that an evaluator may report any name, so that only one that is nearly a known one warns, and that a comparison with no
-    /// baseline warns.
+    /// Proves that an evaluator may report any name, so that only one that is nearly a known one warns, that metrics with a number in their
+    /// names are known, and that a comparison with no baseline warns.
     #[test]
     fn an_evaluator_may_report_any_number() {
         assert_eq!(found("acuracy > 0.9", &known(false))[0].0, Severity::Warn);
         assert_eq!(found("toxicity < 0.1", &known(false))[0].0, Severity::Note);
+        assert_eq!(found("pinball_0.9 < 1 and pass_at_5 > 0.5", &known(false)), []);
+        assert_eq!(found("pass_at_five > 0.5", &known(false))[0].0, Severity::Note);
         let without = KnownNumbers { has_baseline: false, ..known(false) };
         assert_eq!(found("accuracy > baseline", &without)[0].0, Severity::Warn);
     }

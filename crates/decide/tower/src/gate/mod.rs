@@ -275,9 +275,20 @@ fn decided(
 /// The command that tests gates against a model that knows nothing: the predictions of an evaluation, shuffled.
 #[must_use]
 pub fn how_to_verify(rules: &[String], evaluation_id: &str) -> String {
+    test_command(rules, &format!("shuffled:{evaluation_id}"))
+}
+
+/// The commands that test gates against a number which shuffled predictions leave as it is.
+#[must_use]
+pub fn how_to_verify_by_hand(rules: &[String]) -> String {
+    let test = test_command(rules, "bad.json");
+    format!("trackway gates fixture last --name 'a bad model' --set NUMBER=VALUE --out bad.json; {test}")
+}
+
+fn test_command(rules: &[String], bad: &str) -> String {
     let quoted = |rule: &String| format!("--gate '{}' ", rule.replace('\'', "'\\''"));
     let rules: String = rules.iter().map(quoted).collect();
-    format!("trackway gates test {rules}--bad shuffled:{evaluation_id}")
+    format!("trackway gates test {rules}--bad {bad}")
 }
 
 fn unmeasured(number: &Number, name: &str, numbers: &Numbers) -> String {

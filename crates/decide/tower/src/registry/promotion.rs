@@ -233,13 +233,36 @@ fn unevaluated(facts: &PromotionFacts, policy: &Policy) -> Option<Refusal> {
         let why = format!("evaluation {} did not complete", evaluation.evaluation_id);
         return Some(refusal(RefusalRule::NotEvaluated, why, NEXT));
     }
-    let missing: Vec<String> =
-        policy.receipt.difference(&evaluation.receipt).map(|field| format!("`{field}`")).collect();
+    let missing: Vec<ReceiptField> = policy.receipt.difference(&evaluation.receipt).copied().collect();
+    let names: Vec<String> = missing.iter().map(|field| format!("`{field}`")).collect();
     if missing.is_empty() {
         return None;
     }
-    let why = format!("the receipt of evaluation {} lacks {}", evaluation.evaluation_id, missing.join(", "));
-    Some(refusal(RefusalRule::IncompleteReceipt, why, NEXT))
+    let why = format!("the receipt of evaluation {} lacks {}", evaluation.evaluation_id, names.join(", "));
+    let keys: BTreeSet<&str> = missing.iter().filter_map(|field| source_of(*field)).collect();
+    let next = match keys.is_empty() {
+        true => NEXT.to_owned(),
+        false => {
+            format!("set {} in `[evaluate]`, then: {NEXT}", keys.into_iter().collect::<Vec<_>>().join(", "))
+        }
+    };
+    Some(refusal(RefusalRule::IncompleteReceipt, why, next))
+}
+
+/// The key of a run file without which an evaluation has no such field; `None`: another evaluation may have it as it is.
+const fn source_of(field: ReceiptField) -> Option<&'static str> {
+    match field {
+        ReceiptField::TaskSet => Some("`task_set`"),
+        ReceiptField::Slices => Some("`slices`"),
+        ReceiptField::Fairness => Some("`fairness`"),
+        ReceiptField::Comparison => Some("`baseline`"),
+        ReceiptField::EvaluatorDigest
+        | ReceiptField::Outputs
+        | ReceiptField::Metrics
+        | ReceiptField::Environment
+        | ReceiptField::BlindSpots
+        | ReceiptField::Probes => None,
+    }
 }
 
 fn ungated(facts: &PromotionFacts, policy: &Policy) -> Vec<Refusal> {
@@ -351,8 +374,18 @@ fn unapproved(facts: &PromotionFacts, policy: &Policy, now: Timestamp) -> Option
     let rest =
         if excluded.is_empty() { String::new() } else { format!("; do not count: {}", excluded.join(", ")) };
     let why = format!("{} of {wanted} approvals{rest}", valid.len());
-    let approve = format!("trackway registry approve {} {}", facts.model, facts.version);
+    let approve =
+        format!("{}: trackway registry approve {} {}", approver(policy), facts.model, facts.version);
     Some(refusal(RefusalRule::NotApproved, why, approve))
+}
+
+/// Whose approval counts.
+fn approver(policy: &Policy) -> String {
+    let not_own = if policy.own_approval { "" } else { " who did not register it" };
+    match policy.approvers.iter().map(String::as_str).collect::<Vec<_>>().join(", ") {
+        any if any.is_empty() => format!("a person{not_own} runs"),
+        named => format!("one of {named}{not_own} runs"),
+    }
 }
 
 fn quoted(rules: &[String]) -> String {

@@ -225,11 +225,19 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
         return CheckResult::not_applicable(name, why);
     }
     let learning = Learning::of(evidence);
+    if repeats_nothing(evidence, &learning) {
+        let why = "the script attaches to Trackway but does not take its batches from it: iterate over `run.batches(loader)`";
+        let failed = evidence.evaluator.as_ref().and_then(|trial| of_evaluator(name, trial));
+        return match failed {
+            Some(finding) => CheckResult::about(name, NoRows::Launch, vec![finding]).because(why),
+            None => CheckResult::not_applicable(name, why),
+        };
+    }
     let mut causes = causes::of(evidence, &learning);
     causes.extend(resuming::of(evidence, &learning));
     causes.extend(memory::fits_with_plan(evidence));
     if launch.ending.in_order && learning.learned == Learned::Unknown && causes.is_empty() {
-        return without_loss(name, launch);
+        return CheckResult::not_run(name, "no loss was logged: call `run.log(step, loss=…)` at each step");
     }
     if launch.ending.timed_out && learning.learned != Learned::ToTarget && causes.is_empty() {
         let steps = launch.last_step.unwrap_or(0);
@@ -278,11 +286,12 @@ fn evaluated(evidence: &RehearsalEvidence) -> bool {
     evidence.evaluator.is_some() || ran(&evidence.learned) || evidence.resumed.as_ref().is_some_and(ran)
 }
 
-/// A script that attaches and never repeats a batch or never names its loss.
-fn without_loss(name: &str, launch: &LaunchEvidence) -> CheckResult {
-    if launch.facts.batches.is_none() {
-        let why = "the script attaches to Trackway but does not take its batches from it: iterate over `run.batches(loader)`";
-        return CheckResult::not_applicable(name, why);
-    }
-    CheckResult::not_run(name, "no loss was logged: call `run.log(step, loss=…)` at each step")
+/// Whether a script went through its own data to its own end. Its loss and its saves are those of a training then, and show nothing
+/// about one batch; what is not finite, and what crashed, does.
+fn repeats_nothing(evidence: &RehearsalEvidence, learning: &Learning) -> bool {
+    let launch = &evidence.learned;
+    launch.facts.batches.is_none()
+        && launch.ending.in_order
+        && evidence.tried.is_empty()
+        && learning.learned != Learned::NotFinite
 }

@@ -351,6 +351,23 @@ fn a_wrong_resume_is_reported() {
     }
 }
 
+/// Proves that a script which takes no batch from Trackway is neither judged by the loss of its training nor blamed for saving nothing
+/// in it, and that an evaluator which fails on its checkpoint blocks all the same, as does a loss that is not finite.
+#[test]
+fn a_loop_over_its_own_batches_is_not_judged() {
+    let mut evidence = healthy();
+    evidence.learned.facts.batches = None;
+    evidence.learned.committed_step = None;
+    evidence.resumed = None;
+    let result = judge(&evidence);
+    assert_eq!((result.verdict, result.findings.len()), (Verdict::NotApplicable, 0));
+    evidence.evaluator = Some(EvaluatorTrial::Failed("exit code 1".into()));
+    assert_eq!(diagnosis(&judge(&evidence)), Some("evaluator_failed"));
+    evidence.evaluator = None;
+    evidence.learned.losses = [("loss".to_owned(), curve(2.3, f64::NAN, 100))].into();
+    assert_eq!(judge(&evidence).verdict, Verdict::Block);
+}
+
 /// Proves that what could not be tried is never a pass: no recorder, batches that were taken past it, no loss, no time.
 #[test]
 fn what_was_not_tried_is_no_pass() {

@@ -11,7 +11,7 @@ use trackway_flows::gates;
 use trackway_flows::gates::JudgeRequest;
 use trackway_flows::known_bad;
 use trackway_flows::outputs;
-use trackway_tower::gate::how_to_verify;
+use trackway_tower::gate::{how_to_verify, how_to_verify_by_hand};
 
 use super::live::Live;
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
@@ -136,6 +136,15 @@ fn known_bad(
     let step = receipt.step.map_or_else(String::new, |step| format!("step {step}, evaluation "));
     let name = format!("the first checkpoint: {step}{}", receipt.evaluation_id);
     let row = context.resolve_evaluation(&receipt.evaluation_id)?;
+    let judged =
+        args.file.as_deref().and_then(|file| evaluate::newest_evaluation_of_file(context, file).ok());
+    let digest = &receipt.checkpoint_manifest_sha256;
+    if let Some(judged) = judged.filter(|judged| judged.checkpoint_manifest_sha256 == *digest) {
+        printer.note(format!(
+            "{name} has the weights that {} is about: it is not known to be bad",
+            judged.evaluation_id
+        ));
+    }
     Ok(gates::fixture_of(context, row, Some(&name))?)
 }
 
@@ -162,6 +171,12 @@ fn print_tests(printer: Printer, tests: &GateTests) {
         tests.unverified.len()
     ));
     unverified(printer, &tests.unverified);
+    if !tests.unverified.is_empty() {
+        printer.note(format!(
+            "size, latency and other numbers that no prediction changes are made bad by hand: {}",
+            how_to_verify_by_hand(&tests.unverified)
+        ));
+    }
 }
 
 fn fixture(context: &Context, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {

@@ -122,7 +122,8 @@ fn a_script_that_reads_other_rows_is_found_out() {
     assert!(answer.stderr.contains("has no `[evaluate]`"), "{}", answer.stderr);
 }
 
-/// Proves that a script that takes the path of its rows from Trackway is believed, and is given the path of its fold.
+/// Proves that a script that takes the path of its rows from Trackway is believed, and is given the path of its fold; and that a run file
+/// which chooses weights by a metric is noted.
 #[test]
 fn a_script_may_take_the_path_of_its_rows() {
     let home = home("\"sh\", \"unused\"");
@@ -131,9 +132,11 @@ fn a_script_may_take_the_path_of_its_rows() {
         "job.toml",
         &text.replace("seed = 1\n", &format!("seed = 1\nenvironment = {{ {TAKES} = \"1\" }}\n")),
     );
-    let answer = home.trackway(&["cross-validate", "job.toml", "--folds", "2", "--json"]);
+    let set = "evaluate.checkpoint=max rows";
+    let answer = home.trackway(&["cross-validate", "job.toml", "--folds", "2", "--set", set, "--json"]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(found["rows_given_by"], "taken", "{found}");
+    assert!(found["notes"].to_string().contains("`evaluate.checkpoint` chooses weights"), "{found}");
     assert!(found["metrics"]["accuracy"].is_object(), "{found}");
 }

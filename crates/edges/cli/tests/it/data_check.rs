@@ -110,6 +110,9 @@ fn a_joint_shift_needs_rows() {
         (drift["drifted_features"].as_u64(), drift["joint"]["drifted"].as_bool()),
         (Some(0), Some(true))
     );
+    let shown = home.trackway(&["data", "drift", "--reference", "a.csv", "--current", "b.csv", "--joint"]);
+    let words = "0 of 2 features drifted by itself, their joint distribution did";
+    assert!(shown.stdout.contains(words), "{}", shown.stdout);
     home.json(&["data", "profile", "a.csv", "--save", "a.json"]);
     let refused = home.trackway(&["data", "drift", "--reference", "a.json", "--current", "b.csv", "--joint"]);
     assert_eq!(refused.code, 2, "{}", refused.stdout);

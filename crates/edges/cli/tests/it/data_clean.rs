@@ -101,6 +101,10 @@ fn what_would_lose_data_or_secrets_is_refused() {
             answer.stderr
         );
     }
+    let gone =
+        ["data", "clean", "users.csv", "--out", "clean.csv", "--hash", "mail", "--key-file", "gone.key"];
+    let gone = home.trackway(&gone);
+    assert!(gone.code == 6 && gone.stderr.contains("`gone.key` does not exist"), "{}", gone.stderr);
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| name == "users.csv" || name == "short.key" || name == "home"), "{left:?}");
     assert_eq!(std::fs::read_to_string(home.path().join("users.csv")).unwrap(), users());

@@ -529,7 +529,8 @@ fn slices_and_blind_spots_of_a_run_file() {
 }
 
 /// Proves that known-bad models are made from what there is: shuffled predictions of an evaluation fail a gate that its model
-/// passes, the first checkpoint is evaluated, which no default chooses afterwards, and an evaluation without rows is refused.
+/// passes, the first checkpoint is evaluated, which no default chooses afterwards, with a note if the gates judged it as the model, and an
+/// evaluation without rows is refused.
 #[test]
 fn known_bad_models_are_made() {
     let home = trained(
@@ -549,7 +550,10 @@ fn known_bad_models_are_made() {
     assert_eq!(verdicts, ["fail", "fail", "pass"], "{tests}");
     let again = test("shuffled:last").1;
     assert_eq!(again["tests"][0]["why"], tests["tests"][0]["why"], "the same seed shuffles the same way");
-    let (_, first) = test("first");
+    let first = home.trackway(&["gates", "test", "job.toml", "--bad", "first", "--json"]);
+    let note = format!("has the weights that {} is about", good["evaluation_id"].as_str().unwrap());
+    assert!(first.stderr.contains(&note), "{}", first.stderr);
+    let (_, first) = document(&first);
     assert_eq!(first["tests"][0]["verdict"], "pass", "{first}");
     assert!(
         first["tests"][0]["fixture"].as_str().unwrap().starts_with("the first checkpoint: step 1"),

@@ -301,7 +301,8 @@ fn the_code_comes_from_the_origin() {
 }
 
 /// Proves that changes which were not committed are kept and applied, untracked files too, after the working tree changed again; that a file which
-/// only the command names is compared by hash and copied; and that what changed since is named as what cannot be rebuilt.
+/// only the command names is compared by hash and copied; that neither evaluator nor tasks have to be there; and that what changed since
+/// is named as what cannot be rebuilt.
 #[test]
 fn changes_that_were_not_committed_are_reproduced() {
     let home = Home::new();
@@ -316,10 +317,13 @@ fn changes_that_were_not_committed_are_reproduced() {
     write("train.sh", "echo step 1: loss=9\n");
     write(
         "job.toml",
-        "[run]\nname = \"job\"\ncommand = [\"sh\", \"train.sh\", \"--more=more.txt\"]\n[data.train]\npath = \"rows.csv\"\n",
+        "[run]\nname = \"job\"\ncommand = [\"sh\", \"train.sh\", \"--more=more.txt\"]\n[data.train]\npath = \"rows.csv\"\n\
+         [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\ntask_set = \"tasks.csv\"\n",
     );
-    write(".gitignore", "rows.csv\nmore.txt\n");
+    write(".gitignore", "rows.csv\nmore.txt\neval.sh\ntasks.csv\n");
     write("more.txt", "5\n");
+    write("eval.sh", "exit 1\n");
+    write("tasks.csv", "id,label\n1,a\n");
     git(&["init", "--quiet"]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "first"]);

@@ -181,6 +181,7 @@ fn a_run_climbs_its_ladder() {
         shown.contains("Rungs") && shown.contains("promoted") && shown.contains("100% of the data"),
         "{shown}"
     );
+    assert!(shown.contains("  rung: 10% → 100%"), "the attempt before it differs: {shown}");
     let watched = home.json(&["watch", "last", "--once"]);
     assert_eq!((&watched["rung"], &watched["rungs"][0]["verdict"]), (&json!("100%"), &json!("promoted")));
 }

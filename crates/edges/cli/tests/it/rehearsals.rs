@@ -246,7 +246,7 @@ fn a_script_that_learns_passes() {
 }
 
 /// Proves that what a rehearsal measured counts in later pre-flights too, which do not repeat it: with the same config and script they
-/// have the same finding about the size of the model.
+/// have the same finding about the size of the model; and that settings of a run file without `[training]` are not missed because of it.
 #[test]
 fn what_a_rehearsal_measured_is_not_lost() {
     let home = Home::new();
@@ -265,6 +265,7 @@ fn what_a_rehearsal_measured_is_not_lost() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let of_run = home.sql("select verdict from preflight_checks where check_name = 'config.model_size'");
     assert_eq!((of_run.len(), &of_run[0]["verdict"]), (1, &json!("warn")), "{of_run:?}");
+    assert!(!ran.stderr.contains("not run"), "{}", ran.stderr);
     let report = home.json(&["preflight", &file]);
     let check = |name: &str| {
         let checks = report["checks"].as_array().unwrap();

@@ -113,8 +113,9 @@ fn misfits(evidence: &TableEvidence, column: &ColumnProfile) -> Option<Finding> 
         });
         let first = first.unwrap_or_default();
         let message = format!(
-            "{count} cells of `{}` ({share}) are not of type {kind}: they are ignored{first}",
-            column.name
+            "`{}` has {} ({share}) of another type than {kind}, ignored{first}",
+            column.name,
+            crate::counted(count, "cell")
         );
         Finding {
             count: Some(count),

@@ -88,8 +88,8 @@ fn recoded(evidence: &TableEvidence) -> Option<Finding> {
             "values.not_utf8",
             Severity::Warn,
             format!(
-                "{} rows contain bytes that are not valid UTF-8; they were read as Windows-1252",
-                coverage.rows_recoded
+                "{} with bytes that are not valid UTF-8, read as Windows-1252",
+                crate::counted(coverage.rows_recoded, "row")
             ),
         )
         .action("write the files in UTF-8")

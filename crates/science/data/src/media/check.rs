@@ -185,9 +185,11 @@ fn decodes(name: &str, files: &[MediaFile], masks: Option<&[MediaFile]>) -> Chec
             format!("cannot read {}", crate::counted(count as u64, "file"))
         })
         .map(|finding| finding.action("fetch or write them again, or take them out")),
-        about_files(name, Severity::Warn, &not_checked, |count| format!("{count} files were not decoded")),
+        about_files(name, Severity::Warn, &not_checked, |count| {
+            format!("{} not decoded", crate::counted(count as u64, "file"))
+        }),
         about_files(name, Severity::Note, &misnamed, |count| {
-            format!("{count} files have a different format than their file extension")
+            format!("{} of another format than the extension", crate::counted(count as u64, "file"))
         }),
     ];
     let read = all.len() - broken.len() - not_checked.len();
@@ -321,7 +323,7 @@ fn partners(files: &[MediaFile], masks: &[MediaFile], pairs: &Pairs) -> CheckRes
         .collect();
     let findings = [
         about_files(NAME, Severity::Warn, &unequal, |count| {
-            format!("{count} images have another size than their masks")
+            format!("{} of another size than the mask", crate::counted(count as u64, "image"))
         }),
         about_files(NAME, Severity::Warn, &alone, |count| {
             format!("{count} of {} files have no partner", files.len())

@@ -244,7 +244,8 @@ impl ImageOverlap {
                     .action("keep an image and everything made from it on one side")
             });
             let left_out = (not_compared > 0).then(|| {
-                let message = format!("{not_compared} files could not be read and were not compared");
+                let files = crate::counted(not_compared, "file");
+                let message = format!("unreadable and not compared, on both sides together: {files}");
                 Finding::new(name, Severity::Warn, message).action("inspect them with `trackway data images`")
             });
             let findings = finding.into_iter().chain(left_out).collect();

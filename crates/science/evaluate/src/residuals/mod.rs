@@ -25,6 +25,8 @@ pub(crate) use judged::residuals_of;
 
 /// Bins of numbers.
 const BINS: usize = 10;
+/// Residuals that differ by less than this fraction of the numbers they come from differ by rounding alone.
+const ROUNDING: f64 = 1e-12;
 /// What the column of predictions is called.
 const PREDICTION: &str = "prediction";
 
@@ -53,6 +55,8 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
     if rows < 2 * BIN_ROWS_MIN as usize || leftover.residuals.iter().any(|it| !it.is_finite()) {
         return None;
     }
+    let constant = constant_but_for_rounding(leftover);
+    let leftover = Leftover { residuals: constant.as_deref().unwrap_or(leftover.residuals), ..leftover };
     let expected = expected(leftover);
     let left = Left {
         of: leftover.of,
@@ -87,6 +91,19 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
         points: points(leftover),
         features: features_looked,
     })
+}
+
+/// The residuals without their rounding errors, of predictions that all miss their label by the same number; `None` for others.
+fn constant_but_for_rounding(leftover: Leftover<'_>) -> Option<Vec<f64>> {
+    let Cells::Numbers(predicted) = leftover.predicted else { return None };
+    let range = |values: &[f64]| {
+        values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| (low.min(*it), high.max(*it)))
+    };
+    let ((low, high), (least, most)) = (range(leftover.residuals), range(predicted));
+    let scale = low.abs().max(high.abs()) + least.abs().max(most.abs());
+    (high - low <= ROUNDING * scale).then(|| vec![low; leftover.residuals.len()])
 }
 
 /// For booleans the variance of each row if the predicted probabilities are right, or of right and wrong if all rows

@@ -66,6 +66,23 @@ fn faults_of_a_regression() {
     assert!(found.points.len() > POINTS_MAX / 2 && found.points.len() <= POINTS_MAX);
 }
 
+/// Proves that predictions which miss every label by the same number depend on nothing, whatever their rounding errors depend on.
+#[test]
+fn rounding_errors_are_no_dependence() {
+    let labels: Vec<f64> = (0..2_000).map(|row| f64::from(row) / 7.0).collect();
+    let predicted: Vec<f64> = labels.iter().map(|label| label + 2.1).collect();
+    let left: Vec<f64> = labels.iter().zip(&predicted).map(|(label, predicted)| label - predicted).collect();
+    assert!(left.iter().any(|it| *it != left[0]), "they have rounding errors");
+    let predicted = Cells::Numbers(predicted);
+    let feature = numbers("x", labels);
+    let found = residuals(&[&feature], leftover(&predicted, &left)).unwrap();
+    let depends = |curve: &ResidualCurve| {
+        let all = [curve.mean_depends, curve.spread_depends];
+        all.into_iter().flatten().any(|it| it.adjusted_p_value < 0.05)
+    };
+    assert!(!depends(&found.by_feature[0]) && !depends(found.by_prediction.as_ref().unwrap()), "{found:?}");
+}
+
 /// Proves that if nothing depends on anything, a dependence is hardly ever reported: of 200 tables with 5 features each
 /// at a level of 5 %, at most 20 (10 are expected).
 #[test]

@@ -31,7 +31,7 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
     let mut config = configured(plan, work.capture);
     let script = script_of(&plan.run.command, &work.job.working_directory());
     config.asks_for_checkpoints = script.as_deref().and_then(imports_trackway);
-    let seen = seen(&mut config, &rehearsed);
+    add_seen(&mut config, &rehearsed);
     let earlier = earlier(work.context, plan)?;
     config.throughput = config.throughput.or(earlier.throughput);
     let rehearsed_seconds = rehearsed.measured.as_ref().and_then(|measured| measured.step_seconds);
@@ -53,7 +53,7 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
         let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
         let _ = work.shared.memory.set(report);
     }
-    let training_is_set = plan.training.is_some() || seen;
+    let training_is_set = plan.training.is_some();
     let answer = |result: CheckResult| match result.verdict {
         Verdict::NotRun if NEEDS_MEASURES.contains(&result.name.as_str()) => {
             let why = result.why.unwrap_or_default();
@@ -122,8 +122,8 @@ fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
     result
 }
 
-/// Adds what a rehearsal observed to the settings of the run file; true when it observed anything.
-fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
+/// Adds what a rehearsal observed to the settings of the run file.
+fn add_seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) {
     let of = &rehearsed.config;
     config.precision = config.precision.or(of.precision);
     config.loss_scaling = config.loss_scaling.or(of.loss_scaling);
@@ -135,7 +135,6 @@ fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
     config.strategy = config.strategy.or(of.strategy);
     config.throughput = config.throughput.or(of.throughput);
     config.measured = of.measured.clone();
-    *of != TrainingConfig::default()
 }
 
 /// The peak that a rehearsal measured on a device.

@@ -56,7 +56,14 @@ pub fn clean(args: &CleanArgs, read: &ReadContext, printer: Printer) -> Result<u
 fn key(args: &CleanArgs) -> Result<Option<Vec<u8>>, Failure> {
     use std::os::unix::ffi::OsStringExt as _;
     if let Some(path) = &args.key_file {
-        let read = std::fs::read(path).map_err(|error| AppError::file("read the key in", path, &error));
+        let read = std::fs::read(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let message = format!("the key file `{}` does not exist", path.display());
+                AppError::new(ErrorKind::NotFound, message)
+                    .hint("a key has 16 bytes or more: head -c 32 /dev/urandom > FILE")
+            }
+            _ => AppError::file("read the key in", path, &error),
+        });
         return Ok(Some(read?));
     }
     let Some(name) = &args.key_variable else { return Ok(None) };

@@ -59,8 +59,10 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         Some(false) => "; the label did not drift",
         None => "",
     };
+    let jointly = report.joint.as_ref().is_some_and(|joint| joint.drifted);
+    let joint = if jointly { " by itself, their joint distribution did" } else { "" };
     let counts = format!(
-        ": {} of {} drifted{label} ({} before, {} now)",
+        ": {} of {} drifted{joint}{label} ({} before, {} now)",
         report.drifted_features,
         counted(features as u64, "feature"),
         counted(report.reference_rows, "row"),
