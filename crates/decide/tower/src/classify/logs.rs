@@ -356,6 +356,9 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let killed = matches!(earlier.signature, node::CLUSTER_LOST | scheduler::EVICTED)
         && later.role == Role::Verdict
         && matches!(later.reason, Reason::HostOom | Reason::StorageError);
+    let gone = earlier.signature == scheduler::EVICTED
+        && later.reason == Reason::NodeFailure
+        && later.line_number == earlier.line_number;
     let checked = earlier.signature == code::NATIVE_CHECK
         && later.reason != Reason::CodeError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
@@ -365,7 +368,7 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     // One rank ran out of memory, and another printed first that the connection to it was lost.
     let starved =
         earlier.reason == Reason::NetworkError && matches!(later.reason, Reason::HostOom | Reason::DeviceOom);
-    preempted || crash || starved || store || stopped_for || killed || checked || broken_device
+    preempted || crash || starved || store || stopped_for || killed || gone || checked || broken_device
 }
 
 /// Whether the connection that failed was the one to a judge: its client raises a separate exception over it.

@@ -31,7 +31,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.kill_statement",
         HostOom,
-        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|\bkilled\b[^\n]{0,80}\((oom|out of memory)\)|\brss\b[^\n]{0,30} exceed\w* [^\n]{0,20}limit|\bcpu oom\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
+        r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|\bkilled\b[^\n]{0,80}\((oom|out of memory)\)|\brss\b[^\n]{0,30} exceed\w* [^\n]{0,20}limit|\b(cpu|host|node|driver|executor|worker) oom\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
     ),
     cause(
         "host_oom.ray",
@@ -81,7 +81,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.jvm",
         HostOom,
-        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|\bOutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
+        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|\bOutOfMemoryError\(\)|gc overhead limit exceeded|(java\.lang\.|Spark)OutOfMemoryError",
     ),
     cause(
         "host_oom.cpu_tensor",
@@ -91,7 +91,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.allocation_failed",
         HostOom,
-        r"memory allocation of \d+ bytes failed|not enough space in the [^\n]{0,30}memory pool|cannot allocate vector of size|vector memory exhausted|failed to (m|re|c)?alloc(ate)? [^\n]{0,40}(host|cpu|pinned|bytes of memory)|could not allocate [^\n]{0,30}(host|cpu|ram|bytes)|\bmalloc[^\n]{0,30}(failed|out of memory)|(realloc|malloc) of [^\n]{0,30}failed|runtime: out of memory|out of memory allocating heap|polars[^\n]*out of memory",
+        r"memory allocation of \d+ bytes failed|not enough space in the [^\n]{0,30}memory pool|cannot allocate vector of size|vector memory exhausted|failed to (m|re|c)?alloc(ate)? [^\n]{0,40}(host|cpu|pinned|bytes of memory)|could not allocate [^\n]{0,30}(host|cpu|ram|bytes)|\bmalloc[^\n]{0,30}(failed|out of memory)|(realloc|malloc) of [^\n]{0,30}failed|jemalloc: error in allocation|runtime: out of memory|out of memory allocating heap|polars[^\n]*out of memory",
     )
     .unless(r"gpu|cuda|device ordinal|hbm|nccl"),
     cause(

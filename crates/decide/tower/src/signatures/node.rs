@@ -22,7 +22,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.gpu_lost",
         NodeFailure,
-        r"fallen off the bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu reset failed|\b(gpu|device)\b[^\n]{0,40}requires? (a )?reset|gpu requires reset|device wedged",
+        r"(fallen|fell|dropped) off the (pcie? )?bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu reset failed|\b(gpu|device)\b[^\n]{0,40}requires? (a )?reset|gpu requires reset|device wedged",
     )
     .conclusive(),
     cause(
@@ -44,7 +44,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|\bNodeDown\b|node(s)? [^\s,;]{1,60} (lost|unreachable|dead|not ?ready)\b|stopped posting node status|\blost host\b|due to host failure|mark(ed|ing)[^\n]{0,30} (as |it )?(dead|lost|unhealthy)\b|no healthy devices present|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|status checks? (has |have )?failed|(task ?manager|node|host|worker)[^\n]{0,60} no longer reachable|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|sister_eof|job reconnection failed|(host|machine) \S+ (is|was|are|has been) (lost|unreachable|down|dead)\b|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down|instance[_ ]?(is |was |became )?unreachable|\bCLOUD_FAILURE\b|kernel panic|soft lockup|the system is going down|\b(node|host|machine) (has |was |is )?(unexpectedly )?(rebooted|rebooting|crashed)\b",
+        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|\bNodeDown\b|node(s)? [^\s,;]{1,60} (lost|unreachable|dead|not ?ready)\b|stopped posting node status|\blost host\b|due to host failure|mark(ed|ing)[^\n]{0,30} (as |it )?(dead|lost|unhealthy)\b|no healthy devices present|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnusable|\b(vm|instance) has crashed|NodeUnreachable|host[ _]?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|status checks? (has |have )?failed|(task ?manager|node|host|worker)[^\n]{0,60} no longer reachable|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|sister_eof|job reconnection failed|(host|machine) \S+ (is|was|are|has been) (lost|unreachable|down|dead)\b|execution (host|server) [^\n]{0,40}(unavailable|down|unreachable)|host went down|instance[_ ]?(is |was |became )?unreachable|\bCLOUD_FAILURE\b|kernel panic|soft lockup|the system is going down|\b(node|host|machine) (has |was |is )?(unexpectedly )?(rebooted|rebooting|crashed)\b",
     ),
     verdict(
         CLUSTER_LOST.as_str(),
@@ -76,7 +76,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.platform_internal",
         NodeFailure,
-        r"internalservererror: we encountered an internal error|internal error (occurred|happened) (on|in|at) (the )?(platform|service|cluster|backend)",
+        r"internalservererror: we encountered an internal error|internal error occurred for the current attempt|internal error (occurred|happened) (on|in|at) (the )?(platform|service|cluster|backend)",
     ),
     hint("node.internal", NodeFailure, r"internal server error"),
 ];

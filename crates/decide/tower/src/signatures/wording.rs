@@ -94,7 +94,7 @@ pub(crate) const WORDINGS: &[Wording] = &[
             "labels", "row", "rows", "csv", "json", "annotation", "annotations", "corpus", "audio", "video",
             "file", "files",
         ],
-        troubles: &[BROKEN, &["missing", "unable", "cannot", "couldn't", "error", "decode", "parse"]],
+        troubles: &[BROKEN, &["missing", "unable", "cannot", "couldn't", "decode", "parse"]],
     },
     Wording {
         reason: NodeFailure,
