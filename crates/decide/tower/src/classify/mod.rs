@@ -61,9 +61,7 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
         .or_else(|| process::lost(evidence))
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
-        .or_else(|| log.weak.clone().filter(|weak| weak.rule != code::LOG_ERROR.into()))
-        .or_else(|| wording::read(evidence))
-        .or_else(|| log.weak.clone())
+        .or_else(|| weak_or_worded(evidence, &log))
         .unwrap_or_else(|| TerminationFinding::new(Reason::Unknown, FactRule::NoEvidence, Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
@@ -80,6 +78,14 @@ pub fn classify(evidence: &TerminationEvidence) -> TerminationVerdict {
             .and_also(finding);
     }
     verdict::seal(finding, &log, evidence)
+}
+
+/// Hints; without one, the words of the last lines. A line of which only its level is known is read by its words too.
+fn weak_or_worded(evidence: &TerminationEvidence, log: &logs::LogReading) -> Option<TerminationFinding> {
+    let Some(weak) = log.weak.clone() else { return wording::read(evidence) };
+    let text = weak.items.first().map(|item| item.text.as_str());
+    let of_its_words = text.filter(|_| weak.rule == code::LOG_ERROR.into()).and_then(wording::spoken_of);
+    Some(TerminationFinding { reason: of_its_words.unwrap_or(weak.reason), ..weak })
 }
 
 /// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.
@@ -205,5 +211,7 @@ mod ending_tests;
 mod exit_tests;
 #[cfg(test)]
 mod sibling_tests;
+#[cfg(test)]
+mod systems_tests;
 #[cfg(test)]
 mod tests;

@@ -39,7 +39,8 @@ pub(super) fn read(evidence: &TerminationEvidence) -> Option<TerminationFinding>
     Some(finding)
 }
 
-fn spoken_of(line: &str) -> Option<Reason> {
+/// The reason that the words of a line name.
+pub(super) fn spoken_of(line: &str) -> Option<Reason> {
     let mut lower = line.to_ascii_lowercase();
     for (said, word) in SAID_AS {
         lower = lower.replace(said, word);

@@ -38,7 +38,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "code.build",
         CodeError,
-        r"ninja: build stopped|^cmake error|error: command \W?\S+ failed with exit|unable to locate package|undefined reference to|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
+        r"ninja: build stopped|^cmake error|error: command \W?\S+ failed with exit|unable to locate package|undefined reference to|command \W{0,3}(ninja|nvcc|gcc|g\+\+|cmake|make)\b[^\n]{0,200} non-zero exit|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel|(?-i:BackendCompilerFailed)|out of resource: shared memory",
     ),
     cause(
         "code.syntax",
@@ -77,7 +77,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)|(?:[a-z_]\w*\.)+error))\d*(?:: |:?\s*$|\()",
+        pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)))\d*(?:: |:?\s*$|\()",
         unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|DeadKernelError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |acl stream synchronize|error\.\w+ ?=|0 errors|root error\(s\) found"),
     },
     Signature {
@@ -85,7 +85,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^undefined (function|variable)|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
+        pattern: r"^\W{0,3}ERROR: (LoadError|MethodError|UndefVarError|ArgumentError|BoundsError|DimensionMismatch|TypeError)|exception in thread \x22|^([a-z_]\w*\.)+error: |\btrial \S+ failed,? (because|with)\b|^error in [\w.:\[\]]+\(|^error in [^\n]{1,200} :(\s|$)|object \x27[^\x27\n]+\x27 not found|(uncaught|unhandled) (exception|error)|command not found|^undefined (function|variable)|^error\[E\d+\]|(?-i:^ERROR \([\w.-]+(\[[^\]\n]*\])?:)|could not compile|LoadError:|: not found$",
         unless: Some(r"interrupt|handled by"),
     },
     consequence(

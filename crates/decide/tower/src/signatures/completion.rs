@@ -36,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     .unless(r"\b(not|never|n't|un|before|until|when|once|if|will|after|while|during|expected|estimated|remaining|eta|per|avg|average|each|epoch|fold|stage|phase|stopped|interrupted|failed|error|nan|cancell?ed|abort\w*|data|load\w*|tokeniz\w*) [^\n]{0,40}(train|fit|tun|complete|finish|done)|(epoch|batch|iteration|fold|stage|phase|step)\W{0,3}\d+[^\n]{0,60}(complete|finish|done)|with error|and failed|early|callback|threads?|in progress|pretraining data"),
     completion(
         TRACKER.as_str(),
-        r"^\W*wandb: (synced \d+ w&b file|synced \S[^\n]{0,60}: http|find logs at)|operations synced with neptune|all assets uploaded|^\W*comet info: [^\n]{0,40}(upload\w* completed|completed successfully)",
+        r"^\W*wandb: (synced \d+ w&b file|synced \S[^\n]{0,60}: http|find logs at)|^\W*wandb: program ended successfully|operations synced with neptune|all assets uploaded|^\W*comet info: [^\n]{0,40}(upload\w* completed|completed successfully)",
     ),
     completion(
         BARE_WORD.as_str(),

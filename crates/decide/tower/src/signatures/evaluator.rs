@@ -10,7 +10,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         EvaluatorError,
         r"RateLimitError|insufficient_quota|exceeded your current quota|(openai|anthropic|cohere|mistralai|litellm|groq|together|bedrock|genai|azure openai|gemini)[\w.]*[^\n]{0,120}(error|exception|rate.?limit|overloaded|timed out|429|40[013]|50\d)|overloaded_error|context_length_exceeded|rate_limit_exceeded|rate limit (reached|exceeded)|(error|unauthorized|forbidden|timed out)\b[^\n]{0,160}(api\.openai|openai\.azure|api\.anthropic|generativelanguage)\.|\bAPI(Connection|Status|Timeout|Response)?Error\b|encountered api error|\bApiError\b|(tokens|requests) per min|content_filter|content management policy|incorrect api key|ThrottlingException|resource has been exhausted \(e\.g\. check quota\)|maximum context length is",
     )
-    .unless(r"wandb|huggingface\.co|kubernetes|azure\.storage|azureml|gcsfs|\bgit\b|\bgit-lfs|s3fs|github|storage\.googleapis"),
+    .unless(r"wandb|huggingface\.co|kubernetes|azure\.storage|azureml|gcsfs|git-lfs|s3fs|storage\.googleapis"),
     cause(
         "evaluator.harness",
         EvaluatorError,

@@ -67,7 +67,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     named(
         "exception_name.data",
         DataError,
-        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation|DataFiles\w*|Unpack|Avro|LZMA|XMLSyntax|Rasterio|OutOfRange)\w*(Error|Exception)|\b(struct|binascii|zlib|lzma|wave|aifc|audioop)\.[eE]rror)\b",
+        r"(?-i:\b\w*(Decode|Decoding|Corrupt|Malformed|Truncated|InvalidData|BadData|DataLoss|DataFormat|Annotation|DataFiles\w*|Unpack|Avro|LZMA|XMLSyntax|Rasterio)\w*(Error|Exception)|OutOfRangeError|\b(struct|binascii|zlib|lzma|wave|aifc|audioop)\.[eE]rror)\b",
     ),
     named(
         "exception_name.network",

@@ -64,7 +64,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.metal",
         DeviceOom,
-        r"command buffer[^\n]*insufficient memory|\[metal::malloc\]|kIOGPUCommandBufferCallbackErrorOutOfMemory",
+        r"command buffer[^\n]*insufficient memory|kIOGPUCommandBufferCallbackErrorOutOfMemory",
     ),
     cause(
         "device_oom.cache_blocks",

@@ -39,11 +39,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "network.rendezvous",
         NetworkError,
         r"rendezvous store is not available|Rendezvous(Timeout|Connection|Closed|Graceful\w*)Error|client socket has timed out|timed out waiting for clients|timed out initializing process group|rendezvous[^\n]{0,80}(fail|timed? ?out|error|closed)|store.?based.?barrier[^\n]{0,80}time|socket timeout|server socket has failed to (listen|bind)|address already in use|\bEADDRINUSE\b|waiting for key[^\n]{0,80}time|timed out after \d+ seconds waiting for clients|wait(ing)? for [^\n]{0,40}(workers|nodes|peers) to join[^\n]{0,40}timed? ?out",
-    ),
+    )
+    .unless(r"rendezvous\.cc"),
     cause(
         "network.rpc",
         NetworkError,
-        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|(?-i:UNAVAILABLE: )|failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bPMIX_ERR_(UNREACH|LOST_CONNECTION|COMM_FAILURE)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|server closed the connection|connection unexpectedly closed|connection (was )?(unexpectedly )?(dropped|terminated) (by|unexpectedly)|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
+        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|(?-i:UNAVAILABLE|Unavailable): |failed to connect to all addresses|context deadline exceeded|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bPMIX_ERR_(UNREACH|LOST_CONNECTION|COMM_FAILURE)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|server closed the connection|connection unexpectedly closed|connection (was )?(unexpectedly )?(dropped|terminated) (by|unexpectedly)|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
     .unless(r"multiprocessing|\bgloo\b|wandb: network error|(shared connection|^connection) to \S+ closed\.?\s*$"),
     cause(

@@ -36,7 +36,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "operator.interrupt_signal",
         Cancelled,
-        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|\b(ctrl|control) ?[-+]? ?c\b|\^C|\binterrupt(ed)?\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|0xC000013A|\b3221225786\b|-1073741510\b|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
+        r"\bSIGINT\b|got signal: 2\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|\b(ctrl|control) ?[-+]? ?c\b|\^C|^\W*interrupt: |\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|0xC000013A|\b3221225786\b|-1073741510\b|^\W*aborted!\s*$|srun: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
     )
     .unless(r"handlers? (is |was )?(installed|registered|set)|->|(press|use|hit) (ctrl|control)|to (stop|quit|exit|cancel|abort)|spot|preempt|system call|capacity"),
     cause(

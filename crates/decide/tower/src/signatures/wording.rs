@@ -92,7 +92,6 @@ pub(crate) const WORDINGS: &[Wording] = &[
         topics: &[
             "data", "dataset", "record", "records", "sample", "samples", "image", "images", "label",
             "labels", "row", "rows", "csv", "json", "annotation", "annotations", "corpus", "audio", "video",
-            "file", "files",
         ],
         troubles: &[BROKEN, &["missing", "unable", "cannot", "couldn't", "decode", "parse"]],
     },
