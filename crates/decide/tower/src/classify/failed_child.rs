@@ -89,7 +89,7 @@ fn first_failed<'a>(placed: &[Placed<'a>]) -> Option<FailedChild<'a>> {
         .filter_map(|found| end_in(&found.hit.text).map(|(code, rank)| (*found, code, rank)))
         .find(|(_, code, _)| *code != -TERMINATE && *code != 0)?;
     let in_block =
-        placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.hit.text)).last();
+        placed.iter().filter(is_report).filter_map(|found| number(&FIRST_RANK, &found.hit.text)).next_back();
     Some(FailedChild { code, rank: rank.or(in_block), report })
 }
 
