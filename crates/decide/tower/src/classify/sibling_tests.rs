@@ -140,10 +140,10 @@ fn ranks_that_trackway_ended_lose_each_other() {
 #[test]
 fn words_are_the_last_resort() {
     let rows = [
-        (Reason::CheckpointError, "qsolve: ckpt 7 incompatible with this build"),
+        (Reason::CheckpointError, "qsolve: ckpt 7 rejected"),
         (Reason::NetworkError, "peer 10.0.0.3 dropped us"),
-        (Reason::HostOom, "arena: heap limit 4G exceeded by 12 blocks"),
-        (Reason::DeviceOom, "arena: memory of gpu 3 exhausted"),
+        (Reason::HostOom, "arena: heap over by 12 blocks"),
+        (Reason::DeviceOom, "arena: memory over by 12 blocks on gpu 3"),
         (Reason::DataError, "row 7 malformed, giving it back"),
         (Reason::Unknown, "epoch 3: all memory of gpu 3 in use"),
         (Reason::Unknown, "INFO peer 10.0.0.3 dropped us"),
@@ -152,7 +152,11 @@ fn words_are_the_last_resort() {
     ];
     for (reason, line) in rows {
         let read = verdict(&format!("{line}\n"));
-        assert_eq!(read.reason, reason, "{line}");
-        assert!(read.confidence == Confidence::Guess || reason != Reason::Unknown, "{line}");
+        let rule = if reason == Reason::Unknown { FactRule::NoEvidence } else { FactRule::Wording };
+        assert_eq!(
+            (read.reason, read.rule, read.confidence),
+            (reason, rule.into(), Confidence::Guess),
+            "{line}"
+        );
     }
 }
